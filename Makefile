@@ -1,0 +1,55 @@
+# Every command for working on Sluice. `make` alone lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast up down check bench-quick
+
+help:  ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY)  ## Make .venv and get the jars; takes no time when they are there (PYTHON=python3.11 chooses a Python)
+	@$(BIN)/sluice setup
+
+demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 leaves Kafka running
+	@$(BIN)/sluice demo
+
+test: setup  ## The whole suite
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
+
+test-fast: setup  ## The part of the suite without Spark and Kafka
+	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka"
+
+up: setup  ## Start the local services
+	@$(BIN)/sluice services up
+
+down:  ## Stop the local services; their data stays
+	@if test -x $(BIN)/sluice; then $(BIN)/sluice services down; else echo "nothing runs: make setup was never done"; fi
+
+check: setup  ## Lint, format, types, import directions
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest tests/test_layers.py -q
+
+bench-quick: setup  ## Measure against a hand-written job, below 10 minutes
+	@$(BIN)/python -m bench.quick
+
+# Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
+# built with the locked one and pip fetches nothing that requirements.lock does not name.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+	  { echo "setup: Python 3.10 or later is needed, $(PYTHON) is not; install it, or: make setup PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -B -m framework.java
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
+	  { rm -rf .venv; echo "setup: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
+	@echo "packages: installing into .venv, a few minutes the first time ..."
+	@sed -n '/^setuptools==/,/# via/p' requirements.lock > .venv/build.lock
+	@$(PIP) --require-hashes -r .venv/build.lock && \
+	  $(PIP) --require-hashes --use-pep517 -r requirements.lock && \
+	  $(PIP) -e . || { echo "$(NO_PACKAGES)" >&2; exit 1; }
+	@touch $@
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --retries 2 --no-deps --no-build-isolation
+NO_PACKAGES := setup: the packages were not installed (pip says why above); check the network, or set PIP_INDEX_URL to your company's mirror; then make setup again

@@ -1,0 +1,43 @@
+"""The command line: one file per command, found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from typing import Any
+
+import click
+
+from framework import __version__
+from framework.errors import SluiceError
+
+
+class Commands(click.Group):
+    """Loads a command's module only when that command is asked for, so that each starts fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command = importlib.import_module(f"{__name__}.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SluiceError as error:
+            click.echo(str(error), err=True)
+            sys.exit(1)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sluice")
+def main() -> None:
+    """Kafka topics become Iceberg tables, declared in YAML.
+
+    Exit status: 0 fine, 1 problems or a failed run, 2 wrong usage.
+    """

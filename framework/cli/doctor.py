@@ -1,0 +1,25 @@
+"""`sluice doctor`: is this machine ready, and if not, what is to be done?"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command()
+def command() -> None:
+    """Check this machine: Python, Java, packages, jars, ports, disk, memory. Changes and downloads nothing."""
+    from framework.doctor import look
+
+    findings = look()
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)
+        click.echo(f"{word}  {finding.subject:<{width}}  {finding.found}")
+        if not finding.ok:
+            click.echo(f"{'':9}{'':{width}}  hint: {finding.hint}")
+    problems = sum(not finding.ok for finding in findings)
+    if problems:
+        click.echo(f"{problems} problem{'s' if problems > 1 else ''}")
+        sys.exit(1)

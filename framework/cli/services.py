@@ -1,0 +1,45 @@
+"""`sluice services`: start, stop and look at the servers of this machine."""
+
+from __future__ import annotations
+
+import click
+
+from framework import services
+
+_NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.services())), metavar="[NAME]...")
+
+
+@click.group()
+def command() -> None:
+    """Real servers on this machine, for demos and tests."""
+
+
+@command.command()
+@_NAMES
+def up(names: tuple[str, ...]) -> None:
+    """Start services, all if none is named, and wait until they answer."""
+    for state in services.up(names):
+        click.echo(
+            f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}"
+        )
+
+
+@command.command()
+@_NAMES
+def down(names: tuple[str, ...]) -> None:
+    """Stop services, all if none is named; their data stays."""
+    for state in services.down(names):
+        click.echo(f"{state.name}: {f'stopped, process {state.pid}' if state.changed else 'was not running'}")
+
+
+@command.command()
+@_NAMES
+def status(names: tuple[str, ...]) -> None:
+    """Show services: name, state, process, address, memory."""
+    for state in services.status(names):
+        parts = [f"{state.name}: {state.state}"]
+        if state.pid is not None:
+            parts += [f"process {state.pid}", f"{state.address}"]
+        if state.memory is not None:
+            parts.append(f"{state.memory / 2**20:.0f} MiB")
+        click.echo(", ".join(parts))

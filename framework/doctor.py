@@ -1,0 +1,152 @@
+"""Is this machine ready? Each check says what it found and, if that is a problem, what to do. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from framework import jars, java
+from framework.errors import SetupError
+from framework.home import home
+from framework.services import folder, process, services
+from framework.services.ports import holder, is_free
+
+GIB = 1 << 30
+DISK = 2 * GIB
+MEMORY = 4 * GIB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found; a hint where it is a problem."""
+
+    subject: str
+    found: str
+    hint: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.hint
+
+
+def look() -> tuple[Finding, ...]:
+    """The findings of all checks, in a fixed order."""
+    return tuple(finding for check in CHECKS for finding in check())
+
+
+def check_python() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(
+        "Python", version, "" if sys.version_info >= (3, 10) else "install Python 3.10 or later; make setup PYTHON=..."
+    )
+
+
+def check_java() -> Iterator[Finding]:
+    try:
+        found = java.found()
+    except SetupError as error:
+        yield Finding("Java", error.message, error.hint)
+    else:
+        yield Finding("Java", f"{found.version}, {found.home}")
+
+
+def check_packages() -> Iterator[Finding]:
+    try:
+        required = metadata.requires("sluice") or []
+    except metadata.PackageNotFoundError:
+        yield Finding("packages", "Sluice itself is not installed in this Python", "make setup")
+    else:
+        yield packages(required)
+
+
+def packages(required: Iterable[str]) -> Finding:
+    """Are the packages that are pinned to one version installed in that version?"""
+    pins = [pin.groups() for line in required if (pin := re.fullmatch(r"([\w.-]+)(?:\[.*])?==([\w.]+)", line.strip()))]
+    wrong = []
+    for name, wanted in pins:
+        try:
+            installed = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{name} is missing, {wanted} is needed")
+            continue
+        if installed != wanted:
+            wrong.append(f"{name} is {installed}, {wanted} is needed")
+    if wrong:
+        return Finding("packages", "; ".join(wrong), "make setup, and run Sluice by the Python of .venv")
+    return Finding("packages", ", ".join(f"{name} {version}" for name, version in pins))
+
+
+def check_jars() -> Iterator[Finding]:
+    for name, locked in jars.sets().items():
+        subject = f"{name} jars"
+        if wrong := jars.wrong(name):
+            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            yield Finding(subject, f"{wrong[0]}{more} missing or not what jars.lock says", "make setup")
+            continue
+        try:
+            jars.folder(name)
+        except SetupError as error:  # all there, but the fetch was cut off before it said so
+            yield Finding(subject, error.message, error.hint)
+        else:
+            yield Finding(subject, f"{len(locked)} checked")
+
+
+def check_ports() -> Iterator[Finding]:
+    for service in services().values():
+        subject = f"{service.name} ports"
+        ours = process.running(folder(service.name))
+        try:
+            ports = ours.ports if ours else service.ports()
+        except SetupError as error:
+            yield Finding(subject, error.message, error.hint)
+            continue
+        if ours:
+            yield Finding(subject, f"{', '.join(map(str, ports))} held by our own {service.name}, process {ours.pid}")
+            continue
+        busy = [f"{port} by {holder(port) or 'another process'}" for port in ports if not is_free(port)]
+        if busy:
+            yield Finding(subject, f"held: {', '.join(busy)}", service.move)
+        else:
+            yield Finding(subject, f"{', '.join(map(str, ports))} free")
+
+
+def check_disk() -> Iterator[Finding]:
+    place = home()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    hint = (
+        "" if free >= DISK else f"make room, {DISK // GIB} GiB at least, or set SLUICE_HOME to a folder on another disk"
+    )
+    yield Finding("disk", f"{free / GIB:.1f} GiB free for {home()}", hint)
+
+
+def check_memory() -> Iterator[Finding]:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):  # a container's share
+        text = Path(limit).read_text(encoding="ascii").strip() if Path(limit).is_file() else ""
+        total = min(total, int(text)) if text.isdigit() else total
+    # A machine sold as 4 GiB shows a little less.
+    hint = (
+        ""
+        if total >= MEMORY * 0.9
+        else f"Spark and Kafka together need {MEMORY // GIB} GiB: give the machine or container more"
+    )
+    yield Finding("memory", f"{total / GIB:.1f} GiB", hint)
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    check_python,
+    check_java,
+    check_packages,
+    check_jars,
+    check_ports,
+    check_disk,
+    check_memory,
+)

@@ -1,0 +1,1 @@
+"""A plan and an offset range become rows, and those one commit."""

@@ -1,0 +1,61 @@
+"""Which attempts are alive: each holds a lock that the system takes back when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from framework.home import home
+
+OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
+
+
+def _folder() -> Path:
+    folder = home() / "attempts"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def attempt() -> Iterator[str]:
+    """A new attempt's id, which begins with the time; alive until the block or the process ends."""
+    name = f"{int(time.time() * 1000):012x}{uuid.uuid4().hex[:20]}"
+    path = _folder() / name
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield name
+        # After a failure the file stays, unlocked: that is how the next run knows the attempt's branches for dead ones.
+        path.unlink()
+
+
+def is_dead(name: str) -> bool:
+    """Whether an attempt can publish nothing any more. Of another machine's attempts only the age tells."""
+    path = _folder() / name
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return _age(name) > OLDEST
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def forget(name: str) -> None:
+    """A dead attempt of which nothing is left."""
+    (_folder() / name).unlink(missing_ok=True)
+
+
+def _age(name: str) -> float:
+    try:
+        return time.time() - int(name[:12], 16) / 1000
+    except ValueError:
+        return 0.0

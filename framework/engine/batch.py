@@ -1,0 +1,227 @@
+"""One batch: an exact range of offsets becomes one commit of one table, or nothing.
+
+Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from framework.engine import attempts, bad_rows, look, protocol, refusals, rows
+from framework.engine.context import Context
+from framework.engine.lake import Lake, Refused, staged, state
+from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, next_range, verdict
+from framework.engine.tables import open_table
+from framework.errors import BatchError
+from framework.plan.model import Pipeline
+
+_TRIES = 5  # how often a batch is staged again because another commit came between
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A published batch."""
+
+    pipeline: str
+    number: int
+    read: int
+    rows: int
+    bad: int
+    filtered: int
+    waiting: int  # messages left up to the last stable offsets
+    snapshot: int
+    phases: tuple[tuple[str, float], ...]  # seconds
+
+    @property
+    def seconds(self) -> float:
+        return sum(seconds for _, seconds in self.phases)
+
+
+class Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._phases: dict[str, float] = {}
+
+    def done(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
+        self._last = now
+
+    @property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        return tuple(self._phases.items())
+
+
+def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
+    """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
+    seen = look.state(pipeline.table)
+    if seen is None or seen.position is None:
+        return False
+    topic = context.kafka(pipeline).look(pipeline.topic)
+    if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
+        return False
+    position = refusals.check(pipeline, seen, topic)
+    return next_range(position, topic, 1) is None and not bad_rows.pending(pipeline, position)
+
+
+def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
+    """Publishes the next batch; None where nothing waits."""
+    clock = Clock()
+    for _ in range(_TRIES):
+        with attempts.attempt() as attempt:
+            done = _Attempt(context, pipeline, attempt, clock).run()
+        if done is not _AGAIN:
+            assert done is None or isinstance(done, Batch)
+            return done
+    raise BatchError(
+        "table-busy",
+        f"{_TRIES} times another commit to {pipeline.table.identifier} came before this batch's",
+        "run again when the other writer is done; nothing was lost",
+    )
+
+
+_AGAIN = object()
+
+
+@dataclass(frozen=True)
+class _Staged:
+    snapshot: protocol.Snapshot
+    position: Position
+    counted: rows.Counted
+
+
+class _Attempt:
+    """One try, under an id of its own."""
+
+    def __init__(self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock) -> None:
+        self.context = context
+        self.pipeline = pipeline
+        self.attempt = attempt
+        self.clock = clock
+        self.lake: Lake = context.lake(pipeline)
+        self.at: Callable[[str], None] = context.at
+
+    def run(self) -> object:
+        topic = self.context.kafka(self.pipeline).look(self.pipeline.topic)
+        table = open_table(self.context, self.lake, self.pipeline, topic)
+        opened = state(table)
+        self.at("opened")
+        position = refusals.check(self.pipeline, opened, topic)
+        bad_rows.roll_forward(self.lake, self.pipeline, position)
+        self.at("rolled_forward")
+        range_ = next_range(position, topic, self.pipeline.batch_rows)
+        self.clock.done("open")
+        if range_ is None:
+            self._sweep(table)
+            return None
+        self.at("ranged")
+        self.lake.branch(table, self.attempt, opened.main)
+        self.at("branched")
+        made = self._stage(opened, position, topic, range_)
+        self.clock.done("stage")
+        if made is None or not self._publish(opened, topic, made):
+            self._withdraw()
+            return _AGAIN
+        self.at("published")
+        if made.counted.bad and self.pipeline.bad_rows == "quarantine":
+            bad_rows.roll_forward(self.lake, self.pipeline, made.position)
+        self.at("published_bad_rows")
+        self.clock.done("publish")
+        self._sweep(self._table())
+        self.at("swept")
+        self.clock.done("sweep")
+        return self._batch(made, range_)
+
+    def _stage(self, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
+        """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
+        counted = self._write(range_, topic)
+        self.at("staged")
+        bad_rows.stop(self.pipeline, position, counted)
+        if counted.bad and self.pipeline.bad_rows == "quarantine":
+            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened.uuid, range_, counted)
+            self.at("staged_bad_rows")
+        tip = staged(self._table(), self.attempt)
+        if tip is None or tip.attempt != self.attempt:
+            return None
+        bad = counted.bad if self.pipeline.bad_rows == "quarantine" else 0
+        to = Position(
+            self.attempt, position.batch + 1, topic.cluster, topic.topic, range_.ends, tip.id, tip.sequence,
+            self.pipeline.spec, bad, position.accepted,
+        )  # fmt: skip
+        return _Staged(tip, to, counted)
+
+    def _write(self, range_: Range, topic: TopicState) -> rows.Counted:
+        frame = rows.frame(self.context.spark, self.pipeline, range_, self.context.plan.secrets)
+        table = self.pipeline.table
+        target = f"`{table.catalog.name}`.`{table.namespace}`.`{table.name}`.`branch_{protocol.BRANCH}{self.attempt}`"
+        ends = Position(self.attempt, 0, topic.cluster, topic.topic, range_.ends, 0, 0)
+        writer = frame.good.writeTo(target).option(f"snapshot-property.{protocol.ATTEMPT}", self.attempt)
+        with rows.named_errors(self.pipeline):
+            writer.option(f"snapshot-property.{protocol.POSITION}", ends.text()).append()
+        return rows.counted(frame.observed)
+
+    def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> bool:
+        """Whether the batch is published; if not, it begins again."""
+        if self.context.kafka(self.pipeline).topic_id(self.pipeline.topic) != topic.topic:
+            return False
+        for left in reversed(range(_TRIES)):
+            table = self._table()
+            judged = verdict(opened, state(table), self.attempt, staged(table, self.attempt))
+            if judged is Verdict.DONE:
+                return True
+            if judged is not Verdict.PUBLISH:
+                return False
+            if left == 0:
+                break
+            self.at("checked")
+            try:
+                self.lake.publish(table, self.attempt, made.position)
+            except Refused:
+                continue
+            except (Py4JError, OSError):
+                # The answer is lost, which does not say that the commit is: look for the attempt's id before anything else.
+                continue
+            return True
+        raise BatchError(
+            "not-published",
+            f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries",
+            "nothing was lost: run again",
+        )
+
+    def _withdraw(self) -> None:
+        """Takes this attempt's own branches away; what cannot be taken away now is swept later."""
+        for name in (self.pipeline.table.identifier, self.pipeline.table.bad_rows):
+            table = self.lake.load(name)
+            if table is not None and table.snapshot(protocol.BRANCH + self.attempt) is not None:
+                self.lake.sweep(table, self.attempt)
+
+    def _sweep(self, table: Any) -> None:
+        bad_rows.sweep(self.lake, self.pipeline)
+        for branch in state(table).branches:
+            name = branch.removeprefix(protocol.BRANCH)
+            if name != self.attempt and attempts.is_dead(name):
+                self.lake.sweep(table, name)
+                attempts.forget(name)
+                table = self._table()
+
+    def _table(self) -> Any:
+        table = self.lake.load(self.pipeline.table.identifier)
+        if table is None:
+            raise BatchError(
+                "table-dropped", f"the table {self.pipeline.table.identifier} was dropped while a batch ran", "run again"
+            )
+        return table
+
+    def _batch(self, made: _Staged, range_: Range) -> Batch:
+        counted = made.counted
+        return Batch(
+            self.pipeline.name, made.position.batch, counted.read, counted.read - counted.bad - counted.filtered, counted.bad,
+            counted.filtered, range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
+        )  # fmt: skip

@@ -1,0 +1,65 @@
+"""What batches of one plan share in a process: one Spark session, one connection per cluster and catalog, each made when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from framework.engine import session
+from framework.engine.kafka import Kafka
+from framework.engine.lake import Commit, Lake, commit_transaction
+from framework.plan.model import Pipeline, Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _go_on(point: str) -> None:
+    """What happens at a kill point outside of tests: nothing."""
+
+
+class Context:
+    """`at` is called at each kill point; `commit` is where publishing commits pass; `spark` gives the session."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        spark: Callable[[], SparkSession] | None = None,
+        at: Callable[[str], None] = _go_on,
+        commit: Commit = commit_transaction,
+    ) -> None:
+        self.plan = plan
+        self.at = at
+        self._start = spark or (lambda: session.start(plan))
+        self._commit = commit
+        self._spark: SparkSession | None = None
+        self._kafka: dict[str, Kafka] = {}
+        self._lakes: dict[str, Lake] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._spark is None:
+            self._spark = self._start()
+        return self._spark
+
+    @property
+    def is_warm(self) -> bool:
+        return self._spark is not None
+
+    def kafka(self, pipeline: Pipeline) -> Kafka:
+        cluster = pipeline.topic.cluster
+        if cluster.name not in self._kafka:
+            self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
+        return self._kafka[cluster.name]
+
+    def lake(self, pipeline: Pipeline) -> Lake:
+        name = pipeline.table.catalog.name
+        if name not in self._lakes:
+            self._lakes[name] = Lake(self.spark, name, self._commit)
+        return self._lakes[name]
+
+    def stop(self) -> None:
+        if self._spark is not None:
+            self._spark.stop()
+            self._spark = None
+            self._lakes.clear()

@@ -1,0 +1,246 @@
+"""Iceberg tables through Spark's JVM: what changes a table is here, and each change is one commit.
+
+Limit: needs a JVM beside this process; Spark Connect has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from framework.engine import protocol
+from framework.engine.protocol import Position, Snapshot, TableState
+from framework.errors import BatchError, UnreachableError
+from framework.plan.model import Column, PartitionField
+
+Commit = Callable[[Any], None]
+
+
+def commit_transaction(transaction: Any) -> None:
+    """Where every publishing commit passes; tests put a wrapper here that loses or refuses answers."""
+    transaction.commitTransaction()
+
+
+class Refused(Exception):
+    """The catalog refused a commit: something else was committed before it."""
+
+
+class Lake:
+    """One catalog."""
+
+    def __init__(self, spark: Any, catalog: str, commit: Commit = commit_transaction) -> None:
+        self.name = catalog
+        self.spark = spark
+        self._jvm = spark._jvm
+        self._commit = commit
+        self._iceberg = self._jvm.org.apache.iceberg
+        try:
+            self._catalog = self._iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
+        except Py4JJavaError as error:
+            raise UnreachableError("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {_said(error)}") from None
+
+    def load(self, identifier: str) -> Any | None:
+        """The table as it is now, or None."""
+        try:
+            return self._catalog.loadTable(self._iceberg.catalog.TableIdentifier.parse(identifier))
+        except Py4JJavaError as error:
+            if _is(error, "NoSuchTableException"):
+                return None
+            raise BatchError("table-unreadable", f"the table {identifier} cannot be loaded: {_said(error)}") from None
+
+    def create(
+        self,
+        identifier: str,
+        columns: tuple[Column, ...],
+        partition_by: tuple[PartitionField, ...],
+        sort_by: tuple[str, ...],
+        properties: Mapping[str, str],
+        describe: Callable[[int, int], Mapping[str, str]],
+        begins: Position | None = None,
+    ) -> None:
+        """A table is born with an empty snapshot and with the properties that describe it, in one commit. One that is there
+        already stays as it is."""
+        schema = self._schema(columns)
+        name = self._iceberg.catalog.TableIdentifier.parse(identifier)
+        try:
+            self._catalog.createNamespace(name.namespace())
+        except Py4JJavaError as error:
+            if not _is(error, "AlreadyExistsException"):
+                raise BatchError("table-not-created", f"the namespace of {identifier} cannot be made: {_said(error)}") from None
+        builder = self._catalog.buildTable(name, schema).withPartitionSpec(self._partitions(schema, partition_by))
+        builder = builder.withSortOrder(self._order(schema, sort_by)).withProperties(dict(properties))
+        try:
+            transaction = builder.createTransaction()
+            append = transaction.newAppend()
+            if begins is not None:  # a table that is rolled back to its birth begins here again
+                append = append.set(protocol.POSITION, begins.text())
+            append.commit()
+            born = transaction.table().currentSnapshot()
+            _set(transaction, describe(born.snapshotId(), born.sequenceNumber()))
+            transaction.commitTransaction()
+        except Py4JJavaError as error:
+            if not (_is(error, "AlreadyExistsException") or _is(error, "CommitFailedException")):
+                raise BatchError("table-not-created", f"the table {identifier} cannot be made: {_said(error)}") from None
+
+    def add_columns(self, table: Any, columns: tuple[Column, ...]) -> None:
+        update = table.updateSchema()
+        for field, column in zip(self._schema(columns).columns(), columns, strict=True):
+            update = update.addColumn(column.name, field.type())
+        update.commit()
+
+    def branch(self, table: Any, attempt: str, snapshot: int) -> None:
+        """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
+        table.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
+
+    def publish(self, table: Any, attempt: str, position: Position) -> None:
+        """Main, position, tag and branch change together or not at all. `table` is what the verdict was given on: had it
+        changed since, the commit is refused."""
+        transaction = table.newTransaction()
+        _set(transaction, {protocol.POSITION: position.text()})
+        snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
+        tagged = table.refs().containsKey(protocol.TAG)
+        snapshots = (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot)
+        snapshots.removeBranch(protocol.BRANCH + attempt).commit()
+        self._finish(transaction)
+
+    def move_position(self, table: Any, position: Position) -> None:
+        """The position alone, which is what accepting is; main stays."""
+        transaction = table.newTransaction()
+        _set(transaction, {protocol.POSITION: position.text()})
+        tagged = table.refs().containsKey(protocol.TAG)
+        snapshots = transaction.manageSnapshots()
+        (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot).commit()
+        self._finish(transaction)
+
+    def set_properties(self, table: Any, properties: Mapping[str, str]) -> None:
+        transaction = table.newTransaction()
+        _set(transaction, properties)
+        self._finish(transaction)
+
+    def join(self, table: Any, attempt: str) -> None:
+        """Brings the branch's rows to main, whatever has been committed there since; done already is fine."""
+        branch = protocol.BRANCH + attempt
+        tip = table.snapshot(branch)
+        if tip is None:
+            return
+        transaction = table.newTransaction()
+        if tip.parentId() == table.currentSnapshot().snapshotId():
+            transaction.manageSnapshots().fastForwardBranch("main", branch).removeBranch(branch).commit()
+        elif tip.summary().get(protocol.ATTEMPT) != attempt:  # nothing was staged on it
+            transaction.manageSnapshots().removeBranch(branch).commit()
+        else:
+            transaction.manageSnapshots().cherrypick(tip.snapshotId()).removeBranch(branch).commit()
+        self._finish(transaction)
+
+    def sweep(self, table: Any, attempt: str) -> None:
+        """Removes the branch of a dead attempt, and the files that only it had."""
+        tip = table.snapshot(protocol.BRANCH + attempt)
+        staged = tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt
+        table.manageSnapshots().removeBranch(protocol.BRANCH + attempt).commit()
+        if staged:
+            # Older than 1970: nothing else is expired on this occasion.
+            table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+
+    def column_types(self, table: Any) -> dict[str, str]:
+        """The table's columns and their types as Spark writes them."""
+        fields = self._iceberg.spark.SparkSchemaUtil.convert(table.schema()).fields()
+        return {field.name(): str(field.dataType().catalogString()) for field in fields}
+
+    def _finish(self, transaction: Any) -> None:
+        try:
+            self._commit(transaction)
+        except Py4JJavaError as error:
+            if _is(error, "CommitFailedException") or _is(error, "ValidationException"):
+                raise Refused(_said(error)) from None
+            raise
+
+    def _schema(self, columns: tuple[Column, ...]) -> Any:
+        types = self._jvm.org.apache.spark.sql.types
+        ddl = ", ".join(
+            f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "") for column in columns
+        )
+        return self._iceberg.spark.SparkSchemaUtil.convert(types.StructType.fromDDL(ddl))
+
+    def _partitions(self, schema: Any, fields: tuple[PartitionField, ...]) -> Any:
+        builder = self._iceberg.PartitionSpec.builderFor(schema)
+        for field in fields:
+            make = getattr(builder, field.transform)
+            builder = make(field.column, field.width) if field.width else make(field.column)
+        return builder.build()
+
+    def _order(self, schema: Any, columns: tuple[str, ...]) -> Any:
+        builder = self._iceberg.SortOrder.builderFor(schema)
+        for column in columns:
+            builder = builder.asc(column)
+        return builder.build()
+
+
+def state(table: Any) -> TableState:
+    """What the rules need to know of a loaded table; main's parents as far back as the position's snapshot."""
+    properties = table.properties()
+    said = properties.get(protocol.POSITION)
+    position = Position.read(said) if said else None
+    main = table.currentSnapshot()
+    branches = {name: ref.snapshotId() for name, ref in _branches(table)}
+    snapshots = dict(_ancestors(table, main, position.snapshot if position else None))
+    for tip in branches.values():
+        snapshot = table.snapshot(tip)
+        if snapshot is not None:
+            snapshots.setdefault(tip, _snapshot(snapshot))
+    return TableState(
+        str(table.uuid()), main.snapshotId() if main else -1, snapshots, position, properties.get(protocol.OWNER), branches
+    )
+
+
+def staged(table: Any, attempt: str) -> Snapshot | None:
+    """What stands at the tip of the attempt's branch."""
+    tip = table.snapshot(protocol.BRANCH + attempt)
+    return None if tip is None else _snapshot(tip)
+
+
+
+def _ancestors(table: Any, snapshot: Any, until: int | None) -> Iterator[tuple[int, Snapshot]]:
+    while snapshot is not None:
+        yield snapshot.snapshotId(), _snapshot(snapshot)
+        if snapshot.snapshotId() == until or snapshot.parentId() is None:
+            return
+        snapshot = table.snapshot(snapshot.parentId())
+
+
+def _snapshot(snapshot: Any) -> Snapshot:
+    summary = snapshot.summary()
+    return Snapshot(
+        snapshot.snapshotId(),
+        snapshot.parentId(),
+        snapshot.sequenceNumber(),
+        summary.get(protocol.ATTEMPT),
+        summary.get(protocol.POSITION),
+    )
+
+
+def _branches(table: Any) -> Iterator[tuple[str, Any]]:
+    refs = table.refs()
+    for name in refs:
+        if name.startswith(protocol.BRANCH) and refs[name].isBranch():
+            yield name, refs[name]
+
+
+def _set(transaction: Any, properties: Mapping[str, str]) -> None:
+    update = transaction.updateProperties()
+    for key, value in properties.items():
+        update = update.set(key, value)
+    update.commit()
+
+
+def _is(error: Py4JJavaError, name: str) -> bool:
+    return str(error.java_exception.getClass().getName()).rpartition(".")[2] == name
+
+
+def _said(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getMessage() or error.java_exception.getClass().getName()).splitlines()[0]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ")

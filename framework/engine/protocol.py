@@ -1,0 +1,191 @@
+"""The rules by which batches are published exactly once: pure functions over what was seen of a table and of a topic.
+
+The engine asks them, and so does the model of the protocol that the tests search; there is no second copy of a rule.
+DECISIONS.md says why each is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+
+POSITION = "sluice.position"  # the table property that the publishing commit sets
+OWNER = "sluice.owner"
+ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
+BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
+TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
+
+KILL_POINTS = (
+    "opened",  # the table is loaded; where it was missing, it is born
+    "rolled_forward",  # what the last batch had no time to publish is published
+    "ranged",  # the offsets are chosen
+    "branched",  # the attempt's branches exist and are empty
+    "staged",  # the rows are on the branch
+    "staged_bad_rows",  # the bad rows are on theirs
+    "checked",  # all was looked at again; the next thing is the commit
+    "published",  # the table's commit is done
+    "published_bad_rows",  # the bad rows' commit is done
+    "swept",  # branches of dead attempts are gone
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    id: int
+    parent: int | None
+    sequence: int
+    attempt: str | None = None
+    position: str | None = None  # what its summary says, for going back to it
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a table has come. It is a property of the table, set by the commit that it describes."""
+
+    attempt: str
+    batch: int
+    cluster: str
+    topic: str
+    ends: Mapping[int, int]
+    snapshot: int
+    sequence: int
+    spec: str = ""
+    bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
+    accepted: Mapping[int, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
+
+    def text(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @staticmethod
+    def read(text: str) -> Position:
+        said = json.loads(text)
+        for key in ("ends", "accepted"):
+            said[key] = {int(partition): offset for partition, offset in said[key].items()}
+        return Position(**said)
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table at one moment, read from one metadata file."""
+
+    uuid: str
+    main: int
+    snapshots: Mapping[int, Snapshot]
+    position: Position | None
+    owner: str | None
+    branches: Mapping[str, int] = field(default_factory=dict)  # Sluice's own, with the snapshot at the tip of each
+
+
+class Standing(Enum):
+    HERE = "main contains the snapshot of the position"
+    EXPIRED = "main's older snapshots are gone, and it has gone on since"
+    ROLLED_BACK = "main does not contain the snapshot of the position"
+    FOREIGN = "the table has no position"
+
+
+def standing(state: TableState) -> Standing:
+    """Whether the position still says what the table holds."""
+    if state.position is None:
+        return Standing.FOREIGN
+    seen = state.main
+    while True:
+        if seen == state.position.snapshot:
+            return Standing.HERE
+        snapshot = state.snapshots.get(seen)
+        if snapshot is None:
+            # A parent is missing. Sequence numbers only grow, so a main that has gone on since has a higher one.
+            higher = state.snapshots[state.main].sequence > state.position.sequence
+            return Standing.EXPIRED if higher else Standing.ROLLED_BACK
+        if snapshot.parent is None:
+            return Standing.ROLLED_BACK
+        seen = snapshot.parent
+
+
+class Verdict(Enum):
+    PUBLISH = "nothing has changed: publish"
+    DONE = "this attempt was published already"
+    AGAIN = "another batch was published: begin again from its position"
+    RESTAGE = "a foreign commit came between: stage again on the new main"
+    RECREATED = "this is another table by the same name"
+
+
+def verdict(opened: TableState, now: TableState, attempt: str, staged: Snapshot | None) -> Verdict:
+    """Whether an attempt that was staged on `opened` may be published on `now`."""
+    if now.uuid != opened.uuid:
+        return Verdict.RECREATED
+    if now.position is not None and now.position.attempt == attempt:
+        return Verdict.DONE
+    if now.position != opened.position:
+        return Verdict.AGAIN
+    if now.main != opened.main:
+        return Verdict.RESTAGE
+    if staged is None or staged.parent != opened.main or staged.attempt != attempt:
+        return Verdict.RESTAGE
+    return Verdict.PUBLISH
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """A topic at one moment: `ends` are the last stable offsets, below which no transaction is open."""
+
+    cluster: str
+    topic: str
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Range:
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+    waiting: int  # messages up to the last stable offsets, this batch's among them
+
+    @property
+    def size(self) -> int:
+        return sum(self.ends[partition] - self.starts[partition] for partition in self.starts)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Offsets that come next and that Kafka no longer has: partition, next offset, first offset that is left."""
+
+    partition: int
+    next: int
+    first: int
+
+
+def lost(position: Position, topic: TopicState) -> tuple[Lost, ...]:
+    return tuple(
+        Lost(partition, position.ends.get(partition, 0), first)
+        for partition, first in sorted(topic.starts.items())
+        if partition in position.ends and first > position.ends[partition]
+    )
+
+
+def beyond(position: Position, topic: TopicState) -> tuple[Lost, ...]:
+    """Partitions that end before the position, which no topic does that only grows."""
+    return tuple(
+        Lost(partition, end, topic.ends.get(partition, 0))
+        for partition, end in sorted(position.ends.items())
+        if topic.ends.get(partition, 0) < end
+    )
+
+
+def next_range(position: Position, topic: TopicState, limit: int) -> Range | None:
+    """The next offsets: from the position to the last stable offsets, cut to `limit` in proportion to what waits in each
+    partition. A partition that the position does not know begins where the topic does. Nothing waits: None."""
+    starts = {partition: position.ends.get(partition, first) for partition, first in topic.starts.items()}
+    waiting = {partition: max(0, topic.ends[partition] - start) for partition, start in starts.items()}
+    total = sum(waiting.values())
+    if total == 0:
+        return None
+    ends = dict(starts)
+    left = min(limit, total)
+    # The fullest first and rounded up, so that a limit below the number of partitions still gets on.
+    for partition in sorted(starts, key=lambda each: (-waiting[each], each)):
+        share = min(left, waiting[partition], -(-waiting[partition] * min(limit, total) // total))
+        ends[partition] += share
+        left -= share
+    return Range(starts, ends, total)

@@ -1,0 +1,142 @@
+"""When a batch must not begin: each case is named, with its offsets and with what accepting it would mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from framework.engine import protocol
+from framework.engine.protocol import Lost, Position, Standing, TableState, TopicState, standing
+from framework.errors import OffsetsGone, RefusedError, RolledBack, TopicRecreated
+from framework.plan.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What `sluice accept` would do: the position from which the pipeline goes on, said in words. `forget_bad_rows_from`:
+    bad rows at and behind these offsets are removed, as their messages are read again."""
+
+    says: str
+    position: Position
+    forget_bad_rows_from: Mapping[int, int] | None = None
+
+
+def owner(pipeline: Pipeline) -> str:
+    said = {"pipeline": pipeline.name, "cluster": pipeline.topic.cluster.name, "topic": pipeline.topic.kafka_name}
+    return json.dumps(said, sort_keys=True)
+
+
+def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
+    """The position from which to go on, or the refusal."""
+    table = pipeline.table.identifier
+    position = state.position
+    if position is None or state.owner is None:
+        raise RefusedError(
+            "table-not-ours",
+            f"the table {table} exists and Sluice did not make it",
+            f"give `{pipeline.name}` another table, or rename that one",
+        )
+    if state.owner != owner(pipeline):
+        raise RefusedError(
+            "table-of-another",
+            f"the table {table} belongs to {_words(state.owner)}, this is {_words(owner(pipeline))}",
+            "two pipelines, topics or environments never share a table: give this one another table",
+        )
+    if standing(state) is Standing.ROLLED_BACK:
+        raise _rolled_back(pipeline, state, position)
+    if (position.cluster, position.topic) != (topic.cluster, topic.topic):
+        raise _recreated(pipeline, position, topic)
+    gone = protocol.lost(position, topic)
+    if gone:
+        raise _gone(pipeline, position, topic, gone)
+    short = protocol.beyond(position, topic)
+    if short:
+        raise _short(pipeline, position, short)
+    return position
+
+
+def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
+    back = _newest_position(state)
+    accepts = None
+    hint = "restore the table's main branch; no snapshot of it says a position to go back to"
+    if back is not None:
+        again = _count(back.ends, position.ends)
+        says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
+        to = replace(position, ends=back.ends, cluster=back.cluster, topic=back.topic)
+        accepts = Acceptance(says, _on_main(to, state), forget_bad_rows_from=back.ends)
+        hint = _hint(pipeline, says)
+    return RolledBack(
+        "rolled-back",
+        f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, but main no longer has those rows",
+        hint,
+        accepts,
+    )
+
+
+def _newest_position(state: TableState) -> Position | None:
+    seen: int | None = state.main
+    while seen is not None and seen in state.snapshots:
+        snapshot = state.snapshots[seen]
+        if snapshot.position:
+            return Position.read(snapshot.position)
+        seen = snapshot.parent
+    return None
+
+
+def _recreated(pipeline: Pipeline, position: Position, topic: TopicState) -> TopicRecreated:
+    other = position.cluster != topic.cluster
+    what = "stands in another Kafka cluster than before" if other else "was deleted and made again"
+    says = f"reading begins at {_offsets(topic.starts)} of the new topic; rows of the old one stay"
+    return TopicRecreated(
+        "topic-recreated",
+        f"the topic {pipeline.topic.kafka_name} {what}: the position {_offsets(position.ends)} belongs to the old one",
+        _hint(pipeline, says),
+        Acceptance(says, replace(position, cluster=topic.cluster, topic=topic.topic, ends=dict(topic.starts))),
+    )
+
+
+def _gone(pipeline: Pipeline, position: Position, topic: TopicState, gone: tuple[Lost, ...]) -> OffsetsGone:
+    lost = sum(each.first - each.next for each in gone)
+    says = f"{lost:,} messages are never read; reading goes on at {_offsets({each.partition: each.first for each in gone})}"
+    ends = {**position.ends, **{each.partition: each.first for each in gone}}
+    where = ", ".join(f"partition {each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in gone)
+    return OffsetsGone(
+        "offsets-gone",
+        f"Kafka no longer has {lost:,} messages of {pipeline.topic.kafka_name} that come next ({where})",
+        _hint(pipeline, says),
+        Acceptance(says, replace(position, ends=ends)),
+    )
+
+
+def _short(pipeline: Pipeline, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
+    says = f"reading goes on at {_offsets({each.partition: each.first for each in short})}"
+    ends = {**position.ends, **{each.partition: each.first for each in short}}
+    where = ", ".join(f"partition {each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
+    return OffsetsGone(
+        "topic-shorter",
+        f"Kafka lost messages of {pipeline.topic.kafka_name} that were read already ({where})",
+        _hint(pipeline, says),
+        Acceptance(says, replace(position, ends=ends)),
+    )
+
+
+def _on_main(position: Position, state: TableState) -> Position:
+    return replace(position, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+
+
+def _hint(pipeline: Pipeline, says: str) -> str:
+    return f"`sluice accept {pipeline.name}`: {says}"
+
+
+def _count(start: Mapping[int, int], end: Mapping[int, int]) -> int:
+    return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
+
+
+def _offsets(ends: Mapping[int, int]) -> str:
+    return "offsets " + " ".join(f"{partition}:{offset}" for partition, offset in sorted(ends.items()))
+
+
+def _words(owner_: str) -> str:
+    said = json.loads(owner_)
+    return f"the pipeline {said['pipeline']} from the topic {said['topic']} of {said['cluster']}"

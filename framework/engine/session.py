@@ -1,0 +1,83 @@
+"""The Spark session that a plan asks for: one per process, made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework import jars
+from framework.home import home
+from framework.plan.model import Catalog, Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def settings(plan: Plan) -> dict[str, str]:
+    """All settings of the session; what the spec's `conf` says goes before what Sluice says."""
+    scratch = home() / "spark"
+    said = {
+        "spark.master": plan.engine.master,
+        "spark.app.name": "sluice",
+        "spark.driver.memory": plan.engine.memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
+        "spark.driver.extraClassPath": jars.class_path("spark"),
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dderby.system.home={scratch}",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        # A message with one wrong field is a bad row, not a row with a null.
+        "spark.sql.json.enablePartialResults": "false",
+    }
+    for catalog in plan.catalogs:
+        said.update(_catalog(catalog))
+    said.update(plan.engine.conf)
+    return said
+
+
+def _catalog(catalog: Catalog) -> dict[str, str]:
+    key = f"spark.sql.catalog.{catalog.name}"
+    return {
+        key: "org.apache.iceberg.spark.SparkCatalog",
+        f"{key}.type": "jdbc",
+        f"{key}.uri": f"jdbc:sqlite:{database(catalog)}?busy_timeout=30000",
+        f"{key}.jdbc.schema-version": "V1",
+        f"{key}.warehouse": warehouse(catalog),
+        # A cached table would hide another writer's commits.
+        f"{key}.cache-enabled": "false",
+    }
+
+
+def database(catalog: Catalog) -> Path:
+    return Path(catalog.uri.removeprefix("sqlite:///")).absolute()
+
+
+def warehouse(catalog: Catalog) -> str:
+    return "file://" + str(Path(catalog.warehouse.removeprefix("file://")).absolute())
+
+
+def prepare(plan: Plan) -> None:
+    """What must be there before a session starts."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    (home() / "spark").mkdir(parents=True, exist_ok=True)
+    for catalog in plan.catalogs:
+        database(catalog).parent.mkdir(parents=True, exist_ok=True)
+
+
+def start(plan: Plan) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    prepare(plan)
+    builder = SparkSession.builder
+    for key, value in settings(plan).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,112 @@
+"""What can go wrong, drawn as a tree.
+
+    SluiceError             something a person can act on: code, message, hint
+    ├── SpecError           the specs have problems; holds all of them, each with its place
+    ├── SetupError          this machine lacks something: Java, jars, a free port
+    ├── UnreachableError    Kafka or a catalog does not answer
+    ├── BatchError          a batch was not published; the table is as it was
+    └── RefusedError        going on would skip or repeat messages; `sluice accept` decides
+        ├── RolledBack      main no longer contains what the position says
+        ├── TopicRecreated  the topic's id changed
+        ├── OffsetsGone     Kafka no longer has the next messages
+        ├── TableRecreated  the table was dropped, but its bad rows are still there
+        └── BadRowsStop     `bad_rows: stop` found bad rows
+
+Anything else that escapes is a defect of Sluice and shows a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Where:
+    """A place in a spec: lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing wrong in a spec, and what to do about it."""
+
+    where: Where
+    code: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.code}: {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class SluiceError(Exception):
+    """Something a person can act on."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class SpecError(SluiceError):
+    """All problems that the specs have, in the order of their places."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("specs", f"{len(self.problems)} problem(s) in the specs")
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class SetupError(SluiceError):
+    """This machine lacks something that Sluice needs."""
+
+
+class UnreachableError(SluiceError):
+    """A system that Sluice talks to does not answer."""
+
+
+class BatchError(SluiceError):
+    """A batch was not published; the table is as it was before."""
+
+
+class RefusedError(SluiceError):
+    """Going on would skip or repeat messages, so a person decides. `accepts` is what `sluice accept` would do; None: nothing can be."""
+
+    def __init__(self, code: str, message: str, hint: str = "", accepts: object = None) -> None:
+        super().__init__(code, message, hint)
+        self.accepts = accepts
+
+
+class RolledBack(RefusedError):
+    """Main no longer contains the snapshot that the position belongs to."""
+
+
+class TopicRecreated(RefusedError):
+    """The topic of this name is another one than before."""
+
+
+class OffsetsGone(RefusedError):
+    """Kafka no longer has the messages that come next."""
+
+
+class TableRecreated(RefusedError):
+    """The table is new, but bad rows of its predecessor remain."""
+
+
+class BadRowsStop(RefusedError):
+    """The pipeline says `bad_rows: stop`, and there are bad rows."""

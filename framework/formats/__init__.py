@@ -1,0 +1,1 @@
+"""How messages are written, one file each: what columns they become, and what makes a message unreadable."""

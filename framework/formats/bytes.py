@@ -1,0 +1,17 @@
+"""Bytes: the message is the column `value`, as it is."""
+
+from __future__ import annotations
+
+from framework.plan.model import Column, Decoding, Fault
+from framework.types import BINARY
+
+COLUMNS = (Column("value", BINARY),)
+
+
+def decoding() -> Decoding:
+    return Decoding(
+        parse=None,
+        readable="true",
+        columns=(("value", "_sluice_value"),),
+        faults=(Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),),
+    )

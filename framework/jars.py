@@ -1,0 +1,279 @@
+"""The jars that Spark and the services run with: fetched by pyspark's Ivy, checked against jars.lock, then looked up.
+
+*Guarantee*: a jar reaches its folder by a rename after its SHA-256 was found right. Two fetches at once take turns, and
+one that is killed leaves nothing that the next does not clear away. Running a pipeline never downloads anything.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from framework.errors import SetupError
+from framework.home import home
+from framework.java import java
+
+LOCK = Path(__file__).with_name("jars.lock")
+_SETTINGS = "SLUICE_IVY_SETTINGS"
+_PATIENCE = 45  # seconds without a word or a byte
+_MIRROR = (
+    f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then `make setup` again"
+)
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One line of jars.lock."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def sets(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
+    """Every set of jars.lock with its jars, in the order of the file."""
+    found: dict[str, tuple[Jar, ...]] = {}
+    for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = re.fullmatch(r"(\w+) ([^:\s]+):([^:\s]+):([^:\s]+) ([0-9a-f]{64})", line.strip())
+        if match is None:
+            raise SetupError(
+                "jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line"
+            )
+        found[match[1]] = (*found.get(match[1], ()), Jar(*match.groups()[1:]))
+    return found
+
+
+def folder(name: str, lock: Path = LOCK) -> Path:
+    """The folder that holds the jars of a set, all of them and all checked."""
+    jars = _jars(name, lock)
+    place = home() / "jars" / name
+    if not _ready(place, jars):
+        raise SetupError(
+            "jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup"
+        )
+    return place
+
+
+def class_path(name: str, lock: Path = LOCK) -> str:
+    """The locked jars of a set, one by one: a stray jar in the folder is never loaded."""
+    place = folder(name, lock)
+    return os.pathsep.join(str(place / jar.file) for jar in _jars(name, lock))
+
+
+def wrong(name: str, lock: Path = LOCK) -> tuple[str, ...]:
+    """The jars of a set that are absent or not what jars.lock says, by reading every byte."""
+    place = home() / "jars" / name
+    return tuple(jar.file for jar in _jars(name, lock) if _sha256(place / jar.file) != jar.sha256)
+
+
+def fetch(name: str, lock: Path = LOCK) -> Path:
+    """Make sure that the jars of a set are there; takes no time when they are."""
+    jars = _jars(name, lock)
+    place = home() / "jars" / name
+    if _ready(place, jars):
+        return place
+    with _turn(home() / "jars") as turn:
+        if not _ready(place, jars):
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "stamp").unlink(missing_ok=True)
+            missing = tuple(jar for jar in jars if _sha256(place / jar.file) != jar.sha256)
+            if missing:
+                _download(name, missing, place, turn)
+            _stamp(place, jars)
+    return place
+
+
+def _jars(name: str, lock: Path) -> tuple[Jar, ...]:
+    found = sets(lock)
+    if name not in found:
+        raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(found))}")
+    return found[name]
+
+
+def _ready(place: Path, jars: tuple[Jar, ...]) -> bool:
+    try:
+        return (place / "stamp").read_text(encoding="utf-8") == _content(place, jars)
+    except OSError:
+        return False
+
+
+def _content(place: Path, jars: tuple[Jar, ...]) -> str:
+    """What the stamp says: the hash of the set's lines, then each jar's size; other for another lock or a cut jar."""
+    digest = hashlib.sha256("\n".join(map(repr, jars)).encode()).hexdigest()
+    return "\n".join([digest, *(f"{(place / jar.file).stat().st_size} {jar.file}" for jar in jars)]) + "\n"
+
+
+def _stamp(place: Path, jars: tuple[Jar, ...]) -> None:
+    wanted = {jar.file for jar in jars}
+    for old in place.glob("*.jar"):
+        if old.name not in wanted:
+            old.unlink()
+    draft = place / "stamp.draft"
+    draft.write_text(_content(place, jars), encoding="utf-8")
+    draft.replace(place / "stamp")
+
+
+@contextmanager
+def _turn(root: Path) -> Iterator[int]:
+    """One fetch at a time; the file's descriptor is passed to Ivy, so that the turn lasts as long as Ivy writes."""
+    root.mkdir(parents=True, exist_ok=True)
+    with open(root / "lock", "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in root.glob("fetching-*"):  # of a fetch that was killed: nobody else holds the lock
+            shutil.rmtree(left, ignore_errors=True)
+        yield handle.fileno()
+
+
+def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
+    staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
+    try:
+        _ivy(name, jars, staging, turn)
+        for jar in jars:
+            found = _sha256(staging / jar.file)
+            if found is None:
+                raise SetupError(
+                    "jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such jar", _MIRROR
+                )
+            if found != jar.sha256:
+                raise SetupError(
+                    "jar-checksum",
+                    f"{jar.file} is not the jar that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
+                    "do not use it: ask who runs the mirror that it came from, or fetch again; it was not kept",
+                )
+        for jar in jars:
+            (staging / jar.file).replace(place / jar.file)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
+    command = [
+        str(java()),
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        str(_ivy_jar()),
+        "org.apache.ivy.Main",
+        "-verbose",
+        *_settings(),
+    ]
+    # Its own cache: a jar that was once fetched wrong would otherwise come back from the user's cache for ever.
+    command += ["-cache", str(staging / "cache"), "-ivy", str(_module(jars, staging)), "-types", "jar"]
+    command += ["-retrieve", str(staging / "[artifact]-[revision].[ext]")]
+    log = staging.parent / f"{name}.log"
+    with open(log, "wb") as out:
+        ivy = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,)
+        )
+        try:
+            silent = _silent(ivy, log)
+        finally:
+            ivy.kill()
+            ivy.wait()
+    if silent:
+        raise SetupError(
+            "jars-network", f"the {name} jars cannot be fetched: no answer for {_PATIENCE} seconds ({log})", _MIRROR
+        )
+    if ivy.returncode != 0:
+        raise _failure(name, jars, log)
+    log.unlink()
+
+
+def _silent(ivy: subprocess.Popen[bytes], log: Path) -> bool:
+    """Wait for Ivy's end; True if it said nothing for too long: where a firewall swallows packets it waits for ever."""
+    said = -1
+    while True:
+        try:
+            ivy.wait(_PATIENCE)
+            return False
+        except subprocess.TimeoutExpired:
+            before, said = said, log.stat().st_size
+            if said == before:
+                return True
+
+
+def _settings() -> list[str]:
+    named = os.environ.get(_SETTINGS)
+    if not named:
+        return []
+    if not Path(named).is_file():
+        raise SetupError(
+            "ivy-settings", f"{_SETTINGS} names {named}, which is not a file", f"correct it, or unset {_SETTINGS}"
+        )
+    return ["-settings", str(Path(named).absolute())]
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")  # found, not imported: importing it takes most of a second
+    places = spec.submodule_search_locations if spec else None
+    for jar in (jar for place in places or () for jar in sorted(Path(place, "jars").glob("ivy-*.jar"))):
+        return jar
+    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", "make setup")
+
+
+def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
+    """Ivy's list of what to fetch: exactly these jars, whatever their poms depend on or call their packaging."""
+    lines = ['<ivy-module version="2.0"><info organisation="sluice" module="jars"/><dependencies>']
+    for jar in jars:
+        group, artifact, version = quoteattr(jar.group), quoteattr(jar.artifact), quoteattr(jar.version)
+        lines.append(f'<dependency org={group} name={artifact} rev={version} transitive="false">')
+        lines.append(f'<artifact name={artifact} type="jar" ext="jar"/></dependency>')
+    file = staging / "ivy.xml"
+    file.write_text("\n".join([*lines, "</dependencies></ivy-module>"]), encoding="utf-8")
+    return file
+
+
+def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
+    output = log.read_text(encoding="utf-8", errors="replace")
+    unreached = re.search(
+        r"Host \S+ not found|Server access error|Connection (?:refused|reset|timed out)|Network is unreachable"
+        r"|No route to host|connect timed out|Read timed out|PKIX path|SSLHandshake|Received fatal alert",
+        output,
+        re.IGNORECASE,
+    )
+    if unreached:
+        return SetupError("jars-network", f"the {name} jars cannot be fetched: {unreached[0].lower()} ({log})", _MIRROR)
+    absent = [
+        _coordinates(jar)
+        for jar in jars
+        if re.search(rf":: {re.escape(f'{jar.group}#{jar.artifact};{jar.version}')}\b", output)
+    ]
+    if absent:
+        return SetupError("jar-missing", f"the Maven repository does not have {', '.join(absent)} ({log})", _MIRROR)
+    said = next((line.strip() for line in reversed(output.splitlines()) if line.strip(" \t:")), "nothing")
+    return SetupError("jars-failed", f"Ivy did not fetch the {name} jars, it says: {said} ({log})", _MIRROR)
+
+
+def _coordinates(jar: Jar) -> str:
+    return f"{jar.group}:{jar.artifact}:{jar.version}"
+
+
+def _sha256(file: Path) -> str | None:
+    """The file's SHA-256, None if there is none."""
+    try:
+        with open(file, "rb") as handle:
+            digest = hashlib.sha256()
+            while block := handle.read(1 << 20):
+                digest.update(block)
+            return digest.hexdigest()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,96 @@
+"""Finds the Java that Spark, Ivy and the services run on: JAVA_HOME's, else the one on PATH.
+
+*Limit*: Spark 4.1 runs on Java 17 and 21, so another version is refused here rather than by a stack trace later.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from framework.errors import SetupError
+
+VERSIONS = (17, 21)
+_INSTALL = (
+    "install Java 17 or 21 (a package such as openjdk-17-jre-headless or temurin-21), then set JAVA_HOME or PATH to it"
+)
+
+
+@dataclass(frozen=True)
+class Java:
+    home: Path
+    binary: Path
+    version: str
+
+
+def java() -> Path:
+    """The `java` program."""
+    return found().binary
+
+
+def java_home() -> Path:
+    """The folder that JAVA_HOME must name for Spark to use the same Java."""
+    return found().home
+
+
+def found() -> Java:
+    """The Java of this machine, looked for once per process and environment."""
+    return _look(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
+
+
+@cache
+def _look(home: str, path: str) -> Java:
+    binary = _binary(home, path)
+    where = f"JAVA_HOME ({home})" if home else f"PATH ({binary})"
+    try:
+        answer = subprocess.run(
+            [binary, "-XshowSettings:properties", "-version"],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError("java-missing", f"the Java of {where} does not start: {error}", _INSTALL) from error
+    text = answer.stderr + answer.stdout
+    # The quoted version is in every Java's banner; JAVA_TOOL_OPTIONS may print other lines before it.
+    version = re.search(r'version "([^"]+)"', text)
+    if version is None:
+        said = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
+        raise SetupError("java-missing", f"the Java of {where} does not work, it says: {said}", _INSTALL)
+    # Java 8 calls itself 1.8; an early-access build 21-ea.
+    number = re.match(r"(?:1\.)?(\d+)", version[1])
+    if number is None or int(number[1]) not in VERSIONS:
+        raise SetupError("java-version", f"the Java of {where} is version {version[1]}, Spark needs 17 or 21", _INSTALL)
+    real = re.search(r"^\s*java\.home = (.+)$", text, re.MULTILINE)
+    return Java(Path(real[1].strip()) if real else Path(binary).resolve().parent.parent, Path(binary), version[1])
+
+
+def _binary(home: str, path: str) -> str:
+    if home:
+        inside = Path(home, "bin", "java")
+        if not os.access(inside, os.X_OK):
+            raise SetupError(
+                "java-missing",
+                f"JAVA_HOME is {home}, but there is no bin/java in it",
+                "unset JAVA_HOME, or point it at a Java 17 or 21",
+            )
+        return str(inside)
+    binary = shutil.which("java", path=path)
+    if binary is None:
+        raise SetupError("java-missing", "no Java found: JAVA_HOME is not set and PATH has no java", _INSTALL)
+    return binary
+
+
+if __name__ == "__main__":  # `make setup` asks before it installs half a gigabyte of packages
+    try:
+        java()
+    except SetupError as problem:
+        sys.exit(str(problem))

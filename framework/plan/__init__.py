@@ -1,0 +1,1 @@
+"""What will run, made of what was written."""

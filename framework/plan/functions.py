@@ -1,0 +1,116 @@
+"""The functions that an expression may call: what they take, what they give, and their form that never throws.
+
+Most are one line of SIGNATURES: they are null when an argument is, and fail for nothing. The others are a function each in `special`.
+Kinds of arguments: a type's name takes that type and the narrower numbers; `date` also takes a timestamp and `timestamp` a date, as Spark
+does; `double` any number; `bytes` a string or binary; `?` marks what can be left out, `...` what can be repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from framework import types
+from framework.plan import special
+from framework.plan.arguments import Use
+from framework.plan.faults import ExpressionError, closest, refused
+from framework.plan.pieces import Piece, strict
+from framework.plan.tree import Call
+from framework.types import Type
+
+SIGNATURES = """
+    ascii(string) int
+    base64(binary) string
+    cbrt(double) double
+    char_length(string) int
+    contains(string, string) boolean
+    crc32(bytes) bigint
+    date_add(date, int) date
+    date_from_unix_date(int) date
+    date_sub(date, int) date
+    datediff(date, date) int
+    day(date) int
+    dayofmonth(date) int
+    dayofweek(date) int
+    dayofyear(date) int
+    endswith(string, string) boolean
+    exp(double) double
+    hour(timestamp) int
+    initcap(string) string
+    instr(string, string) int
+    isnan(double) boolean
+    last_day(date) date
+    left(string, int) string
+    length(bytes) int
+    ln(double) double
+    locate(string, string, int?) int
+    log10(double) double
+    log2(double) double
+    lower(string) string
+    ltrim(string) string
+    md5(bytes) string
+    minute(timestamp) int
+    month(date) int
+    pow(double, double) double
+    power(double, double) double
+    quarter(date) int
+    replace(string, string, string?) string
+    right(string, int) string
+    rtrim(string) string
+    second(timestamp) int
+    sign(double) double
+    signum(double) double
+    sqrt(double) double
+    startswith(string, string) boolean
+    substr(string, int, int?) string
+    substring(string, int, int?) string
+    substring_index(string, string, int) string
+    timestamp_micros(bigint) timestamp
+    translate(string, string, string) string
+    trim(string) string
+    unix_date(day) int
+    unix_timestamp(timestamp) bigint
+    upper(string) string
+    weekday(date) int
+    weekofyear(date) int
+    year(date) int
+"""
+
+
+@dataclass(frozen=True)
+class Signature:
+    name: str
+    kinds: tuple[str, ...]
+    result: Type
+
+
+def _read(line: str) -> Signature:
+    match = re.fullmatch(r"(\w+)\((.*)\) (\w+)", line.strip())
+    assert match is not None, line
+    return Signature(match[1], tuple(match[2].split(", ")), types.NAMES[match[3]])
+
+
+_SIMPLE = {signature.name: signature for signature in map(_read, SIGNATURES.strip().splitlines())}
+
+NAMES: frozenset[str] = frozenset(_SIMPLE) | frozenset(special.TABLE)
+"""Every function that can be called."""
+
+
+def unknown(name: str, offset: int) -> ExpressionError:
+    return refused(
+        offset,
+        "sql-not-allowed",
+        f"{name} is not an allowed function",
+        closest(name, NAMES, "docs list the functions; a sql step can do more"),
+    )
+
+
+def called(call: Call, arguments: Sequence[Piece]) -> Piece:
+    """A call of a known function."""
+    use = Use(call.name, tuple(arguments), call.offset)
+    if call.name in special.TABLE:
+        return special.TABLE[call.name](use)
+    signature = _SIMPLE[call.name]
+    taken = use.take(*signature.kinds)
+    return strict(call.offset, use.sql(*taken), signature.result, taken)

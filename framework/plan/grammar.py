@@ -1,0 +1,365 @@
+"""An expression's text as a tree, by the precedence of Spark's own grammar.
+
+*Limit* One scalar expression: what else SQL has is refused by name. Depth is bounded, so that neither this parser, nor the typing after it,
+nor Spark's parser runs out of stack.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from framework import types
+from framework.plan import reserved
+from framework.plan.faults import ExpressionError, refused
+from framework.plan.tokens import Token, tokens
+from framework.plan.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
+
+NESTED = 25
+"""Parentheses, calls and signs inside each other; each costs the parser a dozen Python frames."""
+DEEPEST = 100
+"""Levels of a tree: `a + b + c` has three without any parenthesis."""
+
+
+@functools.lru_cache(4096)
+def parse(text: str) -> Node:
+    """The tree of one expression."""
+    parser = _Parser(tokens(text))
+    if parser.next.kind == "end":
+        raise refused(0, "sql-syntax", "the expression is empty", "write for example price * quantity")
+    node = parser.either(0)
+    parser.end()
+    for part, level in walk(node):
+        if level > DEEPEST:
+            raise too_deep(part.offset)
+    return node
+
+
+def too_deep(offset: int) -> ExpressionError:
+    return refused(
+        offset,
+        "sql-too-deep",
+        f"nested deeper than {NESTED} parentheses or {DEEPEST} operators",
+        "cut it into several derive steps; x IN (…) is one operator",
+    )
+
+
+_SAME = {"==": "=", "!=": "<>", "!": "not", "regexp": "rlike"}
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("+", "-", "||"),
+    ("*", "/", "%", "div"),
+)
+"""Two-sided operators, the loosest first; all of one level are taken from the left."""
+
+
+class _Parser:
+    def __init__(self, found: list[Token]) -> None:
+        self.tokens = found
+        self.at = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.at]
+
+    @property
+    def after(self) -> Token:
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.next
+        self.at += token.kind != "end"
+        return token
+
+    def skip(self, *words: str) -> bool:
+        """Go past these words if they all come next."""
+        coming = [token.word for token in self.tokens[self.at : self.at + len(words)]]
+        if coming != list(words):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, word: str) -> None:
+        if not self.skip(word):
+            raise self.unexpected(f"{word.upper()} is missing")
+
+    def unexpected(self, missing: str) -> ExpressionError:
+        token = self.next
+        found = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
+        return reserved.meaning(token) or refused(
+            token.offset,
+            "sql-syntax",
+            f"{missing}{found}",
+            "an expression is one value: columns, literals, operators, functions",
+        )
+
+    def end(self) -> None:
+        token = self.next
+        if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
+            raise refused(
+                token.offset,
+                "sql-alias",
+                "an expression has no alias",
+                "the name of a new column is the key in `derive`",
+            )
+        if token.kind != "end":
+            raise self.unexpected("an operator or the end is missing")
+
+    def deeper(self, depth: int) -> int:
+        if depth >= NESTED:
+            raise too_deep(self.next.offset)
+        return depth + 1
+
+    def either(self, depth: int) -> Node:
+        return self.chain("or", depth)
+
+    def chain(self, word: str, depth: int) -> Node:
+        """`a or b or c` as one node: long lists of conditions stay flat."""
+        offset = self.next.offset
+        operands = [self.chain("and", depth) if word == "or" else self.negation(depth)]
+        while self.skip(word):
+            operands.append(self.chain("and", depth) if word == "or" else self.negation(depth))
+        return operands[0] if len(operands) == 1 else Operation(offset, word, tuple(operands))
+
+    def negation(self, depth: int) -> Node:
+        offset = self.next.offset
+        if self.skip("not") or self.skip("!"):
+            return Operation(offset, "not", (self.negation(self.deeper(depth)),))
+        return self.predicate(depth)
+
+    def predicate(self, depth: int) -> Node:
+        """A value, and at most one of IS, IN, BETWEEN, LIKE, RLIKE after it."""
+        node = self.binary(0, depth)
+        offset = self.next.offset
+        if self.skip("is"):
+            return self.test(node, offset, depth)
+        negated = self.skip("not")
+        found = self.membership(node, offset, depth)
+        if found is None:
+            if negated:
+                raise self.unexpected("IN, BETWEEN, LIKE or RLIKE is missing after NOT")
+            return node
+        return Operation(offset, "not", (found,)) if negated else found
+
+    def test(self, node: Node, offset: int, depth: int) -> Node:
+        negated = self.skip("not")
+        if self.skip("distinct", "from"):
+            same = Operation(offset, "<=>", (node, self.binary(0, depth)))
+            return same if negated else Operation(offset, "not", (same,))
+        word = self.next.word
+        if word not in ("null", "true", "false", "unknown"):
+            raise self.unexpected("NULL, TRUE, FALSE or DISTINCT FROM is missing after IS")
+        self.take()
+        found = Is(offset, node, "null" if word == "unknown" else word)
+        return Operation(offset, "not", (found,)) if negated else found
+
+    def membership(self, node: Node, offset: int, depth: int) -> Node | None:
+        if self.skip("in"):
+            self.expect("(")
+            return In(offset, node, self.list(depth))
+        if self.skip("between"):
+            low = self.binary(0, depth)
+            self.expect("and")
+            high = self.binary(0, depth)
+            return Operation(
+                offset, "and", (Operation(offset, ">=", (node, low)), Operation(offset, "<=", (node, high)))
+            )
+        word = self.next.word
+        if word in ("like", "ilike", "rlike", "regexp"):
+            self.take()
+            if self.next.word in ("any", "all", "some"):
+                raise refused(
+                    self.next.offset,
+                    "sql-not-allowed",
+                    f"{word.upper()} {self.next.text.upper()} is not allowed",
+                    "join several LIKE with OR or AND",
+                )
+            pattern = self.binary(0, depth)
+            if self.next.word == "escape":
+                raise refused(
+                    self.next.offset,
+                    "sql-not-allowed",
+                    "ESCAPE is not allowed",
+                    "the escape character is the backslash: '100\\\\%'",
+                )
+            return Operation(offset, _SAME.get(word, word), (node, pattern))
+        return None
+
+    def binary(self, level: int, depth: int) -> Node:
+        if level == len(_LEVELS):
+            return self.unary(depth)
+        node = self.binary(level + 1, depth)
+        while self.next.word in _LEVELS[level]:
+            token = self.take()
+            node = Operation(token.offset, _SAME.get(token.word, token.word), (node, self.binary(level + 1, depth)))
+        return node
+
+    def unary(self, depth: int) -> Node:
+        token = self.next
+        if token.word == "-" and self.after.kind == "number":
+            self.take()
+            number = self.take()
+            return self.postfix(Literal(token.offset, "number", "-" + number.text, "-" + number.text), depth)
+        if token.word in ("-", "+", "~"):
+            self.take()
+            return Operation(token.offset, token.word, (self.unary(self.deeper(depth)),))
+        return self.postfix(self.primary(self.deeper(depth)), depth)
+
+    def postfix(self, node: Node, depth: int) -> Node:
+        while self.next.word in (".", "[", "::"):
+            token = self.take()
+            if token.word == "[":
+                node = Item(token.offset, node, self.either(self.deeper(depth)))
+                self.expect("]")
+            elif token.word == "::":
+                node = Cast(token.offset, node, self.type(), False)
+            else:
+                name = self.take()
+                if name.word == "*":
+                    raise refused(name.offset, "sql-star", "`*` is not a value", "name the columns")
+                if name.kind not in ("name", "quoted"):
+                    raise refused(
+                        name.offset,
+                        "sql-syntax",
+                        "a field's name is missing after the dot",
+                        "write for example location.building",
+                    )
+                node = Member(name.offset, node, name.value)
+        return node
+
+    def primary(self, depth: int) -> Node:
+        token = self.next
+        if token.kind == "number" or token.kind == "string":
+            self.take()
+            return Literal(token.offset, token.kind, token.text, token.value)
+        if token.word == "(":
+            self.take()
+            if self.next.word in ("select", "with", "values", "table", "from"):
+                raise refused(
+                    self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step"
+                )
+            node = self.either(depth)
+            self.expect(")")
+            return node
+        if token.kind == "quoted":
+            self.take()
+            return Column(token.offset, token.value)
+        if token.kind == "name":
+            return self.named(token, depth)
+        raise self.unexpected("a value is missing")
+
+    def named(self, token: Token, depth: int) -> Node:
+        word = token.word
+        if word in ("true", "false", "null"):
+            self.take()
+            return Literal(token.offset, "null" if word == "null" else "boolean", word, word)
+        if word == "case":
+            return self.case(depth)
+        if word in ("cast", "try_cast"):
+            return self.cast(depth)
+        if word == "interval":
+            return self.interval()
+        if self.after.kind == "string" and word in ("date", "timestamp", "timestamp_ntz"):
+            self.take()
+            text = self.take()
+            return Literal(token.offset, word, f"{word}{text.text}", text.value)
+        if self.after.word == "(":
+            return self.call(depth)
+        found = reserved.meaning(token)
+        if found:
+            raise found
+        self.take()
+        return Column(token.offset, token.value)
+
+    def call(self, depth: int) -> Node:
+        token = self.take()
+        found = reserved.function(token)
+        if found:
+            raise found
+        self.expect("(")
+        arguments: tuple[Node, ...] = ()
+        if not self.skip(")"):
+            arguments = self.list(depth)
+        if self.next.word in ("over", "filter", "within"):
+            raise refused(
+                self.next.offset,
+                "sql-window",
+                f"{self.next.text.upper()} is not allowed: an expression sees one row",
+                "use an aggregate step, or a sql step",
+            )
+        return Call(token.offset, token.word, arguments)
+
+    def list(self, depth: int) -> tuple[Node, ...]:
+        """Values between commas, up to the closing parenthesis."""
+        if self.next.word in ("select", "with"):
+            raise refused(
+                self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step"
+            )
+        found = [self.either(depth)]
+        while self.skip(","):
+            found.append(self.either(depth))
+        self.expect(")")
+        return tuple(found)
+
+    def case(self, depth: int) -> Node:
+        offset = self.take().offset
+        subject = self.either(depth) if self.next.word != "when" else None
+        branches: list[tuple[Node, Node]] = []
+        while self.skip("when"):
+            condition = self.either(depth)
+            self.expect("then")
+            value = self.either(depth)
+            branches.append(
+                (condition if subject is None else Operation(condition.offset, "=", (subject, condition)), value)
+            )
+        if not branches:
+            raise self.unexpected("WHEN is missing")
+        otherwise = self.either(depth) if self.skip("else") else None
+        self.expect("end")
+        return Case(offset, tuple(branches), otherwise)
+
+    def cast(self, depth: int) -> Node:
+        token = self.take()
+        self.expect("(")
+        operand = self.either(depth)
+        self.expect("as")
+        type = self.type()
+        self.expect(")")
+        return Cast(token.offset, operand, type, token.word == "try_cast")
+
+    def type(self) -> types.Type:
+        """The words of a type, up to what cannot belong to it."""
+        start = self.next.offset
+        taken = self.take()
+        text, open = taken.text, 0
+        while self.next.word in ("<", "(") or (open and self.next.kind != "end"):
+            word = self.next.word
+            open += (word in ("<", "(")) - (word in (">", ")")) - 2 * (word == ">>")
+            text = text.ljust(self.next.offset - start) + self.take().text
+        try:
+            return types.parse(text)
+        except types.TypeTextError as error:
+            raise refused(start + error.offset, "sql-type", error.message, error.hint) from None
+
+    def interval(self) -> Node:
+        offset = self.take().offset
+        sign = "-" if self.skip("-") else ""
+        count, unit = self.take(), self.take()
+        digits = count.value
+        if count.kind == "string" and digits.startswith("-") and not sign:
+            sign, digits = "-", digits[1:]
+        plural = unit.word.removesuffix("s")
+        if (
+            count.kind not in ("number", "string")
+            or not (digits.isascii() and digits.isdigit() and len(digits) <= 6)
+            or plural not in reserved.UNITS
+        ):
+            raise refused(
+                offset,
+                "sql-syntax",
+                "an interval is one whole number and one unit here",
+                "write for example interval 90 minutes, interval '1' day",
+            )
+        return Literal(offset, "interval", f"interval '{sign}{int(digits)}' {plural}", plural)

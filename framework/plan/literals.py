@@ -1,0 +1,130 @@
+"""What a literal means: its type and, for dates and times, that it names a moment there is."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+
+from framework.plan.faults import refused
+from framework.plan.pieces import Piece
+from framework.plan.tree import Literal
+from framework.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    VOID,
+    Decimal,
+    Type,
+)
+
+_BITS: dict[Type, int] = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+_SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT}
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+
+
+def literal(node: Literal) -> Piece:
+    """Typed as Spark types it; intervals have their own place in operators."""
+    if node.kind == "number":
+        return Piece(node.text, number(node), None, node.offset, node.value)
+    if node.kind == "string":
+        return Piece(node.text, STRING, None, node.offset, node.value)
+    if node.kind == "boolean":
+        return Piece(node.text.upper(), BOOLEAN, None, node.offset, node.value)
+    if node.kind == "null":
+        return Piece("NULL", VOID, None, node.offset)
+    if node.kind == "date":
+        if not (_DATE.fullmatch(node.value) and real(node.value)):
+            raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
+        return Piece(node.text, DATE, None, node.offset, node.value)
+    if node.kind == "interval":
+        raise refused(
+            node.offset,
+            "sql-type",
+            "an interval is only added to or subtracted from a date or timestamp",
+            "write for example at + interval 1 day",
+        )
+    match = _TIME.fullmatch(node.value)
+    zoned = match is not None and match[3] is not None
+    if match is None or not real(match[1]) or not clock(match[2]) or (zoned and node.kind == "timestamp_ntz"):
+        raise refused(
+            node.offset,
+            "sql-type",
+            f"'{node.value}' is not a {node.kind}",
+            "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
+        )
+    return Piece(node.text, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, node.offset, node.value)
+
+
+def real(date: str) -> bool:
+    try:
+        return datetime.date.fromisoformat(date).year > 0
+    except ValueError:
+        return False
+
+
+def clock(time: str | None) -> bool:
+    hours, minutes, seconds = (*(time or "0:0").split(":"), "0")[:3]
+    return int(hours) < 24 and int(minutes) < 60 and float(seconds) < 60
+
+
+def whole(piece: Piece) -> int | None:
+    """What an integer literal says; None for everything else."""
+    if piece.constant is None or piece.type not in _BITS:
+        return None
+    return int(piece.constant.rstrip("lLsSyY"))
+
+
+def number(node: Literal) -> Type:
+    text = node.value.lower()
+    if text.endswith("bd"):
+        return _decimal(node, text[:-2])
+    if text[-1] in "df":
+        return DOUBLE if text[-1] == "d" else FLOAT
+    if text[-1] in _SUFFIXES:
+        type = _SUFFIXES[text[-1]]
+        if not text[:-1].lstrip("-").isdigit() or not _fits(int(text[:-1]), type):
+            raise refused(node.offset, "sql-type", f"{node.text} is not a {type}", "leave the last letter out")
+        return type
+    if "e" in text:
+        return DOUBLE
+    if "." in text:
+        return _decimal(node, text)
+    return next((type for type in (INT, BIGINT) if len(text) < 25 and _fits(int(text), type)), None) or _decimal(
+        node, text
+    )
+
+
+def _fits(value: int, type: Type) -> bool:
+    half = 1 << (_BITS[type] - 1)
+    return -half <= value < half
+
+
+def _decimal(node: Literal, text: str) -> Type:
+    try:
+        _, digits, exponent = decimal.Decimal(text).as_tuple()
+    except decimal.InvalidOperation:
+        raise refused(node.offset, "sql-type", f"{node.text} is not a number", "write for example 12.50") from None
+    assert isinstance(exponent, int), "the tokens hold neither NaN nor infinity"
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale)
+    if precision > 38:
+        raise refused(
+            node.offset, "sql-type", f"{node.text[:30]} has more than 38 digits", "write it with an exponent: 1.5e60"
+        )
+    return Decimal(precision, scale)
+
+
+def exact(piece: Piece) -> Type:
+    """The type that an integer literal takes beside a decimal: just its digits. Spark leaves tinyint literals alone."""
+    value = whole(piece)
+    return piece.type if value is None or piece.type == TINYINT else Decimal(len(str(abs(value))), 0)

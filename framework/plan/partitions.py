@@ -1,0 +1,72 @@
+"""How a table is partitioned and sorted."""
+
+from __future__ import annotations
+
+import re
+
+from framework import types
+from framework.errors import Problem
+from framework.plan.faults import closest
+from framework.plan.model import Column, PartitionField
+from framework.spec import kinds
+
+_FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>\d+)\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
+_TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
+_WIDTH = ("bucket", "truncate")
+_PLAIN = ("identity", "year", "month", "day", "hour")
+
+
+def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[PartitionField, ...]:
+    found = []
+    for index, text in enumerate(into.partition_by):
+        problem = _field_problem(text, columns)
+        if isinstance(problem, PartitionField):
+            found.append(problem)
+        else:
+            problems.append(Problem(into.place("partition_by", index), *problem))
+    return tuple(found)
+
+
+def _field_problem(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str, str, str]:
+    match = _FIELD.match(text.strip())
+    examples = "write a column, or year, month, day, hour(c), bucket(16, c) or truncate(4, c)"
+    if match is None or text.count("(") != text.count(")"):
+        return "bad-partition", f"`{text}` is no partition", examples
+    transform, width, name = match["transform"] or "identity", match["width"], match["column"]
+    if transform not in (*_PLAIN, *_WIDTH):
+        return "bad-partition", f"there is no partition by `{transform}`", closest(transform, (*_PLAIN, *_WIDTH), examples)
+    if (transform in _WIDTH) != (width is not None) or width == "0":
+        return "bad-partition", f"`{text}` is no partition", f"write `{transform}(16, {name})`" if transform in _WIDTH else f"write `{transform}({name})`"
+    column = next((column for column in columns if column.name == name), None)
+    if column is None:
+        names = [column.name for column in columns]
+        return "unknown-column", f"there is no column `{name}`", closest(name, names, "name one of the table's columns")
+    if not _fits(transform, column.type):
+        return "bad-partition", f"`{name}` is {column.type}, which cannot be partitioned by {transform}", examples
+    return PartitionField(transform, name, int(width) if width else None)
+
+
+def _fits(transform: str, type_: types.Type) -> bool:
+    if isinstance(type_, (types.Array, types.Map, types.Struct)):
+        return False
+    if transform == "hour":
+        return type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ)
+    if transform in ("year", "month", "day"):
+        return type_ in _TIMES
+    if transform == "truncate":
+        return isinstance(type_, types.Decimal) or type_ in (types.INT, types.BIGINT, types.STRING, types.BINARY)
+    if transform == "bucket":
+        return type_ not in (types.DOUBLE, types.FLOAT, types.BOOLEAN)
+    return True
+
+
+def sort_columns(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[str, ...]:
+    known = {column.name: column.type for column in columns}
+    for index, name in enumerate(into.sort_by):
+        if name not in known:
+            hint = closest(name, known, "name one of the table's columns")
+            problems.append(Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name}`", hint))
+        elif isinstance(known[name], (types.Array, types.Map, types.Struct)):
+            message = f"`{name}` is {known[name]}, which has no order"
+            problems.append(Problem(into.place("sort_by", index), "bad-sort", message, "sort by a plain column"))
+    return into.sort_by

@@ -1,0 +1,173 @@
+"""Constant patterns that cannot fail on a row: for LIKE, for regular expressions and for dates and times.
+
+*Limit* Of Java's regular expressions the part that is valid everywhere and needs no deep stack or exponential time on a long text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from framework.plan.faults import ExpressionError, refused
+from framework.plan.pieces import Piece
+from framework.types import STRING
+
+MOST_REPEATS = 1000
+
+_ATOM = re.compile(
+    r"""\\[dDwWsSbB]|\\[^A-Za-z0-9]           # classes, boundaries, escaped marks
+    |\[\^?(?:\\[dDwWsS]|\\[^A-Za-z0-9]|[^\]\[\\&^])+\]   # a set
+    |[^\\\[\](){}?*+|]                        # a character, also . ^ $
+    """,
+    re.VERBOSE,
+)
+_REPEAT = re.compile(r"(?:[?*+]|\{([0-9]{1,4})(?:,([0-9]{0,4}))?\})\??")
+
+
+def text(piece: Piece, what: str) -> str:
+    """What a literal text says."""
+    if piece.type != STRING or piece.constant is None:
+        raise refused(
+            piece.offset,
+            "sql-type",
+            f"{what} is a literal text here, so that it is checked before any row",
+            "write it in single quotes",
+        )
+    return piece.constant
+
+
+def like(piece: Piece) -> None:
+    """A backslash escapes %, _ or itself; before anything else Spark throws."""
+    pattern = text(piece, "a LIKE pattern")
+    if re.sub(r"\\[%_\\]", "", pattern).count("\\"):
+        raise refused(
+            piece.offset,
+            "sql-type",
+            "in a LIKE pattern a backslash stands before %, _ or another backslash",
+            r"write '100\\%' for the text 100%",
+        )
+
+
+def regular(piece: Piece) -> int:
+    """The number of groups of a regular expression."""
+    reader = _Regular(text(piece, "a regular expression"), piece.offset)
+    reader.alternatives(0)
+    if reader.at < len(reader.pattern):
+        raise reader.fault("a parenthesis closes nothing")
+    return reader.groups
+
+
+class _Regular:
+    def __init__(self, pattern: str, offset: int) -> None:
+        self.pattern = pattern
+        self.offset = offset
+        self.at = 0
+        self.groups = 0
+
+    def fault(self, why: str) -> ExpressionError:
+        return refused(
+            self.offset,
+            "sql-type",
+            f"regular expression, character {self.at + 1}: {why}",
+            r"use characters, sets, \d \w \s, ( | ), and ? * + {n,m} after one of them",
+        )
+
+    def alternatives(self, depth: int) -> bool:
+        """Whether what was read varies in length or choice: repeating such a thing can take Java for ever, or all its stack."""
+        if depth > 10:
+            raise self.fault("groups nest deeper than 10")
+        varies = self.sequence(depth)
+        while self.pattern.startswith("|", self.at):
+            self.at += 1
+            self.sequence(depth)
+            varies = True
+        return varies
+
+    def sequence(self, depth: int) -> bool:
+        varies = False
+        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
+            inner, group = self.atom(depth)
+            if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
+                once = self.repeat()
+                if group and inner and not once:
+                    raise self.fault("a repeated group holds a choice or a repetition")
+                inner = True
+            varies = varies or inner
+        return varies
+
+    def atom(self, depth: int) -> tuple[bool, bool]:
+        if self.pattern[self.at] == "(":
+            self.at += 1
+            if self.pattern.startswith("?:", self.at):
+                self.at += 2
+            elif self.pattern.startswith("?", self.at):
+                raise self.fault("of (?…) only (?:…) is allowed")
+            else:
+                self.groups += 1
+            varies = self.alternatives(depth + 1)
+            if not self.pattern.startswith(")", self.at):
+                raise self.fault("a parenthesis is not closed")
+            self.at += 1
+            return varies, True
+        match = _ATOM.match(self.pattern, self.at)
+        if match is None:
+            raise self.fault("this is not allowed, or needs a backslash")
+        if match.group().startswith("["):
+            self.ranges(match.group().removeprefix("[").removeprefix("^")[:-1])
+        self.at = match.end()
+        return False, False
+
+    def ranges(self, inside: str) -> None:
+        """In a set `-` makes a range of two plain characters, or stands at an end, or is escaped."""
+        atoms = re.findall(r"\\.|.", inside, re.DOTALL)
+        for index in [index for index, atom in enumerate(atoms) if atom == "-" and 0 < index < len(atoms) - 1]:
+            low, high = atoms[index - 1], atoms[index + 1]
+            if len(low) > 1 or len(high) > 1 or "-" in (low, high) or low > high:
+                raise self.fault("a range in a set goes from a lower to a higher character")
+
+    def repeat(self) -> bool:
+        """Whether the repetition is at most once."""
+        match = _REPEAT.match(self.pattern, self.at)
+        if match is None:
+            raise self.fault("a repetition is ?, *, +, {n}, {n,} or {n,m}")
+        low, high = int(match[1] or 0), int(match[2] or match[1] or 0)
+        if max(low, high) > MOST_REPEATS or low > high:
+            raise self.fault(f"a repetition goes from a lower to a higher number, up to {MOST_REPEATS}")
+        self.at = match.end()
+        if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
+            raise self.fault("a repetition is itself repeated")
+        return match.group().startswith("?")
+
+
+def replacement(piece: Piece, groups: int) -> None:
+    """`$1` names a group that there is; a backslash has something behind it."""
+    for match in re.finditer(r"\\(.?)|\$(.?)", text(piece, "a replacement"), re.DOTALL):
+        if match.group().startswith("\\") and not match[1]:
+            raise refused(piece.offset, "sql-type", "the replacement ends with a backslash", r"write \\\\ for one")
+        if match.group().startswith("$") and not (
+            match[2].isascii() and match[2].isdigit() and int(match[2]) <= groups
+        ):
+            raise refused(
+                piece.offset,
+                "sql-type",
+                f"{match.group()} names no group: the pattern has {groups}",
+                r"write \\$ for the sign itself",
+            )
+
+
+_DATES = re.compile(
+    r"(?:yyyy|uuuu|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|S{1,6}|EEEE|EEE|E|a|XXX|X|'[^']*'|[-/ .:,_T])+"
+)
+_PARTS = re.compile(r"'[^']*'|([A-Za-z])\1*")
+
+
+def dates(piece: Piece, parsing: bool) -> str:
+    """A pattern of dates and times."""
+    pattern = text(piece, "a pattern of dates")
+    hint = "for example yyyy-MM-dd HH:mm:ss, dd/MM/yyyy, yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
+    letters = [match.group() for match in _PARTS.finditer(pattern) if match[1]]
+    names = [part[0] for part in letters]
+    if not _DATES.fullmatch(pattern) or "T" in names or len(pattern) > 50:
+        raise refused(piece.offset, "sql-type", f"'{pattern}' is not a pattern of dates that is allowed here", hint)
+    if parsing and (len(set(names)) < len(names) or {"E"} & set(names)):
+        raise refused(piece.offset, "sql-type", f"'{pattern}' reads a part twice, or a weekday", hint)
+    return pattern

@@ -1,0 +1,100 @@
+"""A part of an expression made safe: its SQL that never throws, its type, and when the original would have thrown.
+
+`error` follows the order in which Spark evaluates: an operator that finds its first argument null never looks at the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from framework.plan.faults import refused
+from framework.types import DATE, TIMESTAMP, Type, quoted
+
+LARGEST = 60_000
+"""Characters of safe SQL: forms that name their argument twice double with every level."""
+
+NULL = "null"
+"""Said of a form: it is null for arguments that are not exactly where the original throws."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`constant` is what a literal says (a negative number with its sign), None for everything else and for NULL."""
+
+    sql: str
+    type: Type
+    error: str | None
+    offset: int
+    constant: str | None = None
+
+
+def any_of(*conditions: str | None) -> str | None:
+    """OR over those conditions that can be true at all."""
+    can = [condition for condition in conditions if condition is not None]
+    if len(can) < 2:
+        return can[0] if can else None
+    return f"({' OR '.join(can)})"
+
+
+def all_of(*conditions: str | None) -> str | None:
+    """AND; one condition that cannot be true makes the whole impossible, an empty one says nothing."""
+    if any(condition is None for condition in conditions):
+        return None
+    said = [condition for condition in conditions if condition]
+    assert said, "an empty condition stands beside one that says something"
+    return said[0] if len(said) == 1 else f"({' AND '.join(said)})"
+
+
+def present(piece: Piece) -> str:
+    return "" if piece.constant is not None else f"({piece.sql} IS NOT NULL)"
+
+
+def made(piece: Piece) -> Piece:
+    size = len(piece.sql) + len(piece.error or "")
+    if size > LARGEST:
+        raise refused(
+            piece.offset,
+            "sql-too-long",
+            "the expression is too large once every operation in it is made safe",
+            "cut it into several derive steps",
+        )
+    return piece
+
+
+def strict(
+    offset: int,
+    sql: str,
+    type: Type,
+    arguments: Sequence[Piece],
+    fails: str | None = None,
+    backwards: bool = False,
+    eager: bool = False,
+) -> Piece:
+    """An operator that is null when an argument is. `fails` is NULL, or a condition that holds for arguments that are not null. Arguments
+    are evaluated in their order, or `backwards`, up to the first null one; all of them if `eager`."""
+    order = list(reversed(arguments)) if backwards else list(arguments)
+    errors: list[str | None] = []
+    before: list[str] = []
+    for argument in order:
+        errors.append(argument.error if eager else all_of(*before, argument.error))
+        before.append(present(argument))
+    if fails is not None:
+        errors.append(all_of(*before, f"({sql} IS NULL)" if fails == NULL else fails))
+    return made(Piece(sql, type, any_of(*errors), offset))
+
+
+def as_timestamp(piece: Piece) -> Piece:
+    """A date where a timestamp is wanted. Spark's own cast throws, even tried, for dates some 290,000 years away."""
+    if piece.type != DATE:
+        return piece
+    if piece.constant is not None:
+        return replace(piece, sql=f"cast({piece.sql} AS TIMESTAMP)", type=TIMESTAMP)
+    fits = f"({piece.sql} BETWEEN date'-290308-12-22' AND date'+294247-01-10')"
+    return strict(
+        piece.offset, f"cast(CASE WHEN {fits} THEN {piece.sql} END AS TIMESTAMP)", TIMESTAMP, (piece,), f"(NOT {fits})"
+    )
+
+
+def column(name: str, type: Type, offset: int) -> Piece:
+    return Piece(quoted(name), type, None, offset)

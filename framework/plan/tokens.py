@@ -1,0 +1,119 @@
+"""The words of an expression, each with its place: strings, numbers, names and marks, as Spark's own lexer cuts them.
+
+*Limit* Stricter than Spark where its reading surprises: comments, text in double quotes, escapes that only drop their backslash, characters
+that look like others, and names in other alphabets without backquotes are refused.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from framework.plan.faults import ExpressionError, refused
+
+LONGEST = 10_000
+"""Characters."""
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<comment>--|/\*)
+    |(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![A-Za-z0-9_]))
+    |(?P<string>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
+    |(?P<quoted>`(?:[^`]|``)+`)
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<mark><=>|<>|!=|<=|>=|==|\|\||::|->|=>|<<|>>|[-+*/%<>=!~&|^().,\[\];:?])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES = {"\\\\": "\\", "\\'": "'", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r", "\\%": "\\%", "\\_": "\\_"}
+_ESCAPE = re.compile(r"\\.|''", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Token:
+    """`kind` is number, string, quoted, name, mark or end; `value` a string's text or a name's spelling, else the text itself."""
+
+    kind: str
+    text: str
+    value: str
+    offset: int
+
+    @property
+    def word(self) -> str:
+        """What a keyword or mark is compared with; nothing that stands in quotes is one."""
+        return self.text.lower() if self.kind in ("name", "mark") else ""
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text, with one of kind `end` after them."""
+    if len(text) > LONGEST:
+        raise refused(
+            LONGEST,
+            "sql-too-long",
+            f"an expression has at most {LONGEST:,} characters, this one {len(text):,}",
+            "cut it into several derive steps",
+        )
+    characters(text)
+    found: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise unreadable(text, at)
+        kind = match.lastgroup or ""
+        if kind == "comment":
+            raise refused(at, "sql-comment", "an expression holds no comment", "write it as a YAML comment: # …")
+        if kind != "space":
+            found.append(Token(kind, match.group(), value(kind, match.group(), at), at))
+        at = match.end()
+    found.append(Token("end", "", "", len(text)))
+    return found
+
+
+def characters(text: str) -> None:
+    """Refuse what cannot be seen: it makes a text mean something else than it shows."""
+    for at, character in enumerate(text):
+        if character not in "\t\r\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+            raise refused(
+                at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it"
+            )
+
+
+def value(kind: str, text: str, at: int) -> str:
+    if kind == "quoted":
+        return text[1:-1].replace("``", "`")
+    if kind != "string":
+        return text
+    if text[0] in "rR":
+        return text[2:-1]
+    for match in _ESCAPE.finditer(text[1:-1]):
+        if match.group() != "''" and match.group() not in _ESCAPES:
+            raise refused(
+                at + 1 + match.start(),
+                "sql-syntax",
+                f"Spark would drop the backslash of {match.group()}",
+                f"write \\{match.group()} for the backslash itself, or r'…' for a pattern",
+            )
+    return _ESCAPE.sub(lambda match: "'" if match.group() == "''" else _ESCAPES[match.group()], text[1:-1])
+
+
+def unreadable(text: str, at: int) -> ExpressionError:
+    character = text[at]
+    if character == "'":
+        return refused(at, "sql-syntax", "the text that starts here does not end", "close it with '")
+    if character == "`":
+        return refused(at, "sql-syntax", "the name that starts here does not end", "close it with `")
+    if character == '"':
+        return refused(
+            at,
+            "sql-syntax",
+            "double quotes mean different things in different SQL",
+            "write text as 'text', a column's name as `name`",
+        )
+    if character.isascii() and character.isdigit():
+        return refused(
+            at, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes"
+        )
+    return refused(
+        at, "sql-character", f"{character!r} has no meaning here", "put text in '…', names with such characters in `…`"
+    )

@@ -1,0 +1,119 @@
+"""A topic's columns and how its messages are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from framework import types
+from framework.errors import Problem
+from framework.formats import bytes as bytes_format
+from framework.formats import json, string
+from framework.plan.faults import closest
+from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
+from framework.plan.rows import name_problems
+from framework.spec import kinds
+from framework.types import Type
+
+
+def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Topic | None:
+    before = len(problems)
+    fields = _fields(said, problems)
+    value_columns, decoding = _value(said, fields)
+    columns = (*value_columns, *_key_columns(said), *(Column(name, types.STRING) for name in said.headers))
+    problems += _column_problems(said, [column.name for column in columns])
+    if said.event_time is not None:
+        problems += _event_time_problems(said, columns)
+    generator = _generator(said, fields, problems) if said.generate else None
+    if len(problems) > before:
+        return None
+    return Topic(
+        said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value, columns,
+        said.key.as_, said.key.format, tuple(said.headers), _with_key(said, decoding), said.event_time, said.start_from, generator,
+    )  # fmt: skip
+
+
+def _fields(said: kinds.Topic, problems: list[Problem]) -> list[json.Field]:
+    fields = []
+    for name, column in said.columns.items():
+        try:
+            type_ = types.parse(column.type)
+        except types.TypeTextError as error:
+            problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
+            continue
+        if column.format and type_ != types.TIMESTAMP:
+            hint = "write `type: timestamp`, or remove `format`"
+            problems.append(Problem(column.place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
+        fields.append(json.Field(name, type_, column.required, column.format))
+    return fields
+
+
+def _value(said: kinds.Topic, fields: list[json.Field]) -> tuple[tuple[Column, ...], Decoding]:
+    if said.value == "json":
+        docs = {name: column.doc or "" for name, column in said.columns.items()}
+        return tuple(Column(field.name, field.type, docs[field.name]) for field in fields), json.decoding(fields, said.unknown_fields)
+    module = string if said.value == "string" else bytes_format
+    return module.COLUMNS, module.decoding()
+
+
+def _key_columns(said: kinds.Topic) -> tuple[Column, ...]:
+    if said.key.as_ is None:
+        return ()
+    return (Column(said.key.as_, types.BINARY if said.key.format == "bytes" else types.STRING, "The message's key"),)
+
+
+def _with_key(said: kinds.Topic, decoding: Decoding) -> Decoding:
+    """The decoding with the key's and the headers' columns, where they are asked for."""
+    columns = list(decoding.columns)
+    faults = list(decoding.faults)
+    if said.key.as_ is not None:
+        columns.append((said.key.as_, "_sluice_key" if said.key.format == "bytes" else "CAST(_sluice_key AS STRING)"))
+        if said.key.format == "string":
+            invalid = "NOT coalesce(is_valid_utf8(CAST(_sluice_key AS STRING)), true)"
+            faults.append(Fault("key", "undecodable_key", "the key is not UTF-8 text", invalid))
+    for name in said.headers:
+        # Of equal header names the last counts, as in Kafka's own clients.
+        value = f"element_at(filter(_sluice_headers, h -> h.key = '{name}'), -1).value"
+        columns.append((name, f"CASE WHEN exists(_sluice_headers, h -> h.key = '{name}') THEN CAST({value} AS STRING) END"))
+        invalid = f"NOT coalesce(is_valid_utf8(`{name}`), true)"
+        faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
+    return Decoding(decoding.parse, decoding.readable, tuple(columns), tuple(faults), decoding.explain)
+
+
+def _column_problems(said: kinds.Topic, names: list[str]) -> Iterable[Problem]:
+    places = [said.key_place("columns", name) for name in said.columns]
+    places = places or [said.place("value")]
+    places += [said.place("key", "as")] if said.key.as_ is not None else []
+    places += [said.key_place("headers", name) for name in said.headers]
+    for index, (name, where) in enumerate(zip(names, places, strict=False)):
+        yield from name_problems(name, where, names[:index])
+        if name in names[:index]:
+            yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "name one of them otherwise")
+
+
+def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
+    where = said.place("event_time")
+    found = next((column for column in columns if column.name == said.event_time), None)
+    if found is None:
+        hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
+        yield Problem(where, "unknown-column", f"there is no column `{said.event_time}`", hint)
+    elif found.type not in (types.TIMESTAMP, types.VOID):
+        yield Problem(where, "not-a-time", f"`{found.name}` is {found.type}, not timestamp", "an event time is a timestamp column")
+
+
+def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Problem]) -> Generator | None:
+    generate = said.generate
+    assert generate is not None
+    known: dict[str, Type] = {field.name: field.type for field in fields}
+    if said.key.as_ is not None:
+        known[said.key.as_] = types.STRING
+    made = []
+    for name, way in generate.columns.items():
+        if name not in known:
+            hint = closest(name, known, "name one of the topic's columns")
+            where = said.key_place("generate", "columns", name)
+            problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
+            continue
+        made.append((name, known[name], Generated(way.one_of, way.between, way.pattern)))
+    return Generator(generate.rate, said.key.as_, tuple(made))
+
+

@@ -1,0 +1,89 @@
+"""Real servers on this machine, for demos and tests: one file per service, found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from framework.errors import SetupError
+from framework.home import home
+from framework.services import process
+from framework.services.process import Process, Service
+
+
+@dataclass(frozen=True)
+class State:
+    """A service now. After `up` or `down`, `changed` says whether that was their doing."""
+
+    name: str
+    state: str  # running | not answering | stopped
+    pid: int | None = None
+    address: str | None = None
+    memory: int | None = None
+    changed: bool = False
+
+
+def services() -> dict[str, Service]:
+    """Every service by name: the files of this folder that offer one."""
+    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    return {module.SERVICE.name: module.SERVICE for module in modules if hasattr(module, "SERVICE")}
+
+
+def folder(name: str) -> Path:
+    """Where a service keeps its data, log and pid file."""
+    return home() / "services" / name
+
+
+def up(names: Iterable[str] = ()) -> tuple[State, ...]:
+    """Start what does not run yet, all services if none is named. If one fails, what this call started is stopped."""
+    states: list[State] = []
+    try:
+        for service in _named(names):
+            place = folder(service.name)
+            with process.turn(place):
+                there = process.running(place)
+                now = there or process.start(service, place, service.ports())
+            states.append(_state(service, now, changed=there is None))
+    except BaseException:
+        if started := [state.name for state in states if state.changed]:
+            down(started)
+        raise
+    return tuple(states)
+
+
+def down(names: Iterable[str] = ()) -> tuple[State, ...]:
+    """Stop what runs, all services if none is named."""
+    states = []
+    for service in _named(names):
+        place = folder(service.name)
+        if not place.exists():
+            states.append(State(service.name, "stopped"))
+            continue
+        with process.turn(place):
+            there = process.stop(place)
+        states.append(State(service.name, "stopped", there.pid if there else None, changed=there is not None))
+    return tuple(states)
+
+
+def status(names: Iterable[str] = ()) -> tuple[State, ...]:
+    """How the services are now, all if none is named."""
+    return tuple(_state(service, process.running(folder(service.name))) for service in _named(names))
+
+
+def _named(names: Iterable[str]) -> tuple[Service, ...]:
+    known = services()
+    asked = tuple(dict.fromkeys(names)) or tuple(known)
+    for name in asked:
+        if name not in known:
+            raise SetupError("unknown-service", f"there is no service named {name}", f"one of: {', '.join(known)}")
+    return tuple(known[name] for name in asked)
+
+
+def _state(service: Service, there: Process | None, changed: bool = False) -> State:
+    if there is None:
+        return State(service.name, "stopped", changed=changed)
+    word = "running" if service.answers(there.ports[0]) else "not answering"
+    return State(service.name, word, there.pid, there.address, process.memory(there.pid), changed)

@@ -1,0 +1,120 @@
+"""One Kafka broker that is its own controller (KRaft), from the jars of jars.lock.
+
+*Limit*: one replica of everything and no retention by default; for demos and tests, not for production.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from framework.errors import SetupError
+from framework.services import process
+from framework.services.ports import free_port
+from framework.services.process import Service
+
+_PORT = "SLUICE_KAFKA_PORT"
+_CONFIG = Path(__file__).parent
+
+
+def ports() -> tuple[int, int]:
+    """The broker's port, and the controller's, which is the next one."""
+    said = os.environ.get(_PORT) or "19092"
+    if not said.isdecimal() or not 0 < int(said) < 65535:
+        raise SetupError(
+            "port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534"
+        )
+    return int(said), int(said) + 1
+
+
+@contextmanager
+def running(home: Path, port: int | None = None) -> Iterator[str]:
+    """A Kafka of one's own under `home`, on free ports unless told: gives its address, stops it whatever happens."""
+    place = home / "services" / SERVICE.name
+    first = free_port(2) if port is None else port
+    with process.turn(place):
+        started = process.start(SERVICE, place, (first, first + 1), tied=True)
+    try:
+        yield started.address
+    finally:
+        process.stop(place)
+
+
+def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
+    from framework.jars import class_path
+    from framework.java import java
+
+    (folder / "tmp").mkdir(exist_ok=True)
+    shutil.copyfile(_CONFIG / "kafka_log.properties", folder / "log.properties")
+    run = (
+        *(str(java()), "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+        *("-XX:ErrorFile=crash.log", "-Djava.io.tmpdir=tmp", "-Dlog4j2.configurationFile=log.properties"),
+        *("-cp", class_path("kafka")),
+    )
+    if not (folder / "data").exists():
+        _format(folder, run, ports)
+    _configure(folder, "data", ports)
+    return (*run, "kafka.Kafka", "server.properties")
+
+
+def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
+    """Make the data folder under another name, then rename it: a format that was killed is done again."""
+    shutil.rmtree(folder / "data.new", ignore_errors=True)
+    _configure(folder, "data.new", ports)
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    command = [*run, "kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", "server.properties"]
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode != 0:
+        last = "".join(f"\n  | {line}" for line in done.stdout.splitlines()[-12:])
+        raise SetupError(
+            "service-failed", f"kafka cannot format its data folder:{last}", f"see to {folder}: space, permissions"
+        )
+    (folder / "data.new").rename(folder / "data")
+
+
+def _configure(folder: Path, data: str, ports: tuple[int, ...]) -> None:
+    text = (_CONFIG / "kafka.properties").read_text(encoding="utf-8")
+    for name, value in (("{broker}", str(ports[0])), ("{controller}", str(ports[1])), ("{data}", data)):
+        text = text.replace(name, value)
+    (folder / "server.properties").write_text(text, encoding="utf-8")
+
+
+def _answers(port: int) -> bool:
+    """Does a broker say that it is there? Asked by TCP first: a client that finds nobody is slow and talkative."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    try:
+        admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
+        return bool(admin.list_topics(timeout=2).brokers)
+    except KafkaException:
+        return False
+
+
+SERVICE = Service(
+    name="kafka",
+    ports=ports,
+    prepare=_prepare,
+    answers=_answers,
+    move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=29092 (29093 is used too)",
+)

@@ -1,0 +1,65 @@
+"""Ports of 127.0.0.1: which are free, and who holds one that is not."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from framework.errors import SetupError
+
+
+def is_free(port: int) -> bool:
+    """Can a server listen on this port?"""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(count: int = 1) -> int:
+    """The first of `count` neighbouring free ports, below those that the system gives to outgoing connections."""
+    for first in random.sample(range(20000, 32000), 200):
+        if all(is_free(first + step) for step in range(count)):
+            return first
+    raise SetupError("port-busy", "no free port found between 20000 and 32000", "see what listens there, and stop it")
+
+
+def holder(port: int) -> str:
+    """Who listens on a port, as `process 123 (java)`; empty if it cannot be told."""
+    pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)
+    if pid is None:
+        return ""
+    with suppress(OSError):
+        return f"process {pid} ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
+    return f"process {pid}"
+
+
+def _by_proc(port: int) -> int | None:
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                field = line.split()
+                if field[3] == "0A" and int(field[1].rpartition(":")[2], 16) == port:  # 0A: it listens
+                    sockets.add(f"socket:[{field[9]}]")
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # other users' processes do not show their files
+            if any(os.readlink(file) in sockets for file in (folder / "fd").iterdir()):
+                return int(folder.name)
+    return None
+
+
+def _by_lsof(port: int) -> int | None:
+    if shutil.which("lsof") is None:
+        return None
+    command = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
+    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    return int(said[0]) if said else None

@@ -1,0 +1,160 @@
+"""Specs as they are written: YAML files to documents, each value with its place, all problems collected."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from framework.errors import Problem, Where
+from framework.spec import files
+from framework.spec.bind import FAILED, bind
+from framework.spec.kinds import KINDS, LATER_KINDS, SAME_EVERYWHERE
+from framework.spec.messages import closest, not_in_this_version
+from framework.spec.node import Node
+from framework.spec.options import Kind
+from framework.spec.reader import read_text
+from framework.spec.references import References, variables_of
+from framework.spec.schema import check
+
+ENVIRONMENTS = "environments"
+LOCAL = "local"
+_ALL_KINDS = (*KINDS, *LATER_KINDS)
+_Kind = TypeVar("_Kind", bound=Kind)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document. Its value is None where it has problems."""
+
+    kind: str
+    name: str
+    where: Where
+    value: Kind | None
+    node: Node = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Written:
+    """All that the spec files say, and all that is wrong with it."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+
+    def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
+        return tuple(document.value for document in self.documents if isinstance(document.value, kind))
+
+
+def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | None = None) -> Written:
+    """The specs of a folder, such as `specs`. A user's mistake is a problem in what is returned, never raised."""
+    problems: list[Problem] = []
+    if not os.path.isdir(folder):
+        where = Where(files.shown(folder), 1, 1)
+        what = "is not a folder" if os.path.exists(folder) else "does not exist"
+        problem = Problem(where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files")
+        return Written((), (problem,))
+    base = _read(files.find(folder, problems, skip=ENVIRONMENTS), problems)
+    if not base and not problems:
+        problems.append(Problem(
+            Where(files.shown(folder), 1, 1), "no-specs", "there are no specs in this folder",
+            "add a file such as trades.yaml that begins with `topic: trades`",
+        ))  # fmt: skip
+    replacing = _read_environment(folder, environment, problems)
+    variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
+    values = variables_of(variables.values(), problems)
+    references = References(os.environ if environ is None else environ, values, problems)
+    chosen = _named(base, references, problems)
+    chosen.update(_replacements(_named(replacing, references, problems), problems))
+    root = Path(os.path.abspath(folder)).parent
+    documents = tuple(_document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items())
+    return Written(documents, tuple(sorted(set(problems))))
+
+
+def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
+    nodes: list[Node] = []
+    for path in paths:
+        text = files.read(path, problems)
+        if text is not None:
+            nodes += read_text(text, files.shown(path), problems)
+    return nodes
+
+
+def _named(nodes: list[Node], references: References, problems: list[Problem]) -> dict[tuple[str, str], Node]:
+    """Documents by kind and name."""
+    found: dict[tuple[str, str], Node] = {}
+    for node in nodes:
+        kind = _kind(node, problems)
+        if kind is None:
+            continue
+        name = references.expand(node.entries[0][1])
+        key = (kind, name.text or str(name.where))  # without a name it is known by its place
+        if key in found:
+            first = found[key].place(kind)
+            problems.append(Problem(
+                name.where, "duplicate-name", f"there is already a {kind} `{name.text}` at {first.file}:{first.line}",
+                "rename or remove one of the two",
+            ))  # fmt: skip
+        else:
+            found[key] = node
+    return found
+
+
+def _kind(node: Node, problems: list[Problem]) -> str | None:
+    """A document's first key, if this version has that kind."""
+    if node.kind != "map" or not node.entries:
+        problems.append(Problem(
+            node.where, "not-a-document", "a document is a map whose first key is its kind", "begin with a line such as `topic: trades`"
+        ))  # fmt: skip
+        return None
+    key = node.entries[0][0]
+    if key.text in KINDS:
+        return key.text
+    if key.text in LATER_KINDS:
+        problems.append(not_in_this_version(key, f"`{key.text}`", "remove the document for now"))
+        return None
+    later = [each.text for each, _ in node.entries if each.text in _ALL_KINDS]
+    meant = closest(key.text, _ALL_KINDS)
+    if later:
+        hint = f"put `{later[0]}: …` on the document's first line"
+    else:
+        hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}"
+    problems.append(Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{key.text}` is none", hint))
+    return None
+
+
+def _read_environment(folder: Path, environment: str, problems: list[Problem]) -> list[Node]:
+    place = folder / ENVIRONMENTS
+    try:
+        there = sorted(each.name for each in os.scandir(place) if each.is_dir() and each.name[0] != ".")
+    except OSError:
+        there = []
+    if environment in there:
+        return _read(files.find(place / environment, problems), problems)
+    if environment != LOCAL:
+        known = ", ".join([LOCAL, *(name for name in there if name != LOCAL)])
+        problems.append(Problem(
+            Where(files.shown(place), 1, 1), "unknown-environment", f"there is no environment `{environment}`",
+            f"environments are: {known}; a new one is a folder {files.shown(place)}/NAME",
+        ))  # fmt: skip
+    return []
+
+
+def _replacements(found: dict[tuple[str, str], Node], problems: list[Problem]) -> dict[tuple[str, str], Node]:
+    """The documents that replace those of the same kind and name."""
+    for (kind, _), node in found.items():
+        if kind in SAME_EVERYWHERE:
+            problems.append(Problem(
+                node.where, "not-per-environment", f"a {kind} is the same in every environment",
+                f"move it out of {ENVIRONMENTS}; what differs can be a `${{var:NAME}}`",
+            ))  # fmt: skip
+    return {key: node for key, node in found.items() if key[0] not in SAME_EVERYWHERE}
+
+
+def _document(kind: str, name: str, node: Node, root: Path, problems: list[Problem]) -> Document:
+    cls = KINDS[kind]
+    wrong = list(check(cls, node))
+    value = bind(cls, node, root, problems)
+    problems += wrong
+    return Document(kind, name, node.place(kind), None if wrong or value is FAILED else value, node)

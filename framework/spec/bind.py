@@ -1,0 +1,194 @@
+"""Nodes to values. What the schema has refused already is passed over here in silence."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from framework.errors import Problem
+from framework.spec.messages import Failure, bad_text, out_of_range, written
+from framework.spec.node import Node
+from framework.spec.options import Bound, Option, SecretRef, WrittenStep
+from framework.spec.scalars import BOOL, NUMBER, WHOLE, Location
+from framework.spec.shapes import (
+    NO_OPTION,
+    BoundClass,
+    EnumShape,
+    FilesShape,
+    ListShape,
+    MapShape,
+    RecordShape,
+    ScalarShape,
+    Shape,
+    Slot,
+    UnionShape,
+    item_option,
+    record_shape,
+)
+from framework.spec.syntax import SECRET_NAME
+
+FAILED: Any = object()
+_LOOKS_SECRET = re.compile(r"://[^/\s:@]*:[^/\s:@]+@|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\bpassword\s*=\s*\S", re.IGNORECASE)
+_FILE_SCHEMES = ("file:", "sqlite:")
+
+
+def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
+    """A document as the dataclass of its kind, or FAILED."""
+    return _Binder(root, problems).record(record_shape(cls), node, [])
+
+
+@dataclass(frozen=True)
+class _Binder:
+    root: Path  # the project's folder, which paths must not leave
+    problems: list[Problem]
+
+    def value(self, shape: Shape, option: Option, node: Node, path: list[str | int]) -> Any:
+        if node.unknown:
+            return FAILED
+        if isinstance(shape, UnionShape):
+            shape = self.alternative(shape, node)
+        if isinstance(shape, ScalarShape):
+            return self.scalar(shape, option, node, path)
+        if isinstance(shape, EnumShape):
+            return self.enum(shape, option, node, path)
+        if isinstance(shape, RecordShape):
+            return self.record(shape, node, path)
+        if isinstance(shape, ListShape) and node.kind == "list":
+            items = [self.value(shape.item, item_option(option), item, [*path, index]) for index, item in enumerate(node.items)]
+            return FAILED if FAILED in items else items if shape.as_list else tuple(items)
+        if isinstance(shape, MapShape) and node.kind == "map":
+            return self.map(shape, node, path)
+        if isinstance(shape, FilesShape) and node.kind == "map" and len(node.entries) == 1:
+            return self.step(shape, node, path)
+        return FAILED
+
+    def alternative(self, shape: UnionShape, node: Node) -> Shape:
+        fitting: list[Shape] = [each for each in shape.alternatives if each.form == node.kind]
+        enums: list[Shape] = [each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)]
+        return (enums or [each for each in fitting if not isinstance(each, EnumShape)] or fitting or [Shape()])[0]
+
+    def record(self, shape: RecordShape, node: Node, path: list[str | int]) -> Any:
+        short = shape.cls.short
+        if node.kind != "map":
+            value = self.value(shape.slots[short].shape, shape.slots[short].option, node, path) if short else FAILED
+            return FAILED if value is FAILED else shape.cls(**{shape.slots[short].field: value}, node=node) if short else FAILED
+        given = {key.text: value for key, value in node.entries}
+        values = {slot.field: self.slot(slot, given.get(name), node, [*path, name]) for name, slot in shape.slots.items()}
+        fits = all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
+        if FAILED in values.values() or not fits:
+            return FAILED
+        bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
+        bound = _with_places(bound, node)
+        found = list(bound.problems())
+        self.problems.extend(found)
+        return FAILED if found else bound
+
+    def slot(self, slot: Slot, node: Node | None, parent: Node, path: list[str | int]) -> Any:
+        if node is None or node.is_null:
+            return FAILED if slot.required else _ABSENT
+        return self.value(slot.shape, slot.option, node, path)
+
+    def map(self, shape: MapShape, node: Node, path: list[str | int]) -> Any:
+        keys = [re.search(shape.key.scalar.pattern, key.text) for key, _ in node.entries]
+        values = {key.text: self.value(shape.value, NO_OPTION, value, [*path, key.text]) for key, value in node.entries}
+        return FAILED if FAILED in values.values() or None in keys else values
+
+    def step(self, shape: FilesShape, node: Node, path: list[str | int]) -> Any:
+        key, inner = node.entries[0]
+        slot = shape.slots().get(key.text)
+        value = FAILED if slot is None else self.slot(slot, inner, node, [*path, key.text])
+        return FAILED if value is FAILED else WrittenStep(key.text, value, node)
+
+    def enum(self, shape: EnumShape, option: Option, node: Node, path: list[str | int]) -> Any:
+        if node.secret is not None:
+            return self.refuse_secret(node, path)
+        return next((value for value in shape.values if node.kind == "scalar" and written(value) == node.text), FAILED)
+
+    def scalar(self, shape: ScalarShape, option: Option, node: Node, path: list[str | int]) -> Any:
+        if node.kind != "scalar" or node.is_null:
+            return FAILED
+        if node.secret is not None:
+            return SecretRef(node.secret) if shape.secret != "no" else self.refuse_secret(node, path)
+        if shape.secret == "must" or self.looks_secret(node, path):
+            return self.refuse_literal(node, path, shape.secret != "no")
+        if not _fits(shape, node):
+            return FAILED
+        return self.read(shape, Failure("", node, shape, option, path, False))
+
+    def read(self, shape: ScalarShape, failure: Failure) -> Any:
+        text, option = failure.node.text, failure.option
+        try:
+            if shape.scalar is NUMBER and failure.node.is_whole:
+                return int(text)
+            value = shape.scalar.read(text)
+        except ValueError:
+            self.problems.append(bad_text(failure, shape))
+            return FAILED
+        least, most = (shape.scalar.read(bound) if isinstance(bound, str) else bound for bound in (option.at_least, option.at_most))
+        if (least is not None and value < least) or (most is not None and value > most):
+            if isinstance(option.at_least, str) or isinstance(option.at_most, str):  # numbers: the schema has said so
+                self.problems.append(out_of_range(failure))
+            return FAILED
+        if shape.scalar is Location.__metadata__[0] and self.leaves(text):  # type: ignore[attr-defined]
+            self.problems.append(failure.problem(
+                "path-leaves-project", f"{failure.label} is {failure.said}, which is outside the project",
+                "write a path below the project's folder, such as `.sluice/…`",
+            ))  # fmt: skip
+            return FAILED
+        return value
+
+    def leaves(self, text: str) -> bool:
+        if re.match(r"[a-z][a-z0-9+.-]+:", text) and not text.startswith(_FILE_SCHEMES):
+            return False
+        path = re.sub(r"^file:(//)?|^sqlite:(///)?", "", text).split("?")[0]
+        root = os.path.normpath(self.root)
+        return os.path.commonpath([root, os.path.normpath(os.path.join(root, path))]) != root
+
+    def looks_secret(self, node: Node, path: list[str | int]) -> bool:
+        named = len(path) > 1 and path[-2] in ("conf", "values") and SECRET_NAME.search(str(path[-1]))
+        return bool(named or _LOOKS_SECRET.search(node.text))
+
+    def refuse_literal(self, node: Node, path: list[str | int], capable: bool) -> Any:
+        name = re.sub(r"[^A-Za-z0-9_]+", "_", str(path[-1])) if path else "name"
+        where = f"`{path[-1]}`" if path else "this"
+        message = f"{where} holds a secret itself" if not capable else f"{where} must be a reference to a secret"
+        hint = f'keep the value in the secret store and write `"${{secret:{name}}}"`'
+        if not capable:
+            hint = "keep it in the secret store; an option that takes a secret refers to it by `${secret:NAME}`"
+        self.problems.append(Problem(node.where, "literal-secret", message, hint))
+        return FAILED
+
+    def refuse_secret(self, node: Node, path: list[str | int]) -> Any:
+        where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
+        self.problems.append(Problem(
+            node.where, "secret-not-allowed", f"{where} is shown in plans and logs, so it cannot be a secret",
+            "use `${var:…}` for what is no secret",
+        ))  # fmt: skip
+        return FAILED
+
+
+_ABSENT: Any = object()
+
+
+def _fits(shape: ScalarShape, node: Node) -> bool:
+    if shape.scalar is WHOLE:
+        return node.is_whole
+    if shape.scalar is NUMBER:
+        return node.is_number
+    if shape.scalar is BOOL:
+        return node.is_bool
+    return re.search(shape.scalar.pattern, node.text) is not None
+
+
+def _with_places(bound: Bound, node: Node) -> Bound:
+    """Defaults stand where the map stands that they are missing from."""
+    missing: dict[str, Any] = {
+        field.name: dataclasses.replace(value, node=Node("map", node.where))
+        for field in dataclasses.fields(bound)
+        if isinstance(value := getattr(bound, field.name), Bound) and not value.node.where.line
+    }
+    return dataclasses.replace(bound, **missing) if missing else bound

@@ -1,0 +1,133 @@
+"""The spec files of a folder, and their text."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from framework.errors import Problem, Where
+
+MAX_BYTES = 1 << 20
+_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
+# What YAML does not allow, what it takes for a line break although no editor does, and what nobody can see.
+_BAD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+_BLANK = re.compile(r"^[ -]*[^ \w]*?(\u00a0)|(?<=:)(\u00a0)", re.MULTILINE)
+
+
+def shown(path: Path) -> str:
+    return path.as_posix().encode("utf-8", "backslashreplace").decode()
+
+
+def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
+    """All `*.yaml` below the folder but for hidden ones and for the folder `skip` in it, in the order of their names."""
+    found: list[Path] = []
+    seen: set[str] = set()
+
+    def refuse(error: OSError) -> None:
+        problems.append(_unreadable(Path(error.filename or folder), error))
+
+    for root, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        real = os.path.realpath(root)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if name[0] != "." and not (name == skip and Path(root) == folder))
+        for name in sorted(names):
+            path = Path(root, name)
+            if name[0] == "." or not name.lower().endswith((".yaml", ".yml")):
+                continue
+            if name.endswith(".yaml"):
+                found.append(path)
+            else:
+                problems.append(Problem(
+                    Where(shown(path), 1, 1), "wrong-extension", "specs are read from files that end in .yaml",
+                    f"rename it to {shown(path.with_suffix('.yaml'))}",
+                ))  # fmt: skip
+    return sorted(found)
+
+
+def read(path: Path, problems: list[Problem]) -> str | None:
+    """The text of a file, or None and a problem."""
+    file = shown(path)
+    start = Where(file, 1, 1)
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # opening a FIFO would wait for ever
+            problems.append(Problem(start, "not-a-file", "this is not a regular file", "remove it or rename it"))
+            return None
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        problems.append(_unreadable(path, error))
+        return None
+    if len(data) > MAX_BYTES:
+        problems.append(Problem(start, "file-too-large", "this file is larger than 1 MiB", "split it into several files"))
+        return None
+    return decode(data, file, problems)
+
+
+def decode(data: bytes, file: str, problems: list[Problem]) -> str | None:
+    """UTF-8, with or without the mark that some editors put first."""
+    mark = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    if mark:
+        problems.append(Problem(Where(file, 1, 1), "not-utf8", f"this file is written in {mark}", "save it as UTF-8"))
+        return None
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        problems.append(Problem(
+            _place(file, before, len(before)), "not-utf8", f"the byte {data[error.start]:#04x} here is not UTF-8",
+            "save the file as UTF-8",
+        ))  # fmt: skip
+        return None
+    return _clean(text, file, problems)
+
+
+def _clean(text: str, file: str, problems: list[Problem]) -> str | None:
+    bad = _BAD.search(text)
+    blank = _BLANK.search(text) if "\u00a0" in text else None
+    if bad:
+        problems.append(Problem(
+            _place(file, text, bad.start()), "bad-character", f"the character U+{ord(bad[0]):04X} here cannot be seen",
+            'remove it; inside "double quotes" it can be written as ' + _escape(bad[0]),
+        ))  # fmt: skip
+        return None
+    if blank:
+        problems.append(Problem(
+            _place(file, text, blank.start(1) if blank[1] else blank.start(2)), "bad-character",
+            "the space here is a no-break space (U+00A0)", "replace it by an ordinary space; copied text often has such spaces",
+        ))  # fmt: skip
+        return None
+    return _without_tabs(text, file, problems)
+
+
+def _escape(character: str) -> str:
+    return f"`\\x{ord(character):02x}`" if ord(character) < 256 else f"`\\u{ord(character):04x}`"
+
+
+def _without_tabs(text: str, file: str, problems: list[Problem]) -> str | None:
+    if "\t" not in text:
+        return text
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if "\t" in line]
+    more = f"; there are tabs on {len(lines)} lines" if len(lines) > 1 else ""
+    problems.append(Problem(
+        _place(file, text, text.index("\t")), "tab", f"there is a tab here{more}",
+        'use spaces; inside "double quotes" a tab is written as `\\t`',
+    ))  # fmt: skip
+    indents = re.search(r"^ *-? *\t", text, re.MULTILINE)
+    return None if indents else text.replace("\t", " ")
+
+
+def _place(file: str, text: str, index: int) -> Where:
+    return Where(file, text.count("\n", 0, index) + 1, index - (text.rfind("\n", 0, index) + 1) + 1)
+
+
+def _unreadable(path: Path, error: OSError) -> Problem:
+    reason = (error.strerror or "it cannot be read").lower()
+    return Problem(
+        Where(shown(path), 1, 1), "unreadable-file", f"this cannot be read: {reason}", "check that it exists and who may read it"
+    )

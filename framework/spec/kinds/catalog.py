@@ -1,0 +1,22 @@
+"""An Iceberg catalog: where tables are known by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from framework.spec.options import Kind, later, option
+from framework.spec.scalars import Location
+
+
+@dataclass(frozen=True)
+class Catalog(Kind):
+    """An Iceberg catalog."""
+
+    type: Literal["sql"] = option("What the catalog is.", example="sql", later=("rest", "glue"))
+    uri: Location = option("The catalog's database.", example="sqlite:///.sluice/lake.db", aka=["url"])
+    warehouse: Location = option(
+        "Where the tables' files are.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
+    )
+    oauth: None = later("How to log in to a REST catalog.")
+    storage: None = later("The object store that holds the files.")

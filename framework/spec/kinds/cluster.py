@@ -1,0 +1,53 @@
+"""A Kafka cluster and how to log in to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from framework.errors import Problem
+from framework.spec.options import Bound, Kind, SecretRef, later, option
+from framework.spec.scalars import Addresses
+
+
+@dataclass(frozen=True)
+class Security(Bound):
+    """How to talk to the cluster."""
+
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = option(
+        "How the cluster is talked to.", example="SASL_SSL"
+    )
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = option(
+        "How the login is sent.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
+    )
+    username: str | SecretRef | None = option("Who logs in.", default=None, example='"${secret:kafka_key}"', aka=["user"])
+    password: SecretRef | None = option("The password's secret.", default=None, example='"${secret:kafka_secret}"')
+
+    def problems(self) -> Iterable[Problem]:
+        login = {"mechanism": self.mechanism, "username": self.username, "password": self.password}
+        for key, value in login.items():
+            if self.protocol.startswith("SASL") and value is None:
+                example = {"mechanism": "PLAIN"}.get(key, f'"${{secret:kafka_{key}}}"')
+                yield Problem(
+                    self.place(), "missing-key", f"`security` has no `{key}`, which {self.protocol} needs",
+                    f"add `{key}: {example}`",
+                )  # fmt: skip
+            if not self.protocol.startswith("SASL") and value is not None:
+                yield Problem(
+                    self.key_place(key), "unused-key", f"`{key}` means nothing with `protocol: {self.protocol}`",
+                    "remove it, or log in by `protocol: SASL_SSL`",
+                )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cluster(Kind):
+    """A Kafka cluster."""
+
+    bootstrap: Addresses = option(
+        "Addresses of the cluster, of which one must answer.", example="127.0.0.1:19092",
+        aka=["brokers", "servers", "hosts", "url", "host"],
+    )  # fmt: skip
+    security: Security | None = option("How to log in; without it, nobody does.", default=None, aka=["sasl", "auth"])
+    registry: None = later("The schema registry's address.")
+    registry_auth: None = later("How to log in to the schema registry.")

@@ -1,0 +1,18 @@
+"""The Spark that computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.spec.options import Kind, later, option
+from framework.spec.scalars import Master, Memory
+
+
+@dataclass(frozen=True)
+class Engine(Kind):
+    """The Spark that computes."""
+
+    master: Master = option("Where Spark runs.", default="local[*]", example="local[*]")
+    memory: Memory = option("Memory of the driver.", default="4g", example="4g")
+    conf: dict[str, str] = option("Any further spark.* setting.", default={}, aka=["config", "settings", "spark"])
+    remote: None = later("A Spark Connect server.")

@@ -1,0 +1,35 @@
+"""Where the values of ${secret:NAME} are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from framework.errors import Problem
+from framework.spec.options import Kind, later, option
+from framework.spec.scalars import Location
+
+
+@dataclass(frozen=True)
+class Secrets(Kind):
+    """Where the values of secrets are kept."""
+
+    store: Literal["env", "file"] = option(
+        "The kind of store.", example="env", later=("aws_secrets_manager",), aka=["type", "from"]
+    )
+    path: Location | None = option("The file, of mode 0600.", default=None, example=".sluice/secrets", aka=["file"])
+    prefix: None = later("What the names in AWS begin with.")
+    region: None = later("The AWS region.")
+
+    def problems(self) -> Iterable[Problem]:
+        if self.store == "file" and self.path is None:
+            yield Problem(
+                self.place("store"), "missing-key", "`store: file` needs a `path`",
+                "add `path: .sluice/secrets`; the file has mode 0600",
+            )  # fmt: skip
+        if self.store == "env" and self.path is not None:
+            yield Problem(
+                self.key_place("path"), "unused-key", "`path` means nothing with `store: env`",
+                "remove it, or write `store: file`",
+            )  # fmt: skip

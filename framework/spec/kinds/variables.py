@@ -1,0 +1,17 @@
+"""Values for ${var:NAME}, where the process environment has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.spec.options import Kind, option
+
+
+@dataclass(frozen=True)
+class Variables(Kind):
+    """Values for references."""
+
+    values: dict[str, str] = option(
+        "A value for each variable; SLUICE_VAR_NAME in the environment goes before it.",
+        example="{LARGE_TRADE: 4000}", aka=["vars", "variables"],
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""One value as it stands in a file: its text and its place, not yet read as anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from framework.errors import Where
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?\Z")
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A scalar, a list or a map. Scalars keep exactly the text; the option that they stand for says how it is read."""
+
+    kind: Literal["scalar", "list", "map"]
+    where: Where
+    text: str = ""
+    quoted: bool = False
+    items: tuple[Node, ...] = field(default=(), repr=False)
+    entries: tuple[tuple[Node, Node], ...] = field(default=(), repr=False)
+    secret: str | None = None  # the name in ${secret:NAME}
+    expanded: bool = False  # the text came from ${var:…}: it is text, whatever it looks like
+    unknown: bool = False  # a reference in it could not be expanded, which has been reported
+
+    def get(self, key: str) -> Node | None:
+        return next((value for name, value in self.entries if name.text == key), None)
+
+    def place(self, *path: str | int) -> Where:
+        """Where the value at this path stands; a missing part of the path stands where its parent does."""
+        return self._walk(path)[1].where
+
+    def key_place(self, *path: str | int) -> Where:
+        """Where the key of the value at this path stands."""
+        return self._walk(path)[0].where
+
+    def _walk(self, path: tuple[str | int, ...]) -> tuple[Node, Node]:
+        key = value = self
+        for part in path:
+            found = next(value._children(part), None)
+            if found is None:
+                break
+            key, value = found
+        return key, value
+
+    def _children(self, part: str | int) -> Iterator[tuple[Node, Node]]:
+        if isinstance(part, str):
+            return ((key, value) for key, value in self.entries if key.text == part)
+        return iter([(self.items[part], self.items[part])] if -len(self.items) <= part < len(self.items) else [])
+
+    @property
+    def is_null(self) -> bool:
+        return self.kind == "scalar" and not self.quoted and not self.expanded and self.text in _NULLS
+
+    @property
+    def is_whole(self) -> bool:
+        return self.kind == "scalar" and (self.expanded or not self.quoted) and _WHOLE.match(self.text) is not None
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind == "scalar" and (self.expanded or not self.quoted) and _NUMBER.match(self.text) is not None
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "scalar" and (self.expanded or not self.quoted) and self.text in ("true", "false")
+
+
+NOWHERE = Node("map", Where("", 0, 0))

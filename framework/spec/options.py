@@ -1,0 +1,111 @@
+"""How an option is declared: once, on a dataclass field. Help, defaults, hints and JSON Schema follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from framework.errors import Problem, Where
+from framework.spec.node import NOWHERE, Node
+from framework.spec.scalars import Name
+
+_REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a field says about itself besides its type."""
+
+    doc: str
+    example: str = ""
+    at_least: float | str | None = None
+    at_most: float | str | None = None
+    later: tuple[str, ...] = ()
+    aka: tuple[str, ...] = ()
+    in_this_version: bool = True
+
+
+@dataclass(frozen=True)
+class SecretRef:
+    """The name of a secret. Its value is looked up at the moment of use and kept nowhere."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Options read from a map. Knows where each of them was written."""
+
+    exactly_one: ClassVar[bool] = False  # of its options, one must be given and no second
+    short: ClassVar[str | None] = None  # the option that a scalar in place of the map stands for
+
+    node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def place(self, *path: str | int) -> Where:
+        return self.node.place(*path)
+
+    def key_place(self, *path: str | int) -> Where:
+        return self.node.key_place(*path)
+
+    def problems(self) -> Iterable[Problem]:
+        """What no single option shows, such as two options that exclude each other."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Kind(Bound):
+    """A document. Its name stands behind the document's first key, which is its kind."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """One item of `steps`: its name, and its options as the step's own file declares them."""
+
+    name: Name
+    value: Any
+    node: Node = field(default=NOWHERE, compare=False, repr=False)
+
+    def place(self, *path: str | int) -> Where:
+        """Where a part of the step's value stands; without a path, the step's name."""
+        return self.node.place(self.name, *path) if path else self.node.key_place(self.name)
+
+    def key_place(self, *path: str | int) -> Where:
+        return self.node.key_place(self.name, *path)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Marks a type whose values are named by the files of a package; `later` are names that have no file yet."""
+
+    package: str
+    noun: str
+    later: tuple[str, ...] = ()
+
+
+def option(
+    doc: str,
+    *,
+    default: Any = _REQUIRED,
+    example: str = "",
+    at_least: float | str | None = None,
+    at_most: float | str | None = None,
+    later: Iterable[str] = (),
+    aka: Iterable[str] = (),
+) -> Any:
+    """An option. `later` are values of the language that this version lacks, `aka` names that people try instead."""
+    said = Option(doc, example, at_least, at_most, tuple(later), tuple(aka))
+    metadata = {"option": said}
+    if default is _REQUIRED:
+        return dataclasses.field(metadata=metadata)
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def later(doc: str) -> Any:
+    """An option that the language has and this version does not."""
+    return dataclasses.field(default=None, metadata={"option": Option(doc, in_this_version=False)})

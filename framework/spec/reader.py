@@ -1,0 +1,237 @@
+"""Text to nodes: YAML without its surprises. Nothing is resolved, and nothing can blow up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from framework.errors import Problem, Where
+from framework.spec.node import Node
+from framework.spec.syntax import Flow, explain, quote, span_from, unbalanced
+
+MAX_DEPTH = 64
+MAX_ALIASED = 10_000
+MAX_VALUES = 100_000
+_MAX_REPAIRS = 20
+_MAX_REPAIRED = 100_000  # characters; each repair reads the document again
+_SPLIT = re.compile(r"^(?=---(?:\s|$))", re.MULTILINE)
+_LOADER = getattr(yaml, "CLoader", yaml.Loader)
+
+
+class _Stop(Exception):
+    """The rest of this document is not worth reading."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+class _Unquoted(Exception):
+    """The text from `start` to `end` was meant as one scalar."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+
+def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
+    """The documents of a file. `---` at the start of a line ends a document whatever else is wrong in it."""
+    documents: list[Node] = []
+    line = 0
+    for part in _SPLIT.split(text):
+        if part:
+            documents += _read_part(part, file, line, problems)
+            line += part.count("\n")
+    return documents
+
+
+def _read_part(text: str, file: str, first_line: int, problems: list[Problem]) -> list[Node]:
+    repaired: dict[int, str] = {}
+    while True:
+        tree = _Tree(text, file, first_line, repaired)
+        try:
+            return tree.documents()
+        except _Stop as stop:
+            tree.problems.append(stop.problem)
+            return tree.whole
+        except _Unquoted as found:
+            start, end = found.start, found.end
+        except yaml.MarkedYAMLError as error:
+            explained = explain(error, text, file, first_line, Flow(tuple(tree.opened), tree.last_scalar))
+            if explained.span is None:
+                tree.problems.append(explained.problem)
+                return tree.whole
+            start, end = explained.span
+        finally:
+            problems += tree.problems
+        meant = text[start:end]
+        problems.append(_unquoted(meant, _at(text, file, first_line, start)))
+        if len(repaired) == _MAX_REPAIRS or len(text) > _MAX_REPAIRED:
+            return tree.whole
+        repaired[start] = meant
+        text = text[:start] + "q" * (end - start) + text[end:]
+
+
+def _at(text: str, file: str, first_line: int, index: int) -> Where:
+    return Where(file, first_line + text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
+
+
+def _unquoted(meant: str, where: Where) -> Problem:
+    return Problem(
+        where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {meant}",
+        f"write {quote(meant)}",
+    )  # fmt: skip
+
+
+class _Tree:
+    """Builds the nodes of one part of a file from the parser's events."""
+
+    def __init__(self, text: str, file: str, first_line: int, repaired: dict[int, str]) -> None:
+        self.text = text
+        self.file = file
+        self.first_line = first_line
+        self.repaired = repaired
+        self.problems: list[Problem] = []
+        self.whole: list[Node] = []
+        self.anchors: dict[str, tuple[Node, int, int] | None] = {}
+        self.count = 0
+        self.aliased = 0
+        self.opened: list[int] = []  # where each [ and { that is still open stands
+        self.last_scalar: tuple[int, int] | None = None  # the latest scalar inside them
+        self.events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+
+    def documents(self) -> list[Node]:
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self.anchors = {}
+                node, _ = self.build(next(self.events), 1, False)
+                next(self.events)  # the document's end: only now it is known to be whole
+                if not node.is_null:
+                    self.whole.append(node)
+        return self.whole
+
+    def where(self, event: Any) -> Where:
+        mark = event.start_mark
+        return Where(self.file, self.first_line + mark.line + 1, mark.column + 1)
+
+    def build(self, event: Any, depth: int, in_flow: bool) -> tuple[Node, int]:
+        """A node and its height."""
+        where = self.where(event)
+        if depth > MAX_DEPTH:
+            raise _Stop(_too_deep(where))
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(str(event.anchor), where, depth)
+        before = self.count
+        self.count += 1
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        if self.count > MAX_VALUES:
+            raise _Stop(Problem(where, "too-many-values", f"this file holds over {MAX_VALUES:,} values", "split it"))
+        if isinstance(event, yaml.ScalarEvent):
+            built = self.scalar(event, where, in_flow), 1
+        else:
+            built = self.collection(event, where, depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = built[0], built[1], self.count - before
+        if event.tag is not None:
+            self.problems.append(Problem(
+                where, "yaml-tag", f"YAML tags such as `{event.tag[:40]}` are not used here",
+                "remove it; text that starts with ! needs quotes",
+            ))  # fmt: skip
+            return Node("scalar", where, unknown=True), 1
+        return built
+
+    def scalar(self, event: Any, where: Where, in_flow: bool) -> Node:
+        start = event.start_mark.index
+        if start in self.repaired:
+            return Node("scalar", where, self.repaired[start], quoted=True)
+        plain = event.style in (None, "")
+        if in_flow:
+            self.last_scalar = start, event.end_mark.index
+            if plain and unbalanced(event.value):
+                end = span_from(self.text, start)
+                if end is not None and end > event.end_mark.index:
+                    raise _Unquoted(start, end)
+        return Node("scalar", where, event.value, quoted=not plain)
+
+    def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
+        if event.flow_style:
+            self.opened.append(event.start_mark.index)
+        read = self.sequence if isinstance(event, yaml.SequenceStartEvent) else self.mapping
+        built = read(event, where, depth)
+        if event.flow_style:
+            self.opened.pop()
+        return built
+
+    def sequence(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
+        items: list[Node] = []
+        height = 0
+        for item in self.events:
+            if isinstance(item, yaml.SequenceEndEvent):
+                break
+            node, inner = self.build(item, depth + 1, bool(event.flow_style))
+            items.append(node)
+            height = max(height, inner)
+        return Node("list", where, items=tuple(items)), height + 1
+
+    def mapping(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
+        entries: dict[str, tuple[Node, Node]] = {}
+        height = 0
+        for item in self.events:
+            if isinstance(item, yaml.MappingEndEvent):
+                break
+            key, key_height = self.build(item, depth + 1, bool(event.flow_style))
+            value, inner = self.build(next(self.events), depth + 1, bool(event.flow_style))
+            height = max(height, inner, key_height)
+            problem = _key_problem(key, entries)
+            if problem:
+                self.problems.append(problem)
+            else:
+                entries[key.text] = key, value
+        return Node("map", where, entries=tuple(entries.values())), height + 1
+
+    def alias(self, anchor: str, where: Where, depth: int) -> tuple[Node, int]:
+        if anchor not in self.anchors:
+            self.problems.append(Problem(
+                where, "unknown-anchor", f"`*{anchor}` repeats a value marked with `&{anchor}`, and there is none above",
+                "text that starts with * needs quotes",
+            ))  # fmt: skip
+            return Node("scalar", where, unknown=True), 1
+        meant = self.anchors[anchor]
+        if meant is None:
+            raise _Stop(Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out"))
+        node, height, size = meant
+        self.aliased += size
+        self.count += size
+        if self.aliased > MAX_ALIASED:
+            raise _Stop(Problem(
+                where, "alias-limit", f"the `*` references of this document repeat more than {MAX_ALIASED:,} values",
+                "write the values out, or use fewer",
+            ))  # fmt: skip
+        if depth + height - 1 > MAX_DEPTH:
+            raise _Stop(_too_deep(where))
+        return node, height
+
+
+def _too_deep(where: Where) -> Problem:
+    return Problem(where, "too-deep", f"this is nested over {MAX_DEPTH} levels deep", "use fewer levels of [] and {}")
+
+
+def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | None:
+    if key.unknown:
+        return Problem(key.where, "bad-key", "a key must be plain text", "write the key out")
+    if key.kind != "scalar" or key.is_null:
+        what = {"list": "a list", "map": "a map", "scalar": "nothing"}[key.kind]
+        return Problem(key.where, "bad-key", f"a key must be text, not {what}", 'write `key: value`; text with : or {} needs quotes')
+    if key.text == "<<" and not key.quoted:
+        return Problem(key.where, "merge-key", "`<<` does not merge maps here", "write the keys out")
+    if "${" in key.text:
+        return Problem(key.where, "bad-reference", "a reference cannot be a key", "use `${…}` in values only")
+    if key.text in entries:
+        first = entries[key.text][0].where.line
+        return Problem(
+            key.where, "duplicate-key", f"`{key.text}` was already given on line {first}", "remove one of the two"
+        )
+    return None

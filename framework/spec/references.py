@@ -1,0 +1,123 @@
+"""References in scalars: ${var:NAME}, ${var:NAME:-default} and ${secret:NAME}, put in once and never read as YAML."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from framework.errors import Problem
+from framework.spec.messages import closest
+from framework.spec.node import Node
+
+_ANY = re.compile(r"\$\{([^{}]*)\}?")
+_VARIABLE = re.compile(r"var:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?\Z", re.DOTALL)
+_SECRET = re.compile(r"secret:(?P<name>[A-Za-z0-9_][A-Za-z0-9_./-]*)\Z")
+_PREFIX = "SLUICE_VAR_"
+
+
+@dataclass(frozen=True)
+class References:
+    """What the variables are, and the problems met in expanding them."""
+
+    environ: Mapping[str, str]
+    written: Mapping[str, Node]
+    problems: list[Problem]
+    known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
+    open: list[str] = field(default_factory=list)
+
+    def expand(self, node: Node) -> Node:
+        if node.kind == "scalar":
+            return self._scalar(node) if "${" in node.text else node
+        items = tuple(self.expand(item) for item in node.items)
+        entries = tuple((key, self.expand(value)) for key, value in node.entries)
+        same = all(new is old for new, old in zip(items, node.items, strict=True))
+        if same and all(new[1] is old[1] for new, old in zip(entries, node.entries, strict=True)):
+            return node
+        return dataclasses.replace(node, items=items, entries=entries)
+
+    def _scalar(self, node: Node) -> Node:
+        parts: list[str] = []
+        end = 0
+        for match in _ANY.finditer(node.text):
+            parts.append(node.text[end : match.start()])
+            end = match.end()
+            secret = _SECRET.match(match[1])
+            if match[0] == node.text and secret:
+                return dataclasses.replace(node, secret=secret["name"], quoted=True)
+            value = self._one(match, node)
+            if value is None:
+                return dataclasses.replace(node, unknown=True)
+            parts.append(value)
+        return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True)
+
+    def _one(self, match: re.Match[str], node: Node) -> str | None:
+        variable = _VARIABLE.match(match[1])
+        if not match[0].endswith("}") or (not variable and not _SECRET.match(match[1])):
+            self._refuse(node, "bad-reference", f"`{match[0][:60]}` is not a reference", _reference_hint(match[0]))
+            return None
+        if not variable:
+            self._refuse(
+                node, "secret-not-allowed", f"`{match[0]}` stands inside other text, where a secret would show",
+                f'make the secret the whole value: `"{match[0]}"`',
+            )  # fmt: skip
+            return None
+        name = variable["name"]
+        if name in self.open:
+            circle = " → ".join([*self.open[self.open.index(name) :], name])
+            self._refuse(node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value")
+            self.known.update(dict.fromkeys(self.open))
+            return None
+        return self._variable(name, variable["default"], node)
+
+    def _variable(self, name: str, default: str | None, node: Node) -> str | None:
+        if _PREFIX + name in self.environ:
+            return self.environ[_PREFIX + name]
+        if name in self.known:
+            return self.known[name]
+        if name in self.written:
+            self.open.append(name)
+            value = self.expand(self.written[name])
+            self.open.pop()
+            self.known[name] = None if value.unknown or value.secret or value.kind != "scalar" else value.text
+            return self.known[name]
+        if default is not None:
+            return default
+        meant = closest(name, self.written) if self.written else None
+        also = f"; did you mean `${{var:{meant}}}`?" if meant else ""
+        self._refuse(
+            node, "unknown-variable", f"the variable `{name}` has no value",
+            f"set {_PREFIX}{name}, add it to the `variables` document, or write `${{var:{name}:-default}}`{also}",
+        )  # fmt: skip
+        return None
+
+    def _refuse(self, node: Node, code: str, message: str, hint: str) -> None:
+        self.problems.append(Problem(node.where, code, message, hint))
+
+
+def _reference_hint(text: str) -> str:
+    if not text.endswith("}"):
+        return "close it with }; a default cannot hold braces"
+    inner = text[2:-1].strip()
+    if re.fullmatch(r"(env:|vars?\.|env\.)?[A-Za-z_][A-Za-z0-9_]*(:-.*)?", inner):
+        name = re.sub(r"^(env:|vars?\.|env\.)", "", inner)
+        return f"write `${{var:{name}}}` for a variable, `${{secret:{name.split(':')[0]}}}` for a secret"
+    return "write `${var:NAME}`, `${var:NAME:-default}` or `${secret:NAME}`"
+
+
+def variables_of(documents: Iterable[Node], problems: list[Problem]) -> dict[str, Node]:
+    """The values of all `variables` documents."""
+    found: dict[str, tuple[Node, Node]] = {}
+    for document in documents:
+        values = document.get("values")
+        for key, value in values.entries if values else ():
+            if key.text in found:
+                first = found[key.text][0].where
+                problems.append(Problem(
+                    key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first.file}:{first.line}",
+                    "remove one of the two",
+                ))  # fmt: skip
+            elif value.kind == "scalar" and not value.is_null:
+                found[key.text] = key, value
+    return {name: value for name, (_, value) in found.items()}

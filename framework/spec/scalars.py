@@ -1,0 +1,159 @@
+"""The kinds of text that an option can hold: what each is called, its pattern, and how it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Annotated, Any
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """How a text is read. `read` raises ValueError for a text that fits the pattern and still means nothing."""
+
+    noun: str
+    code: str
+    example: str
+    pattern: str = ""
+    read: Callable[[str], Any] = str
+    rule: str = ""  # what the hint says in place of an example
+    suggest: Callable[[str], str] | None = None  # what was probably meant by a text that does not fit
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_NAME = r"[a-z][a-z0-9_]{0,62}"
+
+
+def read_duration(text: str) -> int:
+    """Seconds."""
+    return int(text[:-1]) * _SECONDS[text[-1]]
+
+
+def read_size(text: str) -> int:
+    """Bytes; a kilobyte has 1,024."""
+    digits = text.rstrip("BKMGT")
+    return int(digits) * _BYTES[text[len(digits) :]]
+
+
+def read_rate(text: str) -> float:
+    """Messages per second."""
+    count, unit = text.split("/")
+    return float(count) / _SECONDS[unit]
+
+
+def read_time(text: str) -> datetime:
+    """A moment; without a zone it is UTC."""
+    text = re.sub(r"\.(\d+)", lambda match: "." + match[1][:6].ljust(6, "0"), text.replace("Z", "+00:00"))
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def meant_duration(text: str) -> str:
+    match = re.match(r"\s*([1-9][0-9]*)\s*([smhdw])", text.lower())
+    if not match:
+        return ""
+    return f"{int(match[1]) * 7}d" if match[2] == "w" else match[1] + match[2]
+
+
+def meant_size(text: str) -> str:
+    match = re.fullmatch(r"\s*([1-9][0-9]*)\s*([kmgt])i?b?\s*", text.lower())
+    return f"{match[1]}{match[2].upper()}B" if match else ""
+
+
+def meant_memory(text: str) -> str:
+    return meant_size(text)[:-1].lower()
+
+
+def meant_name(text: str) -> str:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower()
+    return re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
+
+
+def meant_table(text: str) -> str:
+    return ".".join(meant_name(part) for part in text.split("."))
+
+
+TEXT = Scalar("text", "wrong-type", "")
+WHOLE = Scalar("a whole number", "wrong-type", "5", read=int)
+NUMBER = Scalar("a number", "wrong-type", "0.5", read=float)
+BOOL = Scalar("`true` or `false`", "wrong-type", "true", read=lambda text: text == "true")
+
+Duration = Annotated[
+    int,
+    Scalar("a duration", "bad-duration", "15s", r"^[1-9][0-9]{0,5}[smhd]$", read_duration,
+           "a whole number and s, m, h or d: `15s`, `10m`, `6h`, `7d`", meant_duration),
+]  # fmt: skip
+Size = Annotated[
+    int,
+    Scalar("a size", "bad-size", "128MB", r"^[1-9][0-9]{0,8}(B|KB|MB|GB|TB)$", read_size,
+           "a whole number and B, KB, MB, GB or TB: `512KB`, `128MB`", meant_size),
+]  # fmt: skip
+Memory = Annotated[
+    str,
+    Scalar("an amount of memory", "bad-memory", "4g", r"^[1-9][0-9]{0,5}[mg]$",
+           rule="a whole number and m or g, as Spark writes it: `512m`, `4g`", suggest=meant_memory),
+]  # fmt: skip
+Rate = Annotated[
+    float,
+    Scalar("a rate", "bad-rate", "10/s", r"^(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}(\.[0-9]{1,6})?)/[smhd]$", read_rate,
+           "messages per second, minute, hour or day: `10/s`, `600/m`"),
+]  # fmt: skip
+Time = Annotated[
+    datetime,
+    Scalar("a time", "bad-time", "2026-01-05T10:00:00Z",
+           r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$",
+           read_time, "ISO 8601, in UTC unless it names a zone: `2026-01-05` or `2026-01-05T10:00:00Z`"),
+]  # fmt: skip
+Name = Annotated[
+    str,
+    Scalar("a name", "bad-name", "stock_trades", rf"^{_NAME}$",
+           rule="a small letter, then small letters, digits and _, 63 at most", suggest=meant_name),
+]  # fmt: skip
+TableName = Annotated[
+    str,
+    Scalar("a table", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$",
+           rule="a namespace, a dot and a name, in small letters, digits and _: `markets.trades`", suggest=meant_table),
+]  # fmt: skip
+ColumnName = Annotated[
+    str,
+    Scalar("a column", "bad-column-name", "price", r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}$",
+           rule="no spaces, dots, commas, quotes or brackets"),
+]  # fmt: skip
+ColumnType = Annotated[
+    str,
+    Scalar("a type", "bad-type", "string", r"\S",
+           rule="a type as Spark writes it: `string`, `int`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
+]  # fmt: skip
+Expression = Annotated[
+    str,
+    Scalar("an SQL expression", "bad-expression", "price > 0", r"\S", rule="a Spark SQL expression, such as `price > 0`"),
+]  # fmt: skip
+KafkaName = Annotated[
+    str,
+    Scalar("a Kafka topic", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
+           rule="letters, digits, `.`, `_` and `-`, 249 at most"),
+]  # fmt: skip
+Addresses = Annotated[
+    str,
+    Scalar("Kafka's addresses", "bad-address", "127.0.0.1:19092",
+           r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$",
+           rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
+]  # fmt: skip
+Master = Annotated[
+    str,
+    Scalar("a Spark master", "bad-master", "local[*]",
+           r"^(local(\[(\*|[1-9][0-9]*)(, ?[1-9][0-9]*)?\])?|yarn|(spark|k8s)://\S+)$",
+           rule="`local[*]`, `spark://host:7077`, `k8s://…` or `yarn`"),
+]  # fmt: skip
+Owner = Annotated[
+    str,
+    Scalar("an owner", "bad-owner", "team:markets", r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:]+\.[^@\s:]+)$",
+           rule="`team:markets` or a mail address"),
+]  # fmt: skip
+Location = Annotated[
+    str, Scalar("a path or an address", "bad-location", ".sluice/warehouse", r"^\S(.*\S)?$",
+                rule="a path inside the project, or an address such as `s3://bucket/warehouse`"),
+]  # fmt: skip

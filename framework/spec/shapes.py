@@ -1,0 +1,164 @@
+"""What may stand behind an option: its type hint, taken apart once."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias, Union
+
+from framework.spec import extensions
+from framework.spec.options import Bound, Files, Kind, Option, SecretRef
+from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
+
+NO_OPTION = Option("")
+BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy takes for unhashable where it is a key of a cache
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    form: typing.ClassVar[Literal["scalar", "list", "map", "any"]] = "any"
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarShape(Shape):
+    form = "scalar"
+    scalar: Scalar
+    json: Literal["string", "integer", "number", "boolean"]
+    secret: Literal["no", "may", "must"] = "no"
+
+
+@dataclass(frozen=True, eq=False)
+class EnumShape(Shape):
+    form = "scalar"
+    values: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ListShape(Shape):
+    form = "list"
+    item: Shape
+    length: int | None
+    as_list: bool
+
+
+@dataclass(frozen=True, eq=False)
+class MapShape(Shape):
+    form = "map"
+    key: ScalarShape
+    value: Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """An option of a record: the field that it fills and what may stand there."""
+
+    field: str
+    shape: Shape
+    option: Option
+    required: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RecordShape(Shape):
+    form = "map"
+    cls: type[Bound]
+    slots: Mapping[str, Slot]  # by the YAML's name
+    later: Mapping[str, Option]
+    name: str  # of the kind, for a document
+
+
+@dataclass(frozen=True, eq=False)
+class FilesShape(Shape):
+    """A map of one key, which is the name of a file in a package."""
+
+    form = "map"
+    files: Files
+
+    def slots(self) -> Mapping[str, Slot]:
+        found = extensions.find(self.files.package)
+        return {name: Slot(name, shape_of(each.written), Option(each.doc), True) for name, each in found.items()}
+
+    def later(self) -> tuple[str, ...]:
+        there = extensions.find(self.files.package)
+        return tuple(name for name in self.files.later if name not in there)
+
+
+@dataclass(frozen=True, eq=False)
+class UnionShape(Shape):
+    alternatives: tuple[Shape, ...]
+
+
+_PLAIN = {
+    str: ScalarShape(TEXT, "string"),
+    int: ScalarShape(WHOLE, "integer"),
+    float: ScalarShape(NUMBER, "number"),
+    bool: ScalarShape(BOOL, "boolean"),
+    SecretRef: ScalarShape(TEXT, "string", "must"),
+}
+
+
+def item_option(option: Option) -> Option:
+    """What an option says of each item of its list or map."""
+    return Option("", later=option.later)
+
+
+def shape_of(hint: Any) -> Shape:
+    if _is_bound(hint):
+        return record_shape(hint)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        said = arguments[1]
+        return FilesShape(said) if isinstance(said, Files) else ScalarShape(said, "string")
+    if origin is Literal:
+        return EnumShape(arguments)
+    if origin in (list, tuple):
+        fixed = origin is tuple and arguments[-1] is not Ellipsis
+        return ListShape(shape_of(arguments[0]), len(arguments) if fixed else None, origin is list)
+    if origin is dict:
+        key = shape_of(arguments[0])
+        assert isinstance(key, ScalarShape)
+        return MapShape(key, shape_of(arguments[1]))
+    if origin in (Union, types.UnionType):
+        return _union([argument for argument in arguments if argument is not type(None)])
+    raise TypeError(f"{hint!r} is no type that an option can have")
+
+
+def _is_bound(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Bound)
+
+
+def _union(hints: list[Any]) -> Shape:
+    if set(hints) == {str, SecretRef}:
+        return ScalarShape(TEXT, "string", "may")
+    if set(hints) == {int, float}:
+        return _PLAIN[float]
+    return shape_of(hints[0]) if len(hints) == 1 else UnionShape(tuple(shape_of(hint) for hint in hints))
+
+
+@cache
+def record_shape(cls: BoundClass) -> RecordShape:
+    """A document's first key stands for the field `name`."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    kind = cls.__name__.lower() if issubclass(cls, Kind) else ""
+    slots: dict[str, Slot] = {}
+    later: dict[str, Option] = {}
+    for field in dataclasses.fields(cls):
+        option = field.metadata.get("option", NO_OPTION)
+        name = field.name.rstrip("_")
+        if not option.in_this_version:
+            later[name] = option
+        elif field.name == "name" and kind:
+            slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
+        elif field.name != "node":
+            slots[name] = Slot(field.name, shape_of(hints[field.name]), option, _is_required(field))
+    return RecordShape(cls, slots, later, kind)
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

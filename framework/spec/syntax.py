@@ -1,0 +1,184 @@
+"""What a YAML syntax error means in an analyst's words, and what to type instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from framework.errors import Problem, Where
+
+SECRET_NAME = re.compile(r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE)
+_OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_TYPES = ("array", "map", "struct")
+_VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A problem, or the span of the text whose quotes are missing."""
+
+    problem: Problem
+    span: tuple[int, int] | None = None
+
+
+class Problems(Protocol):
+    def __call__(self, place: Any, message: str, hint: str) -> Explained: ...
+
+
+def quote(text: str) -> str:
+    """The text as YAML shows it in quotes."""
+    if '"' in text or "\\" in text:
+        return "'" + text.replace("'", "''") + "'"
+    return f'"{text}"'
+
+
+def _opens(text: str, index: int) -> bool:
+    return text[index] != "<" or text[:index].lower().endswith(_TYPES)
+
+
+def unbalanced(text: str) -> bool:
+    """Does a bracket or an SQL string begin here that does not end? Then a comma has cut the text."""
+    closers: list[str] = []
+    string = ""
+    for index, character in enumerate(text):
+        if string:
+            string = "" if character == string else string
+        elif character in "'\"" and not text[index - 1 : index].isalnum():
+            string = character
+        elif character in _OPEN and _opens(text, index):
+            closers.append(_OPEN[character])
+        elif closers and character == closers[-1]:
+            closers.pop()
+    return bool(closers or string)
+
+
+def span_from(text: str, start: int) -> int | None:
+    """Where a text that starts here ends, if brackets and SQL strings are taken together; None if they do not close."""
+    line_end = text.find("\n", start)
+    line = text[start : line_end if line_end >= 0 else len(text)]
+    closers: list[str] = []
+    string = ""
+    for index, character in enumerate(line):
+        if string:
+            string = "" if character == string else string
+        elif character in "'\"" and not line[index - 1 : index].isalnum():
+            string = character
+        elif character in _OPEN and _opens(line, index):
+            closers.append(_OPEN[character])
+        elif closers:
+            if character == closers[-1]:
+                closers.pop()
+            elif character in ")]}":
+                return None
+        elif character in ",]}":
+            return start + len(line[:index].rstrip())
+    return None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Where the parser was inside [] and {}: which brackets are open, and where the latest scalar stands."""
+
+    opened: tuple[int, ...]
+    scalar: tuple[int, int] | None
+
+
+def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Explained:
+    """The problem behind a parser's or scanner's error."""
+    mark = error.problem_mark or error.context_mark
+    opened = error.context_mark
+
+    def at(place: Any) -> Where:
+        return Where(file, first_line + place.line + 1, place.column + 1)
+
+    def problem(place: Any, message: str, hint: str) -> Explained:
+        return Explained(Problem(at(place), "yaml-syntax", message, hint))
+
+    lines = text.split("\n")
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    said = error.problem or ""
+    context = error.context or ""
+    if flow.opened and ("flow" in context or "cannot start" in said or "block" in context):
+        return _explain_flow(error, text, file, first_line, flow)
+    if "quoted scalar" in context and "escape" in said:
+        return problem(mark, r"a backslash in double quotes starts an escape, and this is none", r"use single quotes, as in '\d+'")
+    if "quoted scalar" in context:
+        return problem(opened, "the quote that opens here is not closed", "close it at the end of the text")
+    if "tag" in context:
+        found = at(opened)
+        return Explained(Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
+    if "anchor" in context or "alias" in context:
+        return problem(opened, "text cannot start with & or *", _quote_line(lines[opened.line]))
+    if "block scalar" in context:
+        return problem(opened, "text cannot start with > or |", _quote_line(lines[opened.line]))
+    if "cannot start any token" in said:
+        return problem(mark, f"text cannot start with {line[mark.column : mark.column + 1]}", _quote_line(line))
+    if "mapping values" in said:
+        return _explain_colon(problem, mark, lines)
+    if "block sequence entries" in said:
+        return problem(mark, "a list cannot start on the line of its key", "put `- ` on the next line, indented")
+    if "expected ':'" in said and opened is not None:
+        return problem(opened, "this line is no `key: value`", "add the colon, or quotes around text of several lines")
+    if "document start" in said:
+        directive = next((number for number, line in enumerate(lines) if line.startswith("%")), None)
+        if directive is not None:
+            found = Where(file, first_line + directive + 1, 1)
+            return Explained(Problem(found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`"))
+        return problem(mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---")
+    return _explain_indent(problem, error, lines, first_line)
+
+
+def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Explained:
+    index = error.problem_mark.index
+    start = index
+    if flow.scalar and ("cannot start" not in error.problem or not text[flow.scalar[1] : index].strip()):
+        start = flow.scalar[0]
+    opened = flow.opened[-1]
+    end = span_from(text, start) if start > opened and text[index : index + 1] not in ("]", "}") else None
+
+    def problem(place: int, message: str, hint: str) -> Problem:
+        line = first_line + text.count("\n", 0, place) + 1
+        return Problem(Where(file, line, place - text.rfind("\n", 0, place)), "yaml-syntax", message, hint)
+
+    if end is None or end <= max(start, index):
+        bracket = text[opened]
+        found = problem(opened, f"the {bracket} that opens here is not closed", f"add {_OPEN[bracket]} where it ends")
+        return Explained(found)
+    meant = text[start:end]
+    if re.search(r"[,\[\]{}]", meant) and meant[0] not in "'\"":
+        return Explained(problem(start, "", ""), (start, end))
+    whole = text[text.rfind("\n", 0, start) + 1 : end]
+    written = "put the whole text in quotes" if SECRET_NAME.search(whole) else f"write {quote(meant)}"
+    return Explained(problem(start, "this text needs quotes inside [] and {}", f"{written}; or is a comma missing?"))
+
+
+def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
+    line = lines[mark.line]
+    if ":" in line[: mark.column] and _VALUE.match(line):
+        return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
+    return problem(
+        mark, "a key cannot stand here: the line above is not finished, or this one is indented too far",
+        "give the line above its colon, or line this one up with the keys beside it",
+    )  # fmt: skip
+
+
+def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line: int) -> Explained:
+    mark = error.problem_mark or error.context_mark
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    match = _VALUE.match(line)
+    if re.match(r"[\]}]+\s*$", line[mark.column :]):
+        return problem(mark, f"there is no open bracket that {line[mark.column]} could close", "remove it")
+    if match and match["value"][0] in "'\"[{" and mark.column > match.start("value"):
+        return problem(mark, "there is more text after the closing quote or bracket", _quote_line(line))
+    begun = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
+    what = "list" if "sequence" in (error.context or "") or "'-'" in (error.problem or "") else "map"
+    hint = f"give all keys of a {what} the same indent" if what == "map" else "give all `- ` of a list the same indent"
+    return problem(mark, f"this line does not line up with the {what}{begun}", hint)
+
+
+def _quote_line(line: str) -> str:
+    match = _VALUE.match(line)
+    if match is None or SECRET_NAME.search(line):
+        return "put the whole text in quotes"
+    return f"write {match['head'].strip()} {quote(match['value'])}"

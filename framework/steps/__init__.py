@@ -1,0 +1,1 @@
+"""The steps, one file each: what a spec says of it (`Written`) and what it does to rows (`resolve`)."""

@@ -1,0 +1,21 @@
+"""Sets columns to expressions over the columns before the step; a column of that name is replaced."""
+
+from __future__ import annotations
+
+from framework.plan.rows import Resolved, Rows
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import ColumnName, Expression
+
+Written = dict[ColumnName, Expression]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    made = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
+    return Resolved(
+        assign=tuple((name, checked.sql) for name, checked in made.items()),
+        types=tuple((rows.new_column(name, step.key_place(name)), checked.type) for name, checked in made.items()),
+        faults=tuple(
+            fault for name, checked in made.items() for fault in rows.faults("derive", f"{name}: {step.value[name]}", checked)
+        ),
+        says=tuple(f"{name} = {text}" for name, text in step.value.items()),
+    )

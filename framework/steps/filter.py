@@ -1,0 +1,14 @@
+"""Keeps the rows for which a condition is true; null is not true."""
+
+from __future__ import annotations
+
+from framework.plan.rows import Resolved, Rows
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import Expression
+
+Written = Expression
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    condition = rows.condition(step.value, step.place())
+    return Resolved(keep=condition.sql, faults=rows.faults("filter", step.value, condition), says=(step.value,))

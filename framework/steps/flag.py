@@ -1,0 +1,57 @@
+"""Sets a column to the label of the first rule that is true, else to `otherwise`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.plan.model import Fault
+from framework.plan.rows import Resolved, Rows, quoted
+from framework.spec.options import Bound, WrittenStep, later, option
+from framework.spec.scalars import ColumnName, Expression
+from framework.types import STRING
+
+
+@dataclass(frozen=True)
+class Rule(Bound):
+    """A condition and the label of the rows for which it is true."""
+
+    when: Expression = option("The condition; null is not true.", example="price < 0", aka=["if", "condition"])
+    label: str = option("The label.", example="NEGATIVE_PRICE", aka=["then", "value", "flag"])
+    beyond: None = later("A moving threshold.")
+
+
+@dataclass(frozen=True)
+class Written(Bound):
+    """Labels rows by rules; the first that is true counts."""
+
+    into: ColumnName = option("The column that takes the label.", example="anomaly_flag", aka=["column", "as", "name"])
+    rules: tuple[Rule, ...] = option("The rules, in order.", example="[{when: price < 0, label: LOW}]", at_least=1)
+    otherwise: str | None = option("The label where no rule is true; default: null.", default=None, aka=["else", "default"])
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    written: Written = step.value
+    checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
+    cases = " ".join(f"WHEN {rule.sql} THEN {quoted(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
+    otherwise = "NULL" if written.otherwise is None else quoted(written.otherwise)
+    return Resolved(
+        assign=((written.into, f"CASE {cases} ELSE {otherwise} END"),),
+        types=((rows.new_column(written.into, written.place("into")), STRING),),
+        faults=_faults(rows, written, [(rule.sql, rule.error) for rule in checked]),
+        says=(
+            *(f"{said.label} when {said.when}" for said in written.rules),
+            f"{written.otherwise} otherwise",
+        ),
+    )
+
+
+def _faults(rows: Rows, written: Written, rules: list[tuple[str, str | None]]) -> tuple[Fault, ...]:
+    """A rule fails a row only where no rule before it was true, since it is not asked otherwise."""
+    found = []
+    earlier: list[str] = []
+    for said, (sql, error) in zip(written.rules, rules, strict=True):
+        if error is not None:
+            reached = "".join(f"NOT coalesce({before}, false) AND " for before in earlier)
+            found.append(rows.fault("flag", f"{said.label}: {said.when}", f"{reached}({error})"))
+        earlier.append(sql)
+    return tuple(found)

@@ -1,0 +1,335 @@
+"""Spark's column types as frozen data, read from DDL text such as `struct<building string, floor int>`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+DEEPEST = 32
+"""Levels of nesting; more than this is a mistake or an attack on the recursion below."""
+
+
+class TypeTextError(ValueError):
+    """A text that is not a type a table can have, with the place in the text."""
+
+    def __init__(self, message: str, offset: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Type:
+    """Any type. `str` is Spark's simpleString; `sql` can be read back, whatever the names of fields are."""
+
+    @property
+    def sql(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Atom(Type):
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Decimal(Type):
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True)
+class Array(Type):
+    element: Type
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+    @property
+    def sql(self) -> str:
+        return f"array<{self.element.sql}>"
+
+
+@dataclass(frozen=True)
+class Map(Type):
+    key: Type
+    value: Type
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+    @property
+    def sql(self) -> str:
+        return f"map<{self.key.sql},{self.value.sql}>"
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Struct(Type):
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"struct<{','.join(f'{field.name}:{field.type}' for field in self.fields)}>"
+
+    @property
+    def sql(self) -> str:
+        return f"struct<{','.join(f'{quoted(field.name)}:{field.type.sql}' for field in self.fields)}>"
+
+    def field(self, name: str) -> Field | None:
+        """The field of that name, ignoring case as Spark does."""
+        return next((field for field in self.fields if field.name.lower() == name.lower()), None)
+
+
+BOOLEAN = Atom("boolean")
+TINYINT = Atom("tinyint")
+SMALLINT = Atom("smallint")
+INT = Atom("int")
+BIGINT = Atom("bigint")
+FLOAT = Atom("float")
+DOUBLE = Atom("double")
+STRING = Atom("string")
+BINARY = Atom("binary")
+DATE = Atom("date")
+TIMESTAMP = Atom("timestamp")
+TIMESTAMP_NTZ = Atom("timestamp_ntz")
+VOID = Atom("void")
+"""The type of a bare NULL: no column has it."""
+
+INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
+"""From the narrowest to the widest."""
+
+NAMES: dict[str, Type] = {
+    **{
+        str(atom): atom for atom in (BOOLEAN, *INTEGRALS, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    },
+    "byte": TINYINT,
+    "short": SMALLINT,
+    "integer": INT,
+    "long": BIGINT,
+    "real": FLOAT,
+    "timestamp_ltz": TIMESTAMP,
+}
+DECIMALS = ("decimal", "dec", "numeric")
+NESTED = ("array", "map", "struct")
+
+REFUSED = {
+    "char": "write string: an Iceberg table does not keep the length",
+    "character": "write string: an Iceberg table does not keep the length",
+    "varchar": "write string: an Iceberg table does not keep the length",
+    "interval": "keep a number of seconds or days, or two timestamps",
+    "time": "keep a string, or a timestamp",
+    "variant": "write string for the JSON text, or struct<...> with the fields",
+    "void": "write the type that the column will have",
+    "null": "write the type that the column will have",
+}
+
+
+def is_integral(type: Type) -> bool:
+    return type in INTEGRALS
+
+
+def is_fractional(type: Type) -> bool:
+    """Float or double: what never overflows."""
+    return type in (FLOAT, DOUBLE)
+
+
+def is_numeric(type: Type) -> bool:
+    return is_integral(type) or is_fractional(type) or isinstance(type, Decimal)
+
+
+def quoted(name: str) -> str:
+    """A name as Spark SQL reads it whatever it is made of."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parse(text: str) -> Type:
+    """The type that a DDL text means, in any case and spacing that Spark accepts."""
+    reader = _Reader(text)
+    type = reader.type(0)
+    reader.end()
+    return type
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<quoted>`(?:[^`]|``)+`)|(?P<mark>[<>(),:]))", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    offset: int
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    end = len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip())
+            raise TypeTextError(
+                f"{text[at]!r} does not belong in a type", at, "put a name with other characters in backquotes"
+            )
+        kind = match.lastgroup or ""
+        yield _Token(kind, match.group(kind), match.start(kind))
+        at = match.end()
+    yield _Token("end", "", end)
+
+
+class _Reader:
+    """One pass over the tokens of a type."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.at = 0
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self) -> _Token:
+        token = self.next
+        self.at += token.kind != "end"
+        return token
+
+    def mark(self, wanted: str) -> None:
+        token = self.take()
+        if token.text != wanted:
+            found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
+            raise TypeTextError(
+                f"expected {wanted!r}, {found}",
+                token.offset,
+                "write for example array<string> or struct<a int, b string>",
+            )
+
+    def end(self) -> None:
+        if self.next.kind != "end":
+            raise TypeTextError(
+                f"{self.next.text!r} after the end of the type",
+                self.next.offset,
+                "a type is one word, or one word with <...> or (...)",
+            )
+
+    def type(self, depth: int) -> Type:
+        token = self.take()
+        name = token.text.lower()
+        if depth > DEEPEST:
+            raise TypeTextError(f"nested deeper than {DEEPEST} levels", token.offset, "flatten the structure")
+        if token.kind != "name":
+            found = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
+            raise TypeTextError(found, token.offset, "write for example bigint, string or decimal(18,2)")
+        if name in NAMES:
+            return NAMES[name]
+        if name in DECIMALS:
+            return self.decimal()
+        if name == "array":
+            self.mark("<")
+            element = self.type(depth + 1)
+            self.mark(">")
+            return Array(element)
+        if name == "map":
+            return self.map(depth)
+        if name == "struct":
+            return self.struct(depth)
+        if name in REFUSED:
+            raise TypeTextError(f"a column of a table cannot have the type {name}", token.offset, REFUSED[name])
+        close = difflib.get_close_matches(name, [*NAMES, *DECIMALS, *NESTED], 1, 0.5)
+        hint = (
+            f"did you mean {close[0]}?"
+            if close
+            else f"types are {', '.join(map(str, dict.fromkeys(NAMES.values())))}, decimal, array, map, struct"
+        )
+        raise TypeTextError(f"there is no type {token.text}", token.offset, hint)
+
+    def decimal(self) -> Type:
+        if self.next.text != "(":
+            return Decimal(10, 0)
+        self.take()
+        precision = self.number(1, 38, "precision")
+        scale = 0
+        if self.next.text == ",":
+            self.take()
+            scale = self.number(0, precision, "scale")
+        self.mark(")")
+        return Decimal(precision, scale)
+
+    def number(self, low: int, high: int, what: str) -> int:
+        token = self.take()
+        if token.kind != "number" or len(token.text) > 4 or not low <= int(token.text) <= high:
+            raise TypeTextError(
+                f"a decimal's {what} is a number from {low} to {high} here",
+                token.offset,
+                "write for example decimal(18,2)",
+            )
+        return int(token.text)
+
+    def map(self, depth: int) -> Type:
+        self.mark("<")
+        offset = self.next.offset
+        key = self.type(depth + 1)
+        if holds_map(key):
+            raise TypeTextError("the key of a map cannot hold a map", offset, "use a string key")
+        self.mark(",")
+        value = self.type(depth + 1)
+        self.mark(">")
+        return Map(key, value)
+
+    def struct(self, depth: int) -> Type:
+        self.mark("<")
+        fields: list[Field] = []
+        while True:
+            token = self.take()
+            if token.kind not in ("name", "quoted"):
+                raise TypeTextError(
+                    "a struct needs fields, each a name and a type",
+                    token.offset,
+                    "write for example struct<a int, b string>",
+                )
+            name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
+            if Struct(tuple(fields)).field(name):
+                raise TypeTextError(
+                    f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
+                )
+            if self.next.text == ":":
+                self.take()
+            fields.append(Field(name, self.type(depth + 1)))
+            self.no_clause()
+            if self.next.text != ",":
+                break
+            self.take()
+        self.mark(">")
+        return Struct(tuple(fields))
+
+    def no_clause(self) -> None:
+        if self.next.kind == "name" and self.next.text.lower() in ("not", "comment", "collate", "default"):
+            clause = self.next.text.upper()
+            raise TypeTextError(
+                f"{clause} has no effect inside a type",
+                self.next.offset,
+                "leave it out; say `required` and `doc` at the column",
+            )
+
+
+def holds_map(type: Type) -> bool:
+    """Whether a map is anywhere inside: such values can be neither compared nor sorted."""
+    if isinstance(type, Array):
+        return holds_map(type.element)
+    if isinstance(type, Struct):
+        return any(holds_map(field.type) for field in type.fields)
+    return isinstance(type, Map)

@@ -1,0 +1,104 @@
+"""Doctor and the search for Java: what they say of machines that lack something."""
+
+from __future__ import annotations
+
+import socket
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from framework import doctor, java
+from framework.cli import main
+from framework.errors import SetupError
+from framework.services.ports import free_port
+
+
+def fake_java(home: Path, says: str, status: int = 0) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\nexit {status}\n")
+    program.chmod(0o755)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "code", "part"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', 0, "java-version", "11.0.2"),
+        ('java version "1.8.0_392"', 0, "java-version", "1.8.0_392"),
+        ('openjdk version "25" 2025-09-16', 0, "java-version", "version 25"),
+        ("Unable to locate a Java Runtime.", 1, "java-missing", "Unable to locate"),
+    ],
+)
+def test_a_wrong_java_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, status: int, code: str, part: str
+) -> None:
+    home = fake_java(tmp_path / "jdk", says, status)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(SetupError) as error:
+        java.java()
+    assert error.value.code == code and error.value.hint
+    assert part in error.value.message and f"JAVA_HOME ({home})" in error.value.message
+
+
+def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = 'Picked up JAVA_TOOL_OPTIONS: -Dx="1.2"\nopenjdk version "21.0.5" 2024-10-15'
+    home = fake_java(tmp_path / "jdk", says)
+    fake_java(tmp_path / "old", 'openjdk version "11.0.2"')
+    monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=":")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert (java.java(), java.java_home(), java.found().version) == (home / "bin" / "java", home, "21.0.5")
+    monkeypatch.delenv("JAVA_HOME")
+    with pytest.raises(SetupError, match=r"11\.0\.2"):
+        java.java()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match="no Java found"):
+        java.java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupError, match="no bin/java in it"):
+        java.java()
+
+
+def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "jdk", 'openjdk version "11.0.2" 2019-01-15')
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        environment = {
+            "JAVA_HOME": str(home),
+            "SLUICE_HOME": str(tmp_path / "home"),
+            "SLUICE_KAFKA_PORT": str(port - 1),
+        }
+        result = CliRunner().invoke(main, ["doctor"], env=environment)
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    for start, part in (
+        ("ok       Python", ""),
+        ("problem  Java", "11.0.2"),
+        ("problem  spark jars", "iceberg-spark-runtime"),
+        ("problem  kafka jars", "and 45 more"),
+        ("problem  kafka ports", f"{port} by process"),
+        ("ok       memory", "GiB"),
+    ):
+        (line,) = (line for line in lines if line.startswith(start))
+        assert part in line
+        assert not line.startswith("problem") or "hint: " in lines[lines.index(line) + 1]
+    assert lines[-1].endswith("problems") and not (tmp_path / "home").exists()
+    assert "\x1b" not in result.output
+
+
+def test_a_package_of_another_version_is_a_problem() -> None:
+    here = metadata.version("click")
+    fine = doctor.packages([f"click=={here}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
+    assert fine.ok and fine.found == f"click {here}"
+    wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
+    assert wrong.found == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
+    assert not wrong.ok
+
+
+def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    port = free_port(2)
+    monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
+    assert [finding.found for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]

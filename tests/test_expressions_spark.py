@@ -1,0 +1,328 @@
+"""Every operator and function of the expression tables against Spark itself: the same type, the same value, an error exactly where it throws.
+
+Rows are drawn from each type's extremes. Spark's own TryEval (inside try_to_binary) says for every row whether the original throws, so that
+one query answers for many expressions.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from framework import types
+from framework.plan import functions
+from framework.plan.expressions import Checked, check
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = {
+    "t": "tinyint",
+    "h": "smallint",
+    "i": "int",
+    "j": "int",
+    "l": "bigint",
+    "k": "bigint",
+    "f": "float",
+    "d": "double",
+    "e": "double",
+    "n": "decimal(18,2)",
+    "m": "decimal(38,10)",
+    "w": "decimal(38,0)",
+    "s": "string",
+    "r": "string",
+    "x": "string",
+    "b": "boolean",
+    "c": "boolean",
+    "day": "date",
+    "due": "date",
+    "at": "timestamp",
+    "till": "timestamp",
+    "local": "timestamp_ntz",
+    "raw": "binary",
+    "ints": "array<int>",
+    "texts": "array<string>",
+    "lists": "array<array<int>>",
+    "counts": "map<string,int>",
+    "place": "struct<building:string,floor:int>",
+}
+TYPES = {name: types.parse(text) for name, text in COLUMNS.items()}
+
+MICROS = [0, 1, -1, 1767225600123456, 951782400000000, -62135596800000000, 253402300799999999, 2**63 - 1, -(2**63), -9223372036854775000]
+DAYS = [0, 1, -1, 20454, 11016, -719162, 2932896, 2**31 - 1, -(2**31), 106751991, 106751992, -106751991, -106751992]
+WORDS = ["", "a", "B", "abc", "a,b,c", "  x y ", "ÄÖü", "日本語", "%_\\", "a\nb", "item-17-blue", "b"]
+NUMBERS = ["1", " 2 ", "-5", "3.7", "1e3", "abc", "", "2147483648", "9223372036854775808", "true", "NaN", "2026-01-05", "2026-02-30"]
+NUMBERS += ["2026-01-05 10:00:00", "2026-01-05T10:00:00Z", "05/01/2026", "12:30", "+99999-01-01", "0", "f", "99999999999999999999.5"]
+VALUES: dict[str, list[Any]] = {
+    "tinyint": [0, 1, -1, 2, 127, -128],
+    "smallint": [0, 1, -1, 3, 32767, -32768, 100],
+    "int": [0, 1, -1, 2, 3, 4, 12, 30, 31, 2026, 2024, 2**31 - 1, -(2**31)],
+    "bigint": [0, 1, -1, 5, 1767225600, 2**31, 2**63 - 1, -(2**63), 9223372036854775, 9223372036854776, 9223372036854, 9223372036855],
+    "float": [0.0, -0.0, 1.5, -2.5, 3.4028235e38, float("nan"), float("inf"), float("-inf"), 1e-45],
+    "double": [0.0, -0.0, 1.5, -2.5, 0.1, 1e308, -1e308, float("nan"), float("inf"), float("-inf"), 9.3e18, 2147483648.0],
+    "decimal(18,2)": [decimal.Decimal(v) for v in ("0", "1.50", "-2.55", "0.01", "9999999999999999.99", "-9999999999999999.99")],
+    "decimal(38,10)": [decimal.Decimal(v) for v in ("0", "1.5", "-0.0000000001", "9" * 28 + ".9999999999", "-" + "9" * 28, "123456.789")],
+    "decimal(38,0)": [decimal.Decimal(v) for v in ("0", "1", "-7", "9" * 38, "-" + "9" * 38, "12345678901234567890")],
+    "boolean": [True, False],
+    "date": DAYS,
+    "timestamp": MICROS,
+    "timestamp_ntz": MICROS,
+    "binary": [b"", b"abc", b"\xff\xfe", b"1"],
+    "array<int>": [[], [1], [1, None, 3], [2**31 - 1, 5, 5, 2]],
+    "array<string>": [[], ["a"], ["b", None, "a"], ["x", "abc"]],
+    "array<array<int>>": [[], [[1]], [[1, 2], []], [[3], None]],
+    "map<string,int>": [{}, {"a": 1}, {"b": 2, "abc": None}],
+    "struct<building:string,floor:int>": [("A", 1), (None, 2**31 - 1), ("B", None)],
+}
+TEXTS = {"s": WORDS, "r": WORDS, "x": NUMBERS}
+
+PLAIN = {
+    "int": ("i", "j", "h"),
+    "bigint": ("l", "k", "i"),
+    "double": ("d", "e", "f"),
+    "string": ("s", "r", "x"),
+    "boolean": ("b", "c", "b"),
+    "date": ("day", "due", "day"),
+    "timestamp": ("at", "till", "at"),
+    "decimal": ("n", "m", "w"),
+    "array": ("ints", "ints", "ints"),
+    "binary": ("raw", "raw", "raw"),
+}
+FAILING = {
+    "int": "cast(x as int)",
+    "bigint": "(k div j)",
+    "double": "(e / d)",
+    "string": "texts[j]",
+    "boolean": "(j / i > 0)",
+    "date": "cast(x as date)",
+    "timestamp": "cast(x as timestamp)",
+    "decimal": "(m * n)",
+    "array": "lists[j]",
+    "binary": "cast(texts[j] as binary)",
+}
+
+TEMPLATES = """
+abs({int}) | abs({bigint}) | abs({double}) | abs(n) | abs(t) | abs(h) | abs(f)
+add_months({date}, {int}) | add_months(at, 5) | add_months(day, h)
+array({int}, {int}) | array({string}, {string}) | array(i, 2.5) | array(i, l) | array(1, null, i) | array(day, due)
+array_contains({array}, {int}) | array_contains(texts, {string})
+array_distinct({array}) | array_distinct(texts) | array_max({array}) | array_min(texts) | array_size({array})
+array_join(texts, ',') | array_join(texts, {string})
+ascii({string}) | base64({binary})
+between_ | {int} between {int} and {int} | {string} not between 'a' and 'b' | {double} between i and n
+bround({double}, 1) | bround({decimal}, 1) | bround({int}, -1) | bround(d) | bround(w, -0)
+cardinality(counts) | cbrt({double}) | ceil({double}) | ceil({decimal}) | ceil({int}) | ceil(f) | ceil(m) | ceil(w) | ceiling(l)
+char_length({string}) | length({string}) | length({binary}) | length(s || r)
+coalesce({int}, {int}) | coalesce({int}, {decimal}, {bigint}) | coalesce(null, {string}, 'x') | coalesce({date}, at) | nvl({int}, 0)
+ifnull({string}, {string}) | nvl2({int}, {int}, {double}) | nullif({int}, {int}) | nullif({decimal}, 0) | nullif({string}, '')
+concat({string}, {string}) | concat({string}) | concat_ws({string}, {string}, {string}) | concat_ws(',', texts, {string})
+contains({string}, {string}) | startswith({string}, {string}) | endswith({string}, {string})
+crc32({binary}) | crc32({string}) | md5({string}) | md5({binary}) | sha2({string}, 256) | sha2(raw, 512) | hex({string}) | hex({int}) | hex({bigint}) | hex({binary})
+date_add({date}, {int}) | date_sub({date}, {int}) | date_add(at, 1) | datediff({date}, {date}) | datediff(at, day) | {date} + {int} | {date} - 3
+date_format({timestamp}, 'yyyy-MM-dd HH:mm:ss.SSS') | date_format({date}, 'dd/MM/yy EEE a hh') | date_format(at, 'X') | date_format(at, 'yyyy-MM-dd\\'T\\'HH:mmXXX')
+date_from_unix_date({int}) | unix_date({date})
+day({date}) | dayofmonth({date}) | dayofweek({date}) | dayofyear({date}) | month({date}) | quarter({date}) | weekday({date}) | weekofyear({date}) | year({date}) | year(at)
+hour({timestamp}) | minute({timestamp}) | second({timestamp}) | hour(day)
+element_at({array}, h) | element_at(ints, cast(x as int)) | element_at(counts, {string}) | try_element_at({array}, h) | get({array}, {int}) | get(texts, l) | element_at(ints, -1) | element_at(texts, h)
+exp({double}) | ln({double}) | log10({int}) | log2({decimal}) | sqrt({double}) | sqrt(i) | pow({double}, {double}) | power(i, n) | sign({int}) | signum(n) | sign(f)
+flatten(lists) | floor({double}) | floor({decimal}) | floor(l) | floor(m)
+from_unixtime({bigint}) | from_unixtime(i, 'yyyy-MM-dd') | unix_timestamp({timestamp}) | unix_timestamp(day)
+greatest({int}, {int}) | greatest({double}, i, n) | least({string}, {string}) | least({date}, at) | greatest(i, n, l) | least(d, f)
+if({boolean}, {int}, {bigint}) | if({boolean}, {string}, null) | if(b, i, n)
+initcap({string}) | lower({string}) | upper({string}) | trim({string}) | ltrim({string}) | rtrim({string}) | reverse({string}) | reverse({array})
+instr({string}, {string}) | locate({string}, {string}) | locate({string}, {string}, {int}) | left({string}, {int}) | right({string}, {int})
+isnan({double}) | isnan(i) | isnull({int}) | isnotnull({string}) | last_day({date}) | last_day(at)
+lpad({string}, 5, {string}) | rpad({string}, 3, '*') | lpad(s, 4)
+make_date({int}, {int}, {int}) | make_date(2024, {int}, 29) | make_date(2023, 2, {int})
+map_contains_key(counts, {string}) | map_keys(counts) | map_values(counts) | size(counts) | size({array}) | sort_array({array}) | sort_array(texts, false)
+mod({int}, {int}) | mod({double}, {double}) | mod(n, m) | pmod({int}, {int}) | pmod({double}, {double}) | pmod(l, 7) | pmod(n, i) | pmod(t, h) | pmod(m, n) | negative({int}) | negative(n)
+named_struct('a', {int}, 'b', {string})
+regexp_extract({string}, '([a-z]+)-([0-9]+)', 2) | regexp_extract(s, '(b)') | regexp_replace({string}, r'\\d+', '<$0>') | regexp_replace(s, '[aeiou]', '') | regexp_like({string}, '^[a-c]')
+replace({string}, {string}) | replace({string}, {string}, {string}) | split({string}, ',') | split(s, '[,-]', {int}) | substring_index({string}, '-', {int}) | translate({string}, {string}, {string})
+round({double}, 1) | round({decimal}, 1) | round({int}, -1) | round({bigint}, -2) | round(t, -1) | round(i) | round(d) | round(f, 1) | round(n, -1) | round(m, 3) | round(w) | round(w, 2) | round(h, -3) | round(n, 5)
+substr({string}, {int}) | substring({string}, {int}, {int})
+timestamp_micros({bigint}) | timestamp_millis({bigint}) | timestamp_seconds({bigint}) | timestamp_seconds(i) | unix_micros({timestamp}) | unix_millis({timestamp}) | unix_seconds({timestamp})
+to_date({string}) | to_date(x, 'dd/MM/yyyy') | to_date(at) | to_timestamp({string}) | to_timestamp(x, 'yyyy-MM-dd HH:mm:ss') | to_timestamp(day) | to_timestamp(x, 'yyyy-MM-dd\\'T\\'HH:mm:ssX')
+try_to_date(x) | try_to_date(x, 'dd/MM/yyyy') | try_to_timestamp({string}) | try_to_timestamp(x, 'yyyy-MM-dd HH:mm:ss')
+try_add({int}, {int}) | try_subtract({bigint}, {bigint}) | try_multiply({decimal}, {decimal}) | try_divide({double}, {double}) | try_mod({int}, {int}) | try_add(d, i) | try_divide(i, 2) | try_add(n, 1) | try_add({timestamp}, interval 1 day)
+{int} + {int} | {int} - {int} | {int} * {int} | {int} / {int} | {int} % {int} | {int} div {int} | {double} + {double} | {double} / {double} | {double} % {double}
+{decimal} + {decimal} | {decimal} / {decimal} | {decimal} % {decimal} | {bigint} div {bigint} | {bigint} * {bigint} | - {int} | - {bigint} | - {double} | - n | - t | - h | + i | ~ {int}
+{bigint} div -1 | {bigint} div 10 | i div 0 | t div h | i % 7 | d / 2 | i / 0 | n / 3 | n % 2 | l % -1 | i * 2.5 | i + 1Y
+{int} & {int} | i \\ l | t ^ h | ~ l | {string} || {string}
+{int} = {int} | {int} <> {bigint} | {double} < {int} | {decimal} <= {int} | {string} > {string} | {boolean} >= {boolean} | {int} <=> {int} | {date} < {timestamp} | {timestamp} >= date'2026-01-05' | raw = raw | ints = ints | place = place | n = w | m < d | day != due | f == d
+{int} is distinct from {int} | {int} is not distinct from {bigint} | b is true | {boolean} is not false | {boolean} is unknown | {int} is null | {string} is not null
+{int} in (1, 2, {int}) | {int} not in ({int}, {int}) | s in ('a', r) | i in (n, 2.5) | d in (i, 1) | day in (date'2026-01-05', due) | {bigint} in (1)
+{string} like 'a%' | {string} not like '%\\\\%%' | {string} ilike 'AB_' | {string} rlike '^[a-z]+$' | s regexp 'x|y'
+{boolean} and {boolean} | {boolean} or {boolean} | {boolean} and {boolean} or {boolean} | not {boolean} | {boolean} or not ({boolean} and {boolean}) | b and c and {boolean} and b | b or c or {boolean}
+case when {boolean} then {int} when {boolean} then {bigint} else {int} end | case when {boolean} then {string} end | case {int} when {int} then 'a' when {int} then 'b' else {string} end | case when b then i when c then n else 2.5 end
+{timestamp} + interval 1 day | {timestamp} - interval '90' minutes | {timestamp} + interval 2 months | {date} + interval 1 week | {date} - interval 1 year | {date} + interval 5 hours | interval 3 seconds + at | day - interval -2 days
+place.building | place.FLOOR + 1 | ints[{int}] | ints[l] | counts[{string}] | lists[i][j] | texts[t]
+i + 1 > 5 and s like 'a%' or not b | -i * j + 3 - k / 2 | (i + j) * (i - j) | coalesce(cast(x as int), i + 1, 0) | if(j <> 0, i / j, 0) | case when j = 0 then 0 else i div j end
+upper(trim(s)) || '-' || lower(texts[0]) | round(d / e, 2) > n | cast(x as decimal(10,2)) * 2 | abs(i) + abs(j) | -(-i) | - -5 + i | -2147483648 + i | 1.5 + i | 0.01 * n | 1e3 * i | 5. * n | .5 + i | 3L * i | 7S + t | 2.5BD + f | 1.5F * i | 12345678901 + l | 99999999999999999999 + n
+date_trunc('second', {timestamp}) | trunc(due + 1, 'week')
+"""
+
+EDGES = {
+    "first year of the calendar": (
+        "coalesce(year(at), 0) <> -290308 and coalesce(year(till), 0) <> -290308 and coalesce(year(day), 0) > -290308",
+        [f"date_trunc('{unit}', {{timestamp}})" for unit in ("year", "quarter", "month", "week", "day", "hour", "minute", "millisecond", "microsecond")]
+        + ["date_trunc('day', day)"],
+    ),
+    "first year of dates": (
+        "coalesce(year(day), 0) between -5877639 and 5881578 and coalesce(year(due), 0) between -5877639 and 5881578",
+        [f"trunc({{date}}, '{unit}')" for unit in ("year", "quarter", "month", "week")] + ["trunc(at, 'mm')"],
+    ),
+    "not a number becomes a bad row": (
+        "coalesce(abs(d), 0) < double('infinity') and coalesce(abs(f), 0) < float('infinity') and coalesce(abs(e), 0) < double('infinity')",
+        [f"cast({name} as {type})" for name in "dfe" for type in ("decimal(18,2)", "decimal(38,0)", "decimal(5,5)")],
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    text: str
+    checked: Checked
+    rows: str = "true"
+
+
+def variants(template: str) -> Iterator[str]:
+    """The template on plain columns, and once more for every argument that may itself fail."""
+    kinds = re.findall(r"\{(\w+)\}", template)
+    for failing in (None, *range(len(kinds))):
+        used: dict[str, int] = {}
+        fills = []
+        for at, kind in enumerate(kinds):
+            used[kind] = used.get(kind, -1) + 1
+            fills.append(FAILING[kind] if at == failing else PLAIN[kind][min(used[kind], 2)])
+        yield re.sub(r"\{\w+\}", lambda match, rest=iter(fills): next(rest), template)
+
+
+def templates() -> list[str]:
+    # `|` between samples is also an operator, and so written `\` above.
+    found = [each.strip().replace(" \\\\ ", " | ").replace(" \\ ", " | ") for line in TEMPLATES.strip().splitlines() for each in line.split(" | ")]
+    return [each for each in found if each and each != "between_"]
+
+
+def pairs() -> Iterator[str]:
+    """Arithmetic and comparison over all pairs of numeric types, and every cast that is allowed."""
+    numbers = ["t", "h", "i", "l", "f", "d", "n", "m", "w", "2", "2.5", "3L"]
+    for left, right in itertools.product(numbers, numbers):
+        if left.isalpha() or right.isalpha():
+            for operator in "+-*/%":
+                yield f"{left} {operator} {right}"
+            yield f"coalesce({left}, {right})"
+            yield f"{left} < {right}"
+    sources = ["t", "h", "i", "l", "f", "d", "n", "m", "w", "s", "x", "b", "day", "at", "local", "raw"]
+    names = "tinyint smallint int bigint float double decimal(18,2) decimal(38,0) decimal(5,5) string boolean date timestamp timestamp_ntz binary".split()
+    for source, name in itertools.product(sources, names):
+        if source in "fd" and name.startswith("decimal"):
+            continue
+        for form in ("cast", "try_cast"):
+            try:
+                check(f"{form}({source} as {name})", TYPES)
+            except ValueError:
+                continue
+            yield f"{form}({source} as {name})"
+
+
+def samples() -> list[Sample]:
+    texts = [text for template in templates() for text in variants(template)]
+    found = [Sample(text, check(text, TYPES)) for text in dict.fromkeys([*texts, *pairs()])]
+    for rows, edge in EDGES.values():
+        found += [Sample(text, check(text, TYPES), rows) for template in edge for text in variants(template)]
+    return found
+
+
+def value(kind: str, name: str, random: random.Random) -> Any:
+    choices = TEXTS.get(name) or VALUES[kind]
+    return None if random.random() < 0.12 else random.choice(choices)
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any) -> Iterator[Any]:
+    """400 rows in which every type's extremes meet each other."""
+    draw = random.Random(7)
+    data = [tuple(value(kind, name, draw) for name, kind in COLUMNS.items()) for _ in range(400)]
+    stored = {"date": "int", "timestamp": "bigint", "timestamp_ntz": "bigint"}
+    schema = ", ".join(f"`{name}` {stored.get(kind, kind)}" for name, kind in COLUMNS.items())
+    read = {"date": "date_from_unix_date({0})", "timestamp": "timestamp_micros({0})", "timestamp_ntz": "cast(timestamp_micros({0}) as timestamp_ntz)"}
+    frame = spark.createDataFrame(data, schema).selectExpr(*(read.get(kind, "{0}").format(f"`{name}`") + f" AS `{name}`" for name, kind in COLUMNS.items()))
+    # Shared parts would be computed before the TryEval that must catch what they throw.
+    before = spark.conf.get("spark.sql.subexpressionElimination.enabled")
+    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")
+    yield frame.localCheckpoint()
+    spark.conf.set("spark.sql.subexpressionElimination.enabled", before)
+
+
+def test_every_function_has_a_sample() -> None:
+    called = {name.lower() for template in [*templates(), *(each for _, edge in EDGES.values() for each in edge)] for name in re.findall(r"(\w+)\(", template)}
+    assert functions.NAMES <= called
+
+
+def test_types_are_those_of_spark(rows: Any) -> None:
+    found = samples()
+    originals = analysed(rows, [sample.text for sample in found])
+    safe = analysed(rows, [sample.checked.sql for sample in found])
+    ours = [str(sample.checked.type) for sample in found]
+    texts = [sample.text for sample in found]
+    wrong = [row for row in zip(texts, ours, originals, safe, strict=True) if not row[1] == row[2] == row[3]]
+    assert not wrong
+
+
+def analysed(rows: Any, texts: list[str]) -> list[str]:
+    """The type that Spark's analyser gives to each text, or why it refuses it."""
+    try:
+        schema = rows.selectExpr(*(f"{text} AS c{at}" for at, text in enumerate(texts))).schema
+    except Exception as error:
+        if len(texts) == 1:
+            return [str(error)[:200]]
+        half = len(texts) // 2
+        return analysed(rows, texts[:half]) + analysed(rows, texts[half:])
+    return [field.dataType.simpleString() for field in schema]
+
+
+def test_values_and_errors_are_those_of_spark(rows: Any) -> None:
+    wrong = []
+    for batch in chunks(samples(), 25):
+        wrong += compared(rows, batch)
+    assert not wrong
+
+
+def chunks(found: list[Sample], size: int) -> Iterator[list[Sample]]:
+    for at in range(0, len(found), size):
+        yield found[at : at + size]
+
+
+def compared(rows: Any, batch: list[Sample]) -> list[tuple[str, str]]:
+    """What is wrong with these expressions, all measured in one query."""
+    asked = []
+    for at, sample in enumerate(batch):
+        same = f"try_to_binary(if(({sample.text}) <=> ({sample.checked.sql}), 'a', 'b'), 'utf-8')"
+        failed = sample.checked.error or "false"
+        asked += [
+            f"bit_xor(xxhash64({sample.checked.sql})) AS v{at}",
+            f"count_if(({sample.rows}) AND {same} IS NULL AND NOT ({failed})) AS missed{at}",
+            f"count_if(({sample.rows}) AND {same} IS NOT NULL AND ({failed})) AS invented{at}",
+            f"count_if(({failed}) IS NULL) AS unknown{at}",
+            f"count_if({same} = X'62' AND NOT ({failed})) AS different{at}",
+        ]
+    try:
+        counts = rows.selectExpr(*asked).collect()[0].asDict()
+    except Exception as error:
+        if len(batch) == 1:
+            return [(batch[0].text, f"the safe form throws: {str(error)[:300]}")]
+        return [problem for sample in batch for problem in compared(rows, [sample])]
+    return [
+        (sample.text, f"{counts[what + str(at)]} rows {what}")
+        for at, sample in enumerate(batch)
+        for what in ("missed", "invented", "unknown", "different")
+        if counts[what + str(at)]
+    ]

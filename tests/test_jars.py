@@ -1,0 +1,161 @@
+"""The jars: fetched by the real Ivy, from a folder that plays the company's mirror, and once from the real one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from framework import jars
+from framework.errors import SetupError
+from framework.services.ports import free_port
+
+FETCH = "import sys; from pathlib import Path; from framework import jars; jars.fetch('small', Path(sys.argv[1]))"
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Two small jars in a folder, the Ivy settings that find them there, and their lock file."""
+
+    root: Path
+    lock: Path
+
+    @property
+    def place(self) -> Path:
+        return self.root / "home" / "jars" / "small"
+
+    def altered(self, old: str, new: str) -> Path:
+        """A copy of the lock file with something exchanged."""
+        text = self.lock.read_text()
+        assert old in text
+        copy = self.root / "altered.lock"
+        copy.write_text(text.replace(old, new))
+        return copy
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
+    lines = ["# a comment", ""]
+    for artifact in ("one", "two"):
+        content = artifact.encode() * 1000
+        (tmp_path / f"{artifact}-1.0.jar").write_bytes(content)
+        lines.append(f"small org.example:{artifact}:1.0 {hashlib.sha256(content).hexdigest()}")
+    lock = tmp_path / "test.lock"
+    lock.write_text("\n".join(lines) + "\n")
+    settings = '<ivysettings><settings defaultResolver="m"/><resolvers><filesystem name="m">'
+    settings += f'<artifact pattern="{tmp_path}/[artifact]-[revision].[ext]"/></filesystem></resolvers></ivysettings>'
+    (tmp_path / "settings.xml").write_text(settings)
+    monkeypatch.setenv("SLUICE_IVY_SETTINGS", str(tmp_path / "settings.xml"))
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    return Mirror(tmp_path, lock)
+
+
+def refused(lock: Path) -> SetupError:
+    with pytest.raises(SetupError) as error:
+        jars.fetch("small", lock)
+    assert error.value.hint
+    return error.value
+
+
+def test_fetched_once_then_looked_up(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match="small jars are not on this machine") as error:
+        jars.folder("small", mirror.lock)
+    assert (error.value.code, error.value.hint) == ("jars-missing", "make setup")
+    assert jars.fetch("small", mirror.lock) == mirror.place
+    (mirror.place / "stray.jar").write_bytes(b"not locked")
+    monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
+    assert jars.fetch("small", mirror.lock) == mirror.place == jars.folder("small", mirror.lock)
+    assert jars.class_path("small", mirror.lock) == f"{mirror.place}/one-1.0.jar:{mirror.place}/two-1.0.jar"
+    assert sorted(path.name for path in mirror.place.parent.iterdir()) == ["lock", "small"]
+
+
+def test_wrong_checksum_names_the_jar_and_keeps_nothing(mirror: Mirror) -> None:
+    right = hashlib.sha256(b"two" * 1000).hexdigest()
+    altered = mirror.altered(right, "0" * 64)
+    error = refused(altered)
+    assert error.code == "jar-checksum"
+    assert "two-1.0.jar" in error.message and "0" * 64 in error.message and right in error.message
+    assert not list(mirror.place.parent.rglob("*.jar"))
+    with pytest.raises(SetupError, match="not on this machine"):
+        jars.class_path("small", altered)
+
+
+def test_a_cut_jar_and_another_lock_are_seen_and_put_right(mirror: Mirror) -> None:
+    jars.fetch("small", mirror.lock)
+    (mirror.place / "one-1.0.jar").write_bytes(b"cut")
+    assert jars.wrong("small", mirror.lock) == ("one-1.0.jar",)
+    with pytest.raises(SetupError):
+        jars.folder("small", mirror.lock)
+    altered = mirror.altered("two:1.0", "two:1.1")
+    (mirror.root / "two-1.1.jar").write_bytes(b"two" * 1000)
+    jars.fetch("small", altered)
+    assert jars.wrong("small", altered) == ()
+    assert sorted(path.name for path in mirror.place.glob("*.jar")) == ["one-1.0.jar", "two-1.1.jar"]
+    with pytest.raises(SetupError):
+        jars.folder("small", mirror.lock)
+
+
+def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
+    error = refused(mirror.altered("two:1.0", "two:9.9"))
+    assert error.code == "jar-missing"
+    assert "org.example:two:9.9" in error.message and "one:1.0" not in error.message
+
+
+def test_no_network(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = '<ivysettings><settings defaultResolver="m"/><resolvers><ibiblio name="m" m2compatible="true" '
+    settings += f'root="http://127.0.0.1:{free_port()}/"/></resolvers></ivysettings>'
+    (mirror.root / "dead.xml").write_text(settings)
+    monkeypatch.setenv("SLUICE_IVY_SETTINGS", str(mirror.root / "dead.xml"))
+    error = refused(mirror.lock)
+    assert error.code == "jars-network"
+    assert "SLUICE_IVY_SETTINGS" in error.hint and "\n" not in error.message
+    monkeypatch.setenv("SLUICE_IVY_SETTINGS", "nowhere.xml")
+    assert refused(mirror.lock).code == "ivy-settings"
+
+
+def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:
+    with pytest.raises(SetupError, match=r"altered\.lock:3"):
+        jars.sets(mirror.altered("one:1.0", "one"))
+
+
+def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> None:
+    """One fetch is killed while its Ivy still writes; two others wait for that Ivy to end, then one of them fetches."""
+    slow = mirror.root / "slow" / "bin" / "java"
+    slow.parent.mkdir(parents=True)
+    slow.write_text(
+        '#!/bin/sh\ncase "$*" in *-version*) echo \'version "17.0.1"\'; exit 0;; esac\n'
+        f'touch "{mirror.root}/begun"; sleep 0.7; ls "{mirror.place.parent}" > "{mirror.root}/ended"\n'
+    )
+    slow.chmod(0o755)
+    command = [sys.executable, "-c", FETCH, str(mirror.lock)]
+    killed = subprocess.Popen(command, env={**os.environ, "JAVA_HOME": str(mirror.root / "slow")})
+    while not (mirror.root / "begun").exists():
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    (staging,) = mirror.place.parent.glob("fetching-*")
+    both = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert staging.name in (mirror.root / "ended").read_text()  # nobody cleared it away while Ivy was writing there
+    assert sorted(path.name for path in mirror.place.parent.iterdir()) == ["lock", "small"]
+    assert jars.wrong("small", mirror.lock) == ()
+
+
+def test_the_lock_names_no_address() -> None:
+    assert set(jars.sets()) == {"spark", "kafka"}
+    assert "://" not in jars.LOCK.read_text()
+
+
+@pytest.mark.kafka
+def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    for name in jars.sets():
+        jars.fetch(name)
+        assert jars.wrong(name) == ()

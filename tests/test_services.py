@@ -1,0 +1,202 @@
+"""Services: real processes, a tiny one for what can go wrong and the real Kafka for what must work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from framework import services
+from framework.cli import main
+from framework.errors import SetupError
+from framework.services import kafka, process
+from framework.services.ports import free_port, is_free
+from framework.services.process import Service
+
+LISTEN = """
+import signal, socket, sys
+print("signals", signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT), flush=True)
+if "stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    server.accept()[0].close()
+"""
+
+
+def tiny(code: str = LISTEN, *arguments: str, patience: float = 10.0) -> Service:
+    def answers(port: int) -> bool:
+        with socket.socket() as probe:
+            return not probe.connect_ex(("127.0.0.1", port))
+
+    def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
+        return (sys.executable, "-c", code, str(ports[0]), *arguments)
+
+    return Service("tiny", lambda: (free_port(),), prepare, answers, "choose another", patience)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "tiny"
+    process.stop(tmp_path / "tiny", patience=0)
+
+
+def alive(pid: int) -> bool:
+    """Does a process of this id exist, a zombie included?"""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_it_answers_and_is_stopped_without_a_trace(place: Path) -> None:
+    port = free_port()
+    started = process.start(tiny(), place, (port,))
+    assert process.running(place) == started and started.address == f"127.0.0.1:{port}"
+    assert os.getsid(started.pid) == started.pid  # its own session: Ctrl-C in a terminal does not reach it
+    assert (process.memory(started.pid) or 0) > 1 << 20
+    assert process.stop(place) == started
+    assert not alive(started.pid) and is_free(port) and process.running(place) is None
+    assert process.stop(place) is None
+
+
+def test_ignored_signals_are_not_passed_on(place: Path) -> None:
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        process.start(tiny(), place, (free_port(),))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert (place / "log").read_text().startswith("signals True <built-in function default_int_handler>")
+
+
+def test_one_that_ignores_being_asked_is_killed(place: Path) -> None:
+    started = process.start(tiny(LISTEN, "stubborn"), place, (free_port(),))
+    process.stop(place, patience=0.2)
+    assert not alive(started.pid)
+
+
+def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
+    with pytest.raises(SetupError) as error:
+        process.start(tiny("print('no such setting: colour'); raise SystemExit(3)"), place, (free_port(),))
+    assert error.value.code == "service-failed"
+    assert "exit status 3" in error.value.message and "| no such setting: colour" in error.value.message
+    assert not (place / "pid").exists()
+
+
+def test_one_that_never_answers_is_not_left_running(place: Path) -> None:
+    silent = tiny("import os, time; print(os.getpid(), flush=True); time.sleep(60)", patience=0.5)
+    with pytest.raises(SetupError, match="did not answer"):
+        process.start(silent, place, (free_port(),))
+    assert not alive(int((place / "log").read_text())) and not (place / "pid").exists()
+
+
+def test_a_busy_port_is_named_with_its_holder(place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(SetupError) as error:
+            process.start(tiny(), place, (free_port(), port))
+    assert error.value.code == "port-busy" and error.value.hint == "choose another"
+    assert f"port {port}, but process {os.getpid()} (" in error.value.message
+
+
+@pytest.mark.parametrize("began", ["another boot 123", "gone"])
+def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        place.mkdir()
+        (place / "pid").write_text(json.dumps({"pid": bystander.pid, "began": began, "ports": [1]}))
+        assert process.running(place) is None and process.stop(place) is None
+        assert bystander.poll() is None and not (place / "pid").exists()
+        bystander.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process together with its parent")
+def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
+    code = (
+        "import sys, time; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"
+        "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); time.sleep(60)"
+    )
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, cwd=root, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        started = process.running(place) if owner.stdout.readline() else None
+        assert started is not None
+        owner.kill()
+    deadline = time.monotonic() + 5
+    while process.running(place):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"pid": "x"}', "[]"])
+def test_status_with_a_broken_pid_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "services" / "kafka").mkdir(parents=True)
+    (tmp_path / "services" / "kafka" / "pid").write_text(text)
+    result = CliRunner().invoke(main, ["services", "status"], env={"SLUICE_HOME": str(tmp_path)})
+    assert (result.output, result.exit_code) == ("kafka: stopped\n", 0)
+
+
+def test_names_and_ports_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match="no service named rabbit"):
+        services.up(["rabbit"])
+    assert CliRunner().invoke(main, ["services", "up", "rabbit"]).exit_code == 2
+    monkeypatch.setenv("SLUICE_KAFKA_PORT", "24000")
+    assert kafka.ports() == (24000, 24001)
+    for wrong in ("65535", "0", "-1", "kafka"):
+        monkeypatch.setenv("SLUICE_KAFKA_PORT", wrong)
+        with pytest.raises(SetupError, match="not a port"):
+            kafka.ports()
+
+
+@pytest.fixture
+def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, with this machine's jars."""
+    from framework import jars
+
+    (tmp_path / "jars").symlink_to(jars.fetch("kafka").parent)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    monkeypatch.setenv("SLUICE_KAFKA_PORT", str(free_port(2)))
+    return tmp_path
+
+
+@pytest.mark.kafka
+def test_kafka_up_twice_down_twice_and_its_topics_stay(kafka_home: Path) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+    try:
+        (first,) = services.up(["kafka"])
+        assert first.changed and first.state == "running" and first.address
+        (again,) = services.up()
+        assert not again.changed and again.pid == first.pid
+        admin = AdminClient({"bootstrap.servers": first.address})
+        admin.create_topics([NewTopic("kept", 2)])["kept"].result(10)
+        del admin
+        assert services.status()[0].memory
+        assert services.down()[0].changed and not services.down()[0].changed
+        assert first.pid is not None and not alive(first.pid)
+        (third,) = services.up()
+        assert "kept" in AdminClient({"bootstrap.servers": str(third.address)}).list_topics(timeout=5).topics
+    finally:
+        services.down()
+    assert services.status()[0].state == "stopped"
+
+
+@pytest.mark.kafka
+def test_a_tests_own_kafka_is_stopped_when_the_test_fails(kafka_home: Path, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), kafka.running(tmp_path / "own") as bootstrap:
+        started = process.running(tmp_path / "own" / "services" / "kafka")
+        assert started is not None and started.address == bootstrap
+        _ = 1 / 0
+    assert started is not None and not alive(started.pid)
