@@ -120,6 +120,11 @@ def check_disk() -> Iterator[Finding]:
     place = home()
     while not place.exists():
         place = place.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        yield Finding(
+            "disk", f"{place} cannot be written to", "change its permissions, or set SLUICE_HOME to another folder"
+        )
+        return
     free = shutil.disk_usage(place).free
     hint = (
         "" if free >= DISK else f"make room, {DISK // GIB} GiB at least, or set SLUICE_HOME to a folder on another disk"

@@ -26,7 +26,7 @@ from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
 _SETTINGS = "SLUICE_IVY_SETTINGS"
-_PATIENCE = 45  # seconds without a word or a byte
+_PATIENCE = 30  # seconds without a word or a byte
 _MIRROR = (
     f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then `make setup` again"
 )

@@ -113,9 +113,7 @@ INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 """From the narrowest to the widest."""
 
 NAMES: dict[str, Type] = {
-    **{
-        str(atom): atom for atom in (BOOLEAN, *INTEGRALS, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    },
+    **{str(atom): atom for atom in (BOOLEAN, *INTEGRALS, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)},
     "byte": TINYINT,
     "short": SMALLINT,
     "integer": INT,
@@ -164,9 +162,7 @@ def parse(text: str) -> Type:
     return type
 
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<quoted>`(?:[^`]|``)+`)|(?P<mark>[<>(),:]))", re.ASCII
-)
+_TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<quoted>`(?:[^`]|``)+`)|(?P<mark>[<>(),:]))", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -183,9 +179,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip())
-            raise TypeTextError(
-                f"{text[at]!r} does not belong in a type", at, "put a name with other characters in backquotes"
-            )
+            raise TypeTextError(f"{text[at]!r} does not belong in a type", at, "put a name with other characters in backquotes")
         kind = match.lastgroup or ""
         yield _Token(kind, match.group(kind), match.start(kind))
         at = match.end()

@@ -1,7 +1,7 @@
-"""Cases: specs as text, and the problems that are printed. `REWRITE=1 pytest tests/test_cases.py` writes the answers anew.
+"""Cases: specs as text, and the problems that are printed. With REWRITE=1 in the environment they are written anew.
 
-A case begins with `=== title`, which may end in `| env=prod SLUICE_VAR_X=1`; then the YAML, a line `----` and the problems, or `ok`.
-A line `>>> path` begins another file of the same case; the first is `a.yaml`.
+A case begins with `=== title`, which may end in `| env=prod SLUICE_VAR_X=1`; then the YAML, a line `----` and the
+problems, or `ok`. A line `>>> path` begins another file of the same case; the first is `a.yaml`.
 """
 
 from __future__ import annotations

@@ -5,12 +5,14 @@ Guarantee: the table's commit alone decides. What it had no time to bring over, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from framework.engine import attempts, look, protocol, rows
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused
 from framework.engine.protocol import Position, Range
+from framework.engine.refusals import Acceptance
 from framework.errors import BadRowsStop, BatchError, TableRecreated
 from framework.plan.model import Column, Pipeline
 from framework.types import BINARY, BIGINT, INT, STRING, TIMESTAMP, Array, Field, Struct
@@ -84,6 +86,14 @@ def roll_forward(lake: Lake, pipeline: Pipeline, position: Position) -> None:
     )
 
 
+def forget(context: Context, pipeline: Pipeline, starts: Mapping[int, int]) -> None:
+    """Removes the bad rows at and behind these offsets, whose messages are read again."""
+    if look.table(pipeline.table.catalog, pipeline.table.bad_rows) is None:
+        return
+    behind = " OR ".join(f"(partition = {partition} AND offset >= {offset})" for partition, offset in starts.items())
+    context.spark.sql(f"DELETE FROM `{pipeline.table.catalog.name}`.{pipeline.table.bad_rows} WHERE {behind or 'false'}")
+
+
 def stop(pipeline: Pipeline, position: Position, counted: rows.Counted) -> None:
     """With `bad_rows: stop`, refuses a batch with bad rows that nobody has accepted."""
     if pipeline.bad_rows != "stop" or not counted.bad:
@@ -97,8 +107,6 @@ def stop(pipeline: Pipeline, position: Position, counted: rows.Counted) -> None:
     for row in fresh:
         below[row["partition"]] = max(below.get(row["partition"], 0), row["offset"] + 1)
     says = f"the {len(fresh)} bad messages of this batch are quarantined in {pipeline.table.bad_rows}"
-    from framework.engine.refusals import Acceptance
-
     raise BadRowsStop(
         "bad-rows",
         f"{len(fresh)} bad messages in {pipeline.topic.kafka_name}, the first at partition {first['partition']}, "
@@ -113,8 +121,6 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     left = lake.load(pipeline.table.bad_rows)
     if left is None or (table is not None and left.properties().get(OF) == str(table.uuid())):
         return
-    from framework.engine.refusals import Acceptance
-
     raise TableRecreated(
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",

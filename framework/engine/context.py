@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -39,7 +41,11 @@ class Context:
     @property
     def spark(self) -> SparkSession:
         if self._spark is None:
+            asked = signal.getsignal(signal.SIGINT)
             self._spark = self._start()
+            # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, asked)
         return self._spark
 
     @property

@@ -84,6 +84,10 @@ class Lake:
             if not (_is(error, "AlreadyExistsException") or _is(error, "CommitFailedException")):
                 raise BatchError("table-not-created", f"the table {identifier} cannot be made: {_said(error)}") from None
 
+    def drop(self, identifier: str) -> None:
+        """Drops a table and its files; one that is gone already is fine."""
+        self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), True)
+
     def add_columns(self, table: Any, columns: tuple[Column, ...]) -> None:
         update = table.updateSchema()
         for field, column in zip(self._schema(columns).columns(), columns, strict=True):
@@ -112,11 +116,6 @@ class Lake:
         tagged = table.refs().containsKey(protocol.TAG)
         snapshots = transaction.manageSnapshots()
         (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot).commit()
-        self._finish(transaction)
-
-    def set_properties(self, table: Any, properties: Mapping[str, str]) -> None:
-        transaction = table.newTransaction()
-        _set(transaction, properties)
         self._finish(transaction)
 
     def join(self, table: Any, attempt: str) -> None:

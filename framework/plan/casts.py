@@ -30,14 +30,13 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     if source == VOID:
         if not isinstance(type, Atom | Decimal):
             raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
-        return Piece(f"cast(NULL AS {type.sql})", type, None, offset)
+        return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
     if not _allowed(source, type):
         raise refused(offset, "sql-type", f"a {source} cannot be cast to {type}", _way(source, type))
     if source == DATE and type in (TIMESTAMP, TIMESTAMP_NTZ):
         whole = as_timestamp(piece)
         sql = whole.sql if type == TIMESTAMP else f"cast({whole.sql} AS TIMESTAMP_NTZ)"
-        # Spark itself throws from try_cast for such a date.
-        return strict(offset, sql, type, (whole,))
+        return strict(offset, sql, type, (piece if tries else whole,))
     if _always(source, type):
         return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
     return strict(offset, f"try_cast({piece.sql} AS {type.sql})", type, (piece,), None if tries else NULL)
@@ -61,7 +60,7 @@ def _allowed(source: Type, type: Type) -> bool:
 
 def _always(source: Type, type: Type) -> bool:
     """Whether every value of the one type has one in the other."""
-    if source == type or type in (STRING, BOOLEAN) and source != STRING:
+    if source == type or (type in (STRING, BOOLEAN) and source != STRING):
         return True
     if is_integral(source) and is_integral(type):
         return INTEGRALS.index(source) <= INTEGRALS.index(type)

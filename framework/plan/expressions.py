@@ -139,9 +139,7 @@ class _Typing:
             return operators.matching(operator, left, right, at)
         if operator in ("&", "|", "^"):
             return operators.bits(operator, pieces, at)
-        return (
-            operators.joined(left, right, at) if operator == "||" else operators.arithmetic(operator, left, right, at)
-        )
+        return operators.joined(left, right, at) if operator == "||" else operators.arithmetic(operator, left, right, at)
 
     def sum(self, operator: str, first: Node, second: Node, at: int) -> Piece:
         """`+` and `-`, which also move dates and timestamps."""

@@ -1,8 +1,9 @@
 """The functions that an expression may call: what they take, what they give, and their form that never throws.
 
-Most are one line of SIGNATURES: they are null when an argument is, and fail for nothing. The others are a function each in `special`.
-Kinds of arguments: a type's name takes that type and the narrower numbers; `date` also takes a timestamp and `timestamp` a date, as Spark
-does; `double` any number; `bytes` a string or binary; `?` marks what can be left out, `...` what can be repeated.
+Most are one line of SIGNATURES: they are null when an argument is, and fail for nothing. The others are a function each
+in `special`, `containers` and `moments`.
+Kinds of arguments: a type's name takes that type and the narrower numbers; `date` also takes a timestamp and `timestamp` a
+date, as Spark does, `day` a date only; `double` any number; `bytes` a string or binary; `?` marks what can be left out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from framework import types
-from framework.plan import special
+from framework.plan import containers, moments, special
 from framework.plan.arguments import Use
 from framework.plan.faults import ExpressionError, closest, refused
 from framework.plan.pieces import Piece, strict
@@ -44,7 +45,7 @@ SIGNATURES = """
     left(string, int) string
     length(bytes) int
     ln(double) double
-    locate(string, string, int?) int
+    locate(string, string) int
     log10(double) double
     log2(double) double
     lower(string) string
@@ -65,7 +66,6 @@ SIGNATURES = """
     startswith(string, string) boolean
     substr(string, int, int?) string
     substring(string, int, int?) string
-    substring_index(string, string, int) string
     timestamp_micros(bigint) timestamp
     translate(string, string, string) string
     trim(string) string
@@ -91,9 +91,10 @@ def _read(line: str) -> Signature:
     return Signature(match[1], tuple(match[2].split(", ")), types.NAMES[match[3]])
 
 
+_SPECIAL = {**special.TABLE, **containers.TABLE, **moments.TABLE}
 _SIMPLE = {signature.name: signature for signature in map(_read, SIGNATURES.strip().splitlines())}
 
-NAMES: frozenset[str] = frozenset(_SIMPLE) | frozenset(special.TABLE)
+NAMES: frozenset[str] = frozenset(_SIMPLE) | frozenset(_SPECIAL)
 """Every function that can be called."""
 
 
@@ -109,8 +110,8 @@ def unknown(name: str, offset: int) -> ExpressionError:
 def called(call: Call, arguments: Sequence[Piece]) -> Piece:
     """A call of a known function."""
     use = Use(call.name, tuple(arguments), call.offset)
-    if call.name in special.TABLE:
-        return special.TABLE[call.name](use)
+    if call.name in _SPECIAL:
+        return _SPECIAL[call.name](use)
     signature = _SIMPLE[call.name]
     taken = use.take(*signature.kinds)
     return strict(call.offset, use.sql(*taken), signature.result, taken)

@@ -163,9 +163,7 @@ class _Parser:
             low = self.binary(0, depth)
             self.expect("and")
             high = self.binary(0, depth)
-            return Operation(
-                offset, "and", (Operation(offset, ">=", (node, low)), Operation(offset, "<=", (node, high)))
-            )
+            return Operation(offset, "and", (Operation(offset, ">=", (node, low)), Operation(offset, "<=", (node, high))))
         word = self.next.word
         if word in ("like", "ilike", "rlike", "regexp"):
             self.take()
@@ -237,9 +235,7 @@ class _Parser:
         if token.word == "(":
             self.take()
             if self.next.word in ("select", "with", "values", "table", "from"):
-                raise refused(
-                    self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step"
-                )
+                raise refused(self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step")
             node = self.either(depth)
             self.expect(")")
             return node
@@ -294,9 +290,7 @@ class _Parser:
     def list(self, depth: int) -> tuple[Node, ...]:
         """Values between commas, up to the closing parenthesis."""
         if self.next.word in ("select", "with"):
-            raise refused(
-                self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step"
-            )
+            raise refused(self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step")
         found = [self.either(depth)]
         while self.skip(","):
             found.append(self.either(depth))
@@ -311,9 +305,7 @@ class _Parser:
             condition = self.either(depth)
             self.expect("then")
             value = self.either(depth)
-            branches.append(
-                (condition if subject is None else Operation(condition.offset, "=", (subject, condition)), value)
-            )
+            branches.append((condition if subject is None else Operation(condition.offset, "=", (subject, condition)), value))
         if not branches:
             raise self.unexpected("WHEN is missing")
         otherwise = self.either(depth) if self.skip("else") else None

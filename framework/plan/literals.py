@@ -99,9 +99,7 @@ def number(node: Literal) -> Type:
         return DOUBLE
     if "." in text:
         return _decimal(node, text)
-    return next((type for type in (INT, BIGINT) if len(text) < 25 and _fits(int(text), type)), None) or _decimal(
-        node, text
-    )
+    return next((type for type in (INT, BIGINT) if len(text) < 25 and _fits(int(text), type)), None) or _decimal(node, text)
 
 
 def _fits(value: int, type: Type) -> bool:
@@ -118,9 +116,7 @@ def _decimal(node: Literal, text: str) -> Type:
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale)
     if precision > 38:
-        raise refused(
-            node.offset, "sql-type", f"{node.text[:30]} has more than 38 digits", "write it with an exponent: 1.5e60"
-        )
+        raise refused(node.offset, "sql-type", f"{node.text[:30]} has more than 38 digits", "write it with an exponent: 1.5e60")
     return Decimal(precision, scale)
 
 

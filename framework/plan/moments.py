@@ -41,10 +41,11 @@ def date_trunc(use: Use) -> Piece:
 def trunc(use: Use) -> Piece:
     piece, unit = use.take("date", "string")
     use.word(unit, _DATE_UNITS)
-    late = f"(cast({piece.sql} AS DATE) >= date'-5877640-01-01')"
-    return strict(
-        use.offset, use.sql(f"CASE WHEN {late} THEN cast({piece.sql} AS DATE) END", unit), DATE, (piece,), NULL
-    )
+    if piece.type != DATE:
+        # Guarding it too would make Spark compare the timestamp with a date that no timestamp reaches, and throw.
+        return strict(use.offset, use.sql(piece, unit), DATE, (piece,))
+    late = f"({piece.sql} >= date'-5877640-01-01')"
+    return strict(use.offset, use.sql(f"CASE WHEN {late} THEN {piece.sql} END", unit), DATE, (piece,), NULL)
 
 
 def to_date(use: Use) -> Piece:
@@ -109,12 +110,8 @@ def add_months(use: Use) -> Piece:
 def make_date(use: Use) -> Piece:
     year, month, day = pieces = use.take("int", "int", "int")
     leap = f"(({year.sql} % 4 = 0 AND {year.sql} % 100 <> 0) OR {year.sql} % 400 = 0)"
-    last = (
-        f"CASE WHEN {month.sql} IN (4, 6, 9, 11) THEN 30 WHEN {month.sql} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
-    )
-    real = (
-        f"{year.sql} BETWEEN -5877640 AND 5881579 AND {month.sql} BETWEEN 1 AND 12 AND {day.sql} BETWEEN 1 AND {last}"
-    )
+    last = f"CASE WHEN {month.sql} IN (4, 6, 9, 11) THEN 30 WHEN {month.sql} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
+    real = f"{year.sql} BETWEEN -5877640 AND 5881579 AND {month.sql} BETWEEN 1 AND 12 AND {day.sql} BETWEEN 1 AND {last}"
     return strict(use.offset, f"CASE WHEN {real} THEN {use.sql(*pieces)} END", DATE, pieces, NULL)
 
 

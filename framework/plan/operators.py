@@ -15,6 +15,7 @@ from framework.types import (
     BOOLEAN,
     DATE,
     INT,
+    INTEGRALS,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -30,6 +31,7 @@ from framework.types import (
     is_fractional,
     is_integral,
     is_numeric,
+    quoted,
 )
 
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
@@ -46,16 +48,10 @@ def mismatch(offset: int, what: str, left: Type, right: Type) -> ExpressionError
     if STRING in pair:
         other = right if left == STRING else left
         hint = (
-            f"cast one side: cast(x as {other})"
-            if is_numeric(other) or other == BOOLEAN
-            else "cast one side: cast(x as string)"
+            f"cast one side: cast(x as {other})" if is_numeric(other) or other == BOOLEAN else "cast one side: cast(x as string)"
         )
         if other in (DATE, TIMESTAMP):
-            hint = (
-                "write a literal as date'2026-01-31'"
-                if other == DATE
-                else "write a literal as timestamp'2026-01-31 10:00:00'"
-            )
+            hint = "write a literal as date'2026-01-31'" if other == DATE else "write a literal as timestamp'2026-01-31 10:00:00'"
     return refused(offset, "sql-type", f"{what} needs two values that go together, not {left} and {right}", hint)
 
 
@@ -154,9 +150,7 @@ def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, off
     for (condition, _), value in zip(reversed(branches), reversed(values), strict=True):
         reached = all_of(f"({condition.sql} IS TRUE)", value.error)
         error = any_of(condition.error, reached, all_of(f"({condition.sql} IS NOT TRUE)", error))
-    whens = " ".join(
-        f"WHEN {condition.sql} THEN {value.sql}" for (condition, _), value in zip(branches, values, strict=True)
-    )
+    whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for (condition, _), value in zip(branches, values, strict=True))
     return made(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset))
 
 
@@ -173,6 +167,9 @@ def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: boo
     safe = is_fractional(type) and operator in ("+", "-", "*")
     if safe or (backwards and not isinstance(type, Decimal) and nonzero(right)):
         return strict(offset, f"({left.sql} {operator} {right.sql})", type, (left, right), backwards=backwards)
+    if tries and backwards:
+        # A zero on the right makes it null before the left is looked at.
+        left = replace(left, error=all_of(f"({right.sql} <> 0)", left.error))
     return strict(offset, f"{_TRIED[operator]}({left.sql}, {right.sql})", type, (left, right), fails, backwards)
 
 
@@ -190,18 +187,14 @@ def _beside(piece: Piece, other: Piece) -> Type:
 
 
 def _not_a_number(operator: str, side: Piece, left: Piece, right: Piece) -> ExpressionError:
-    hint = (
-        "join texts with ||, or cast it to a number" if side.type == STRING else "name a number inside it, or cast it"
-    )
+    hint = "join texts with ||, or cast it to a number" if side.type == STRING else "name a number inside it, or cast it"
     if side.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         hint = (
             "use datediff(a, b), or unix_timestamp(a) - unix_timestamp(b)"
             if left.type == right.type or operator == "-"
             else "add an interval: at + interval 1 day"
         )
-    return refused(
-        side.offset, "sql-type", f"{operator} needs numbers, not {'NULL' if side.type == VOID else side.type}", hint
-    )
+    return refused(side.offset, "sql-type", f"{operator} needs numbers, not {'NULL' if side.type == VOID else side.type}", hint)
 
 
 def _whole_division(left: Piece, right: Piece, offset: int) -> Piece:
@@ -232,16 +225,16 @@ def moved(operator: str, left: Piece, interval: Literal, offset: int, tries: boo
     clock = interval.value in ("hour", "minute", "second")
     if left.type == DATE and clock:
         left = as_timestamp(left)
-    return strict(
-        offset, f"{_TRIED[operator]}({left.sql}, {interval.text})", left.type, (left,), None if tries else NULL
-    )
+    if tries:
+        # Of dates and times the try_ form also catches what its argument throws.
+        left = replace(left, error=None)
+    sql = f"{_TRIED[operator]}({left.sql}, {interval.text})"
+    return strict(offset, sql, left.type, (left,), None if tries else NULL)
 
 
 def days(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     """`date + 1`"""
-    return strict(
-        offset, f"{'date_add' if operator == '+' else 'date_sub'}({left.sql}, {right.sql})", DATE, (left, right)
-    )
+    return strict(offset, f"{'date_add' if operator == '+' else 'date_sub'}({left.sql}, {right.sql})", DATE, (left, right))
 
 
 def signed(operator: str, piece: Piece, offset: int) -> Piece:
@@ -261,7 +254,12 @@ def signed(operator: str, piece: Piece, offset: int) -> Piece:
 def precise(operator: str, piece: Piece) -> None:
     """Spark turns a decimal's sign in 34 digits: a longer one is rounded, and may then not fit."""
     if isinstance(piece.type, Decimal) and piece.type.precision > 34:
-        raise refused(piece.offset, "sql-type", f"{operator} is exact up to 34 digits, not for {piece.type}", "cast it to a smaller decimal first")
+        raise refused(
+            piece.offset,
+            "sql-type",
+            f"{operator} is exact up to 34 digits, not for {piece.type}",
+            "cast it to a smaller decimal first",
+        )
 
 
 def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
@@ -284,9 +282,7 @@ def joined(left: Piece, right: Piece, offset: int) -> Piece:
     for side in (left, right):
         if side.type != STRING:
             hint = "write a value" if side.type == VOID else "cast it: cast(x as string)"
-            raise refused(
-                side.offset, "sql-type", f"|| joins strings, not {'NULL' if side.type == VOID else side.type}", hint
-            )
+            raise refused(side.offset, "sql-type", f"|| joins strings, not {'NULL' if side.type == VOID else side.type}", hint)
     return strict(offset, f"({left.sql} || {right.sql})", STRING, (left, right))
 
 
@@ -299,7 +295,7 @@ def member(piece: Piece, name: str, offset: int) -> Piece:
         raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", hint)
     field = piece.type.field(name)
     assert field is not None, "names are checked before types"
-    return strict(offset, f"{piece.sql}.`{field.name.replace('`', '``')}`", field.type, (piece,))
+    return strict(offset, f"{piece.sql}.{quoted(field.name)}", field.type, (piece,))
 
 
 def item(piece: Piece, at: Piece, offset: int) -> Piece:
@@ -309,16 +305,14 @@ def item(piece: Piece, at: Piece, offset: int) -> Piece:
         return strict(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at))
     if not isinstance(piece.type, Array):
         raise refused(offset, "sql-type", f"a {piece.type} has no items", "only arrays and maps have")
-    if not is_integral(at.type):
-        raise refused(
-            at.offset, "sql-type", f"an array's item is named by a whole number, not {at.type}", "the first one is x[0]"
-        )
+    if at.type not in INTEGRALS[:3]:
+        # Spark cuts a bigint to its lower half, and finds another item.
+        hint = "cast it: cast(x as int)" if is_integral(at.type) else "the first one is x[0]"
+        raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {at.type}", hint)
     outside = f"({at.sql} < 0 OR {at.sql} >= size({piece.sql}))"
     return strict(offset, f"get({piece.sql}, {at.sql})", piece.type.element, (piece, at), outside)
 
 
 def keyed(map: Map, key: Piece) -> None:
     if key.type != map.key:
-        raise refused(
-            key.offset, "sql-type", f"the map's keys are {map.key}, not {key.type}", f"cast it: cast(x as {map.key})"
-        )
+        raise refused(key.offset, "sql-type", f"the map's keys are {map.key}, not {key.type}", f"cast it: cast(x as {map.key})")

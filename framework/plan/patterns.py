@@ -143,9 +143,7 @@ def replacement(piece: Piece, groups: int) -> None:
     for match in re.finditer(r"\\(.?)|\$(.?)", text(piece, "a replacement"), re.DOTALL):
         if match.group().startswith("\\") and not match[1]:
             raise refused(piece.offset, "sql-type", "the replacement ends with a backslash", r"write \\\\ for one")
-        if match.group().startswith("$") and not (
-            match[2].isascii() and match[2].isdigit() and int(match[2]) <= groups
-        ):
+        if match.group().startswith("$") and not (match[2].isascii() and match[2].isdigit() and int(match[2]) <= groups):
             raise refused(
                 piece.offset,
                 "sql-type",
@@ -154,9 +152,7 @@ def replacement(piece: Piece, groups: int) -> None:
             )
 
 
-_DATES = re.compile(
-    r"(?:yyyy|uuuu|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|S{1,6}|EEEE|EEE|E|a|XXX|X|'[^']*'|[-/ .:,_T])+"
-)
+_DATES = re.compile(r"(?:yyyy|uuuu|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|S{1,6}|EEEE|EEE|E|a|XXX|X|'[^']*'|[-/ .:,_])+")
 _PARTS = re.compile(r"'[^']*'|([A-Za-z])\1*")
 
 
@@ -166,7 +162,7 @@ def dates(piece: Piece, parsing: bool) -> str:
     hint = "for example yyyy-MM-dd HH:mm:ss, dd/MM/yyyy, yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
     letters = [match.group() for match in _PARTS.finditer(pattern) if match[1]]
     names = [part[0] for part in letters]
-    if not _DATES.fullmatch(pattern) or "T" in names or len(pattern) > 50:
+    if not _DATES.fullmatch(pattern) or len(pattern) > 50:
         raise refused(piece.offset, "sql-type", f"'{pattern}' is not a pattern of dates that is allowed here", hint)
     if parsing and (len(set(names)) < len(names) or {"E"} & set(names)):
         raise refused(piece.offset, "sql-type", f"'{pattern}' reads a part twice, or a weekday", hint)

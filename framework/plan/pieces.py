@@ -91,9 +91,7 @@ def as_timestamp(piece: Piece) -> Piece:
     if piece.constant is not None:
         return replace(piece, sql=f"cast({piece.sql} AS TIMESTAMP)", type=TIMESTAMP)
     fits = f"({piece.sql} BETWEEN date'-290308-12-22' AND date'+294247-01-10')"
-    return strict(
-        piece.offset, f"cast(CASE WHEN {fits} THEN {piece.sql} END AS TIMESTAMP)", TIMESTAMP, (piece,), f"(NOT {fits})"
-    )
+    return strict(piece.offset, f"cast(CASE WHEN {fits} THEN {piece.sql} END AS TIMESTAMP)", TIMESTAMP, (piece,), f"(NOT {fits})")
 
 
 def column(name: str, type: Type, offset: int) -> Piece:

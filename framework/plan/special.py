@@ -1,25 +1,20 @@
-"""Functions whose result type, failures or literal arguments take more than a line: conditions, numbers, texts and collections."""
+"""Functions whose result type, failures or literal arguments take more than a line: conditions, numbers and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.plan import moments, operators, patterns
+from framework.plan import operators, patterns
 from framework.plan.arguments import Use
 from framework.plan.pieces import NULL, Piece, all_of, any_of, made, strict
 from framework.types import (
     BIGINT,
     BINARY,
-    BOOLEAN,
-    INT,
     INTEGRALS,
     STRING,
     VOID,
     Array,
     Decimal,
-    Field,
-    Map,
-    Struct,
     Type,
     holds_map,
     is_integral,
@@ -54,9 +49,7 @@ def condition(use: Use) -> Piece:
 
 def nvl2(use: Use) -> Piece:
     test, yes, no = use.take("any", "any", "any")
-    return operators.chosen(
-        [(operators.negation(operators.test(test, "null", use.offset), use.offset), yes)], no, use.offset
-    )
+    return operators.chosen([(operators.negation(operators.test(test, "null", use.offset), use.offset), yes)], no, use.offset)
 
 
 def isnull(use: Use) -> Piece:
@@ -76,9 +69,7 @@ def absolute(use: Use) -> Piece:
     (piece,) = use.take("number")
     if piece.type not in INTEGRALS:
         return strict(use.offset, use.sql(piece), piece.type, (piece,))
-    return strict(
-        use.offset, use.sql(f"nullif({piece.sql}, {operators.SMALLEST[piece.type]})"), piece.type, (piece,), NULL
-    )
+    return strict(use.offset, use.sql(f"nullif({piece.sql}, {operators.SMALLEST[piece.type]})"), piece.type, (piece,), NULL)
 
 
 def negative(use: Use) -> Piece:
@@ -109,13 +100,9 @@ def whole(use: Use) -> Piece:
     type: Type = BIGINT
     if isinstance(piece.type, Decimal):
         if piece.type.scale == piece.type.precision:
-            # Spark rounds into the decimal's own digits first, which has none before the point, and throws.
-            wide = f"cast({piece.sql} AS DECIMAL({min(piece.type.precision + 1, 38)},{piece.type.precision}))"
-            raise use.fault(
-                f"has no digit before the point in a {piece.type}",
-                f"cast it: {wide.split(' AS ')[1][:-1].lower()}",
-                piece,
-            )
+            # Spark rounds into the decimal's own digits first, and throws where one is needed before the point.
+            hint = "cast it first to a decimal with a digit before the point"
+            raise use.fault(f"has no place for the result in a {piece.type}", hint, piece)
         type = Decimal(min(piece.type.precision - piece.type.scale + 1, 38), 0)
     return strict(use.offset, use.sql(piece), type, (piece,))
 
@@ -172,6 +159,12 @@ def split(use: Use) -> Piece:
     return strict(use.offset, use.sql(*pieces), Array(STRING), pieces)
 
 
+def substring_index(use: Use) -> Piece:
+    pieces = use.take("string", "string", "any")
+    use.integer(pieces[2], -1000, 1000)
+    return strict(use.offset, use.sql(*pieces), STRING, pieces)
+
+
 def regexp_replace(use: Use) -> Piece:
     pieces = use.take("string", "string", "string")
     patterns.replacement(pieces[2], patterns.regular(pieces[1]))
@@ -210,144 +203,15 @@ def hexadecimal(use: Use) -> Piece:
     return strict(use.offset, use.sql(piece), STRING, (piece,))
 
 
-def size(use: Use) -> Piece:
-    (piece,) = use.take("any")
-    if not isinstance(piece.type, Array | Map):
-        raise use.fault(f"takes an array or a map, not {piece.type}", "the length of a text is length(x)", piece)
-    return strict(use.offset, use.sql(piece), INT, (piece,))
-
-
-def array(use: Use) -> Piece:
-    type, pieces = operators.together(use.offset, use.name, use.some(1))
-    if type == VOID:
-        raise use.fault("of NULL has no type", "cast(null as string)")
-    return strict(use.offset, use.sql(*pieces), Array(type), pieces, eager=True)
-
-
-def named_struct(use: Use) -> Piece:
-    pieces = use.some(2)
-    if len(pieces) % 2:
-        raise use.fault("takes names and values in turns", "named_struct('a', x, 'b', y)")
-    fields: list[Field] = []
-    for name, value in zip(pieces[::2], pieces[1::2], strict=True):
-        text = patterns.text(name, "a field's name")
-        if not text or Struct(tuple(fields)).field(text):
-            raise use.fault(f"has two fields '{text}'" if text else "has a field without a name", at=name)
-        if value.type == VOID:
-            raise use.fault("cannot give NULL a type", "cast(null as string)", value)
-        fields.append(Field(text, value.type))
-    return strict(use.offset, use.sql(*pieces), Struct(tuple(fields)), pieces, eager=True)
-
-
-def array_contains(use: Use) -> Piece:
-    pieces = use.take("array", "any")
-    assert isinstance(pieces[0].type, Array), "taken as one"
-    element = pieces[0].type.element
-    if pieces[1].type != element or holds_map(element):
-        raise use.fault(f"looks for a {element}, not {pieces[1].type}", f"cast(x as {element})", pieces[1])
-    return strict(use.offset, use.sql(*pieces), BOOLEAN, pieces)
-
-
-def element_at(use: Use) -> Piece:
-    """Items count from 1, from the end if negative."""
-    piece, at = use.take("any", "any")
-    if isinstance(piece.type, Map):
-        operators.keyed(piece.type, at)
-        return strict(use.offset, use.sql(piece, at), piece.type.value, (piece, at))
-    use.fit(piece, "array")
-    use.fit(at, "int")
-    assert isinstance(piece.type, Array), "taken as one"
-    # Spark reads outside the array for the smallest int, which ends the JVM, and throws for 0 whatever the function's name.
-    inside = f"(abs(cast({at.sql} AS BIGINT)) BETWEEN 1 AND size({piece.sql}))"
-    outside = f"({at.sql} = 0)" if use.name == "try_element_at" else f"(NOT {inside})"
-    sql = f"try_element_at({piece.sql}, CASE WHEN {inside} THEN {at.sql} END)"
-    return strict(use.offset, sql, piece.type.element, (piece, at), outside)
-
-
-def get(use: Use) -> Piece:
-    piece, at = use.take("array", "bigint")
-    assert isinstance(piece.type, Array), "taken as one"
-    return strict(use.offset, use.sql(piece, at), piece.type.element, (piece, at))
-
-
-def map_parts(use: Use) -> Piece:
-    (piece,) = use.take("any")
-    if not isinstance(piece.type, Map):
-        raise use.fault(f"takes a map, not {piece.type}", at=piece)
-    return strict(
-        use.offset, use.sql(piece), Array(piece.type.key if use.name == "map_keys" else piece.type.value), (piece,)
-    )
-
-
-def map_contains_key(use: Use) -> Piece:
-    piece, key = use.take("any", "any")
-    if not isinstance(piece.type, Map):
-        raise use.fault(f"takes a map, not {piece.type}", at=piece)
-    operators.keyed(piece.type, key)
-    return strict(use.offset, use.sql(piece, key), BOOLEAN, (piece, key))
-
-
-def sort_array(use: Use) -> Piece:
-    pieces = use.take("array", "boolean?")
-    if len(pieces) == 2 and pieces[1].constant is None:
-        raise use.fault("takes a literal true or false here", at=pieces[1])
-    return _ordered(use, pieces, pieces[0].type)
-
-
-def of_array(use: Use) -> Piece:
-    """`array_max`, `array_min`, `array_distinct`"""
-    (piece,) = use.take("array")
-    assert isinstance(piece.type, Array), "taken as one"
-    return _ordered(use, (piece,), piece.type if use.name == "array_distinct" else piece.type.element)
-
-
-def _ordered(use: Use, pieces: tuple[Piece, ...], type: Type) -> Piece:
-    if holds_map(pieces[0].type):
-        raise use.fault("cannot compare maps", at=pieces[0])
-    return strict(use.offset, use.sql(*pieces), type, pieces)
-
-
-def flatten(use: Use) -> Piece:
-    (piece,) = use.take("array")
-    if not isinstance(piece.type, Array) or not isinstance(piece.type.element, Array):
-        raise use.fault(f"takes an array of arrays, not {piece.type}", at=piece)
-    return strict(use.offset, use.sql(piece), piece.type.element, (piece,))
-
-
-def array_join(use: Use) -> Piece:
-    pieces = use.take("array", "string")
-    if pieces[0].type != Array(STRING):
-        raise use.fault(f"joins strings, not {pieces[0].type}", at=pieces[0])
-    return strict(use.offset, use.sql(*pieces), STRING, pieces)
-
-
-def reverse(use: Use) -> Piece:
-    (piece,) = use.take("any")
-    if piece.type != STRING and not isinstance(piece.type, Array):
-        raise use.fault(f"takes a string or an array, not {piece.type}", at=piece)
-    return strict(use.offset, use.sql(piece), piece.type, (piece,))
-
-
 TABLE: Mapping[str, Callable[[Use], Piece]] = {
     "abs": absolute,
-    "array": array,
-    "array_contains": array_contains,
-    "array_distinct": of_array,
-    "array_join": array_join,
-    "array_max": of_array,
-    "array_min": of_array,
-    "array_size": size,
     "bround": rounded,
-    "cardinality": size,
     "ceil": whole,
     "ceiling": whole,
     "coalesce": coalesce,
     "concat": concat,
     "concat_ws": concat_ws,
-    "element_at": element_at,
-    "flatten": flatten,
     "floor": whole,
-    "get": get,
     "greatest": extreme,
     "hex": hexadecimal,
     "if": condition,
@@ -356,11 +220,7 @@ TABLE: Mapping[str, Callable[[Use], Piece]] = {
     "isnull": isnull,
     "least": extreme,
     "lpad": pad,
-    "map_contains_key": map_contains_key,
-    "map_keys": map_parts,
-    "map_values": map_parts,
     "mod": mod,
-    "named_struct": named_struct,
     "negative": negative,
     "nullif": nullif,
     "nvl": coalesce,
@@ -369,18 +229,14 @@ TABLE: Mapping[str, Callable[[Use], Piece]] = {
     "regexp_extract": regexp_extract,
     "regexp_like": regexp_like,
     "regexp_replace": regexp_replace,
-    "reverse": reverse,
     "round": rounded,
     "rpad": pad,
     "sha2": sha2,
-    "size": size,
-    "sort_array": sort_array,
     "split": split,
+    "substring_index": substring_index,
     "try_add": tried,
     "try_divide": tried,
-    "try_element_at": element_at,
     "try_mod": tried,
     "try_multiply": tried,
     "try_subtract": tried,
-    **moments.TABLE,
 }

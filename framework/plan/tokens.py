@@ -74,9 +74,7 @@ def characters(text: str) -> None:
     """Refuse what cannot be seen: it makes a text mean something else than it shows."""
     for at, character in enumerate(text):
         if character not in "\t\r\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-            raise refused(
-                at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it"
-            )
+            raise refused(at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it")
 
 
 def value(kind: str, text: str, at: int) -> str:
@@ -111,9 +109,7 @@ def unreadable(text: str, at: int) -> ExpressionError:
             "write text as 'text', a column's name as `name`",
         )
     if character.isascii() and character.isdigit():
-        return refused(
-            at, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes"
-        )
+        return refused(at, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes")
     return refused(
         at, "sql-character", f"{character!r} has no meaning here", "put text in '…', names with such characters in `…`"
     )

@@ -166,7 +166,7 @@ def _gone(process: Process, seconds: float) -> bool:
             return False
         time.sleep(0.05)
     with suppress(ChildProcessError):  # it was our own child: leave no zombie
-        os.waitpid(process.pid, os.WNOHANG)
+        os.waitpid(process.pid, 0)
     return True
 
 
@@ -177,9 +177,11 @@ def _began(pid: int) -> str | None:
             # The name, in brackets, may hold anything; after it come the state and, 20th, the ticks since boot.
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+            # A JVM's first thread can be a zombie while its others still hold memory and ports.
+            ended = fields[0] in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
         except OSError:
             return None
-        return None if fields[0] in "ZX" else f"{boot} {fields[19]}"
+        return None if ended else f"{boot} {fields[19]}"
     state, _, began = _ps(pid, "stat=", "lstart=").partition(" ")
     return None if not state or state.startswith("Z") else began.strip()
 

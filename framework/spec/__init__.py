@@ -12,12 +12,12 @@ from framework.errors import Problem, Where
 from framework.spec import files
 from framework.spec.bind import FAILED, bind
 from framework.spec.kinds import KINDS, LATER_KINDS, SAME_EVERYWHERE
-from framework.spec.messages import closest, not_in_this_version
+from framework.spec.messages import not_in_this_version
 from framework.spec.node import Node
 from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
-from framework.spec.schema import check
+from framework.spec.words import closest
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
@@ -53,7 +53,9 @@ def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | No
     if not os.path.isdir(folder):
         where = Where(files.shown(folder), 1, 1)
         what = "is not a folder" if os.path.exists(folder) else "does not exist"
-        problem = Problem(where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files")
+        problem = Problem(
+            where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files"
+        )
         return Written((), (problem,))
     base = _read(files.find(folder, problems, skip=ENVIRONMENTS), problems)
     if not base and not problems:
@@ -62,13 +64,17 @@ def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | No
             "add a file such as trades.yaml that begins with `topic: trades`",
         ))  # fmt: skip
     replacing = _read_environment(folder, environment, problems)
-    variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
+    variables = {
+        name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"
+    }
     values = variables_of(variables.values(), problems)
     references = References(os.environ if environ is None else environ, values, problems)
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
     root = Path(os.path.abspath(folder)).parent
-    documents = tuple(_document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items())
+    documents = tuple(
+        _document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items()
+    )
     return Written(documents, tuple(sorted(set(problems))))
 
 
@@ -93,7 +99,7 @@ def _named(nodes: list[Node], references: References, problems: list[Problem]) -
         if key in found:
             first = found[key].place(kind)
             problems.append(Problem(
-                name.where, "duplicate-name", f"there is already a {kind} `{name.text}` at {first.file}:{first.line}",
+                name.where, "duplicate-name", f"there is already a {kind} `{name.text}` at {first}",
                 "rename or remove one of the two",
             ))  # fmt: skip
         else:
@@ -105,7 +111,8 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
     """A document's first key, if this version has that kind."""
     if node.kind != "map" or not node.entries:
         problems.append(Problem(
-            node.where, "not-a-document", "a document is a map whose first key is its kind", "begin with a line such as `topic: trades`"
+            node.where, "not-a-document", "a document is a map whose first key is its kind",
+            "begin with a line such as `topic: trades`",
         ))  # fmt: skip
         return None
     key = node.entries[0][0]
@@ -120,7 +127,9 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
         hint = f"put `{later[0]}: …` on the document's first line"
     else:
         hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}"
-    problems.append(Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{key.text}` is none", hint))
+    problems.append(
+        Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{key.text}` is none", hint)
+    )
     return None
 
 
@@ -153,6 +162,8 @@ def _replacements(found: dict[tuple[str, str], Node], problems: list[Problem]) -
 
 
 def _document(kind: str, name: str, node: Node, root: Path, problems: list[Problem]) -> Document:
+    from framework.spec.validate import check  # jsonschema takes as long to import as all else here
+
     cls = KINDS[kind]
     wrong = list(check(cls, node))
     value = bind(cls, node, root, problems)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import typing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from framework.errors import Problem
-from framework.spec.messages import Failure, bad_text, out_of_range, written
+from framework.spec.messages import Failure, bad_text, out_of_range
 from framework.spec.node import Node
 from framework.spec.options import Bound, Option, SecretRef, WrittenStep
 from framework.spec.scalars import BOOL, NUMBER, WHOLE, Location
@@ -29,10 +30,11 @@ from framework.spec.shapes import (
     item_option,
     record_shape,
 )
-from framework.spec.syntax import SECRET_NAME
+from framework.spec.syntax import SECRET_NAME, SECRET_TEXT
+from framework.spec.words import written
 
 FAILED: Any = object()
-_LOOKS_SECRET = re.compile(r"://[^/\s:@]*:[^/\s:@]+@|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\bpassword\s*=\s*\S", re.IGNORECASE)
+_LOCATION = typing.get_args(Location)[1]
 _FILE_SCHEMES = ("file:", "sqlite:")
 
 
@@ -58,31 +60,47 @@ class _Binder:
         if isinstance(shape, RecordShape):
             return self.record(shape, node, path)
         if isinstance(shape, ListShape) and node.kind == "list":
-            items = [self.value(shape.item, item_option(option), item, [*path, index]) for index, item in enumerate(node.items)]
-            return FAILED if FAILED in items else items if shape.as_list else tuple(items)
+            items = [
+                self.value(shape.item, item_option(option), item, [*path, index])
+                for index, item in enumerate(node.items)
+            ]
+            fits = len(items) == shape.length if shape.length is not None else len(items) >= _least(option)
+            return FAILED if FAILED in items or not fits else items if shape.as_list else tuple(items)
         if isinstance(shape, MapShape) and node.kind == "map":
-            return self.map(shape, node, path)
+            return self.map(shape, option, node, path)
         if isinstance(shape, FilesShape) and node.kind == "map" and len(node.entries) == 1:
             return self.step(shape, node, path)
         return FAILED
 
     def alternative(self, shape: UnionShape, node: Node) -> Shape:
         fitting: list[Shape] = [each for each in shape.alternatives if each.form == node.kind]
-        enums: list[Shape] = [each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)]
+        enums: list[Shape] = [
+            each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)
+        ]
         return (enums or [each for each in fitting if not isinstance(each, EnumShape)] or fitting or [Shape()])[0]
 
     def record(self, shape: RecordShape, node: Node, path: list[str | int]) -> Any:
         short = shape.cls.short
         if node.kind != "map":
             value = self.value(shape.slots[short].shape, shape.slots[short].option, node, path) if short else FAILED
-            return FAILED if value is FAILED else shape.cls(**{shape.slots[short].field: value}, node=node) if short else FAILED
+            return (
+                FAILED
+                if value is FAILED
+                else shape.cls(**{shape.slots[short].field: value}, node=node)
+                if short
+                else FAILED
+            )
         given = {key.text: value for key, value in node.entries}
-        values = {slot.field: self.slot(slot, given.get(name), node, [*path, name]) for name, slot in shape.slots.items()}
-        fits = all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
+        values = {
+            slot.field: self.slot(slot, given.get(name), node, [*path, name]) for name, slot in shape.slots.items()
+        }
+        fits = (
+            node.whole and all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
+        )
         if FAILED in values.values() or not fits:
             return FAILED
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
-        bound = _with_places(bound, node)
+        bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         found = list(bound.problems())
         self.problems.extend(found)
         return FAILED if found else bound
@@ -92,10 +110,11 @@ class _Binder:
             return FAILED if slot.required else _ABSENT
         return self.value(slot.shape, slot.option, node, path)
 
-    def map(self, shape: MapShape, node: Node, path: list[str | int]) -> Any:
+    def map(self, shape: MapShape, option: Option, node: Node, path: list[str | int]) -> Any:
         keys = [re.search(shape.key.scalar.pattern, key.text) for key, _ in node.entries]
         values = {key.text: self.value(shape.value, NO_OPTION, value, [*path, key.text]) for key, value in node.entries}
-        return FAILED if FAILED in values.values() or None in keys else values
+        fits = node.whole and None not in keys and len(values) >= _least(option)
+        return FAILED if FAILED in values.values() or not fits else values
 
     def step(self, shape: FilesShape, node: Node, path: list[str | int]) -> Any:
         key, inner = node.entries[0]
@@ -117,23 +136,23 @@ class _Binder:
             return self.refuse_literal(node, path, shape.secret != "no")
         if not _fits(shape, node):
             return FAILED
-        return self.read(shape, Failure("", node, shape, option, path, False))
+        return self.read(shape, option, node, path)
 
-    def read(self, shape: ScalarShape, failure: Failure) -> Any:
-        text, option = failure.node.text, failure.option
+    def read(self, shape: ScalarShape, option: Option, node: Node, path: list[str | int]) -> Any:
         try:
-            if shape.scalar is NUMBER and failure.node.is_whole:
-                return int(text)
-            value = shape.scalar.read(text)
+            value = int(node.text) if shape.scalar is NUMBER and node.is_whole else shape.scalar.read(node.text)
         except ValueError:
-            self.problems.append(bad_text(failure, shape))
+            self.problems.append(bad_text(Failure("", node, shape, option, path, False), shape))
             return FAILED
-        least, most = (shape.scalar.read(bound) if isinstance(bound, str) else bound for bound in (option.at_least, option.at_most))
+        least, most = (
+            shape.scalar.read(bound) if isinstance(bound, str) else bound for bound in (option.at_least, option.at_most)
+        )
         if (least is not None and value < least) or (most is not None and value > most):
             if isinstance(option.at_least, str) or isinstance(option.at_most, str):  # numbers: the schema has said so
-                self.problems.append(out_of_range(failure))
+                self.problems.append(out_of_range(Failure("", node, shape, option, path, False)))
             return FAILED
-        if shape.scalar is Location.__metadata__[0] and self.leaves(text):  # type: ignore[attr-defined]
+        if shape.scalar is _LOCATION and self.leaves(node.text):
+            failure = Failure("", node, shape, option, path, False)
             self.problems.append(failure.problem(
                 "path-leaves-project", f"{failure.label} is {failure.said}, which is outside the project",
                 "write a path below the project's folder, such as `.sluice/…`",
@@ -150,7 +169,7 @@ class _Binder:
 
     def looks_secret(self, node: Node, path: list[str | int]) -> bool:
         named = len(path) > 1 and path[-2] in ("conf", "values") and SECRET_NAME.search(str(path[-1]))
-        return bool(named or _LOOKS_SECRET.search(node.text))
+        return bool(named or SECRET_TEXT.search(node.text))
 
     def refuse_literal(self, node: Node, path: list[str | int], capable: bool) -> Any:
         name = re.sub(r"[^A-Za-z0-9_]+", "_", str(path[-1])) if path else "name"
@@ -174,6 +193,10 @@ class _Binder:
 _ABSENT: Any = object()
 
 
+def _least(option: Option) -> int:
+    return int(option.at_least or 0)
+
+
 def _fits(shape: ScalarShape, node: Node) -> bool:
     if shape.scalar is WHOLE:
         return node.is_whole
@@ -184,11 +207,9 @@ def _fits(shape: ScalarShape, node: Node) -> bool:
     return re.search(shape.scalar.pattern, node.text) is not None
 
 
-def _with_places(bound: Bound, node: Node) -> Bound:
+def _with_places(bound: Bound, absent: list[str]) -> Bound:
     """Defaults stand where the map stands that they are missing from."""
-    missing: dict[str, Any] = {
-        field.name: dataclasses.replace(value, node=Node("map", node.where))
-        for field in dataclasses.fields(bound)
-        if isinstance(value := getattr(bound, field.name), Bound) and not value.node.where.line
-    }
-    return dataclasses.replace(bound, **missing) if missing else bound
+    defaults = {field: value for field in absent if isinstance(value := getattr(bound, field), Bound)}
+    here = Node("map", bound.node.where)
+    placed: dict[str, Any] = {field: dataclasses.replace(value, node=here) for field, value in defaults.items()}
+    return dataclasses.replace(bound, **placed) if placed else bound

@@ -12,8 +12,10 @@ from framework.errors import Problem, Where
 MAX_BYTES = 1 << 20
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 # What YAML does not allow, what it takes for a line break although no editor does, and what nobody can see.
-_BAD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
-_BLANK = re.compile(r"^[ -]*[^ \w]*?(\u00a0)|(?<=:)(\u00a0)", re.MULTILINE)
+_BAD = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+)
+_BLANK = re.compile(r"^[ -]*(\u00a0)|(?<=:)(\u00a0)", re.MULTILINE)
 
 
 def shown(path: Path) -> str:
@@ -21,7 +23,7 @@ def shown(path: Path) -> str:
 
 
 def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
-    """All `*.yaml` below the folder but for hidden ones and for the folder `skip` in it, in the order of their names."""
+    """All `*.yaml` below the folder but for hidden ones and the folder `skip` in it, ordered by name."""
     found: list[Path] = []
     seen: set[str] = set()
 
@@ -64,7 +66,9 @@ def read(path: Path, problems: list[Problem]) -> str | None:
         problems.append(_unreadable(path, error))
         return None
     if len(data) > MAX_BYTES:
-        problems.append(Problem(start, "file-too-large", "this file is larger than 1 MiB", "split it into several files"))
+        problems.append(
+            Problem(start, "file-too-large", "this file is larger than 1 MiB", "split it into several files")
+        )
         return None
     return decode(data, file, problems)
 
@@ -99,7 +103,8 @@ def _clean(text: str, file: str, problems: list[Problem]) -> str | None:
     if blank:
         problems.append(Problem(
             _place(file, text, blank.start(1) if blank[1] else blank.start(2)), "bad-character",
-            "the space here is a no-break space (U+00A0)", "replace it by an ordinary space; copied text often has such spaces",
+            "the space here is a no-break space (U+00A0)",
+            "replace it by an ordinary space; copied text often has such spaces",
         ))  # fmt: skip
         return None
     return _without_tabs(text, file, problems)
@@ -129,5 +134,8 @@ def _place(file: str, text: str, index: int) -> Where:
 def _unreadable(path: Path, error: OSError) -> Problem:
     reason = (error.strerror or "it cannot be read").lower()
     return Problem(
-        Where(shown(path), 1, 1), "unreadable-file", f"this cannot be read: {reason}", "check that it exists and who may read it"
+        Where(shown(path), 1, 1),
+        "unreadable-file",
+        f"this cannot be read: {reason}",
+        "check that it exists and who may read it",
     )

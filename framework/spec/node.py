@@ -14,7 +14,7 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?\Z")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Node:
     """A scalar, a list or a map. Scalars keep exactly the text; the option that they stand for says how it is read."""
 
@@ -24,6 +24,7 @@ class Node:
     quoted: bool = False
     items: tuple[Node, ...] = field(default=(), repr=False)
     entries: tuple[tuple[Node, Node], ...] = field(default=(), repr=False)
+    whole: bool = True  # False: keys of this map are missing, which has been reported
     secret: str | None = None  # the name in ${secret:NAME}
     expanded: bool = False  # the text came from ${var:…}: it is text, whatever it looks like
     unknown: bool = False  # a reference in it could not be expanded, which has been reported

@@ -70,10 +70,11 @@ class WrittenStep:
     node: Node = field(default=NOWHERE, compare=False, repr=False)
 
     def place(self, *path: str | int) -> Where:
-        """Where a part of the step's value stands; without a path, the step's name."""
-        return self.node.place(self.name, *path) if path else self.node.key_place(self.name)
+        """Where the step's value, or a part of it, stands."""
+        return self.node.place(self.name, *path)
 
     def key_place(self, *path: str | int) -> Where:
+        """Where a key in the step's value stands; without a path, the step's name."""
         return self.node.key_place(self.name, *path)
 
 

@@ -10,15 +10,16 @@ import yaml
 
 from framework.errors import Problem, Where
 from framework.spec.node import Node
-from framework.spec.syntax import Flow, explain, quote, span_from, unbalanced
+from framework.spec.syntax import SECRET_NAME, Flow, explain, quote, span_from, unbalanced
 
 MAX_DEPTH = 64
 MAX_ALIASED = 10_000
-MAX_VALUES = 100_000
+MAX_VALUES = 100_000  # of one document
+MAX_DOCUMENTS = 10_000
 _MAX_REPAIRS = 20
 _MAX_REPAIRED = 100_000  # characters; each repair reads the document again
 _SPLIT = re.compile(r"^(?=---(?:\s|$))", re.MULTILINE)
-_LOADER = getattr(yaml, "CLoader", yaml.Loader)
+_PARSER: Any = yaml.CLoader if yaml.__with_libyaml__ else yaml.Loader
 
 
 class _Stop(Exception):
@@ -40,7 +41,11 @@ def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
     """The documents of a file. `---` at the start of a line ends a document whatever else is wrong in it."""
     documents: list[Node] = []
     line = 0
-    for part in _SPLIT.split(text):
+    parts = _SPLIT.split(text)
+    if len(parts) > MAX_DOCUMENTS:
+        problems.append(_too_many(Where(file, 1, 1), f"{MAX_DOCUMENTS:,} documents"))
+        return []
+    for part in parts:
         if part:
             documents += _read_part(part, file, line, problems)
             line += part.count("\n")
@@ -67,7 +72,8 @@ def _read_part(text: str, file: str, first_line: int, problems: list[Problem]) -
         finally:
             problems += tree.problems
         meant = text[start:end]
-        problems.append(_unquoted(meant, _at(text, file, first_line, start)))
+        hidden = SECRET_NAME.search(text, text.rfind("\n", 0, start) + 1, start) is not None
+        problems.append(_unquoted(meant, _at(text, file, first_line, start), hidden))
         if len(repaired) == _MAX_REPAIRS or len(text) > _MAX_REPAIRED:
             return tree.whole
         repaired[start] = meant
@@ -78,7 +84,11 @@ def _at(text: str, file: str, first_line: int, index: int) -> Where:
     return Where(file, first_line + text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
-def _unquoted(meant: str, where: Where) -> Problem:
+def _unquoted(meant: str, where: Where, hidden: bool) -> Problem:
+    if hidden:
+        return Problem(
+            where, "unquoted-comma", "text with a comma, a bracket or a brace needs quotes here", "put it in quotes"
+        )
     return Problem(
         where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {meant}",
         f"write {quote(meant)}",
@@ -98,9 +108,10 @@ class _Tree:
         self.anchors: dict[str, tuple[Node, int, int] | None] = {}
         self.count = 0
         self.aliased = 0
+        self.hidden = False  # inside the value of a key that may hold a secret
         self.opened: list[int] = []  # where each [ and { that is still open stands
         self.last_scalar: tuple[int, int] | None = None  # the latest scalar inside them
-        self.events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self.events: Iterator[Any] = iter(_PARSER(text).get_event, None)
 
     def documents(self) -> list[Node]:
         for event in self.events:
@@ -128,7 +139,7 @@ class _Tree:
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         if self.count > MAX_VALUES:
-            raise _Stop(Problem(where, "too-many-values", f"this file holds over {MAX_VALUES:,} values", "split it"))
+            raise _Stop(_too_many(where, f"{MAX_VALUES:,} values in a document"))
         if isinstance(event, yaml.ScalarEvent):
             built = self.scalar(event, where, in_flow), 1
         else:
@@ -137,7 +148,7 @@ class _Tree:
             self.anchors[event.anchor] = built[0], built[1], self.count - before
         if event.tag is not None:
             self.problems.append(Problem(
-                where, "yaml-tag", f"YAML tags such as `{event.tag[:40]}` are not used here",
+                where, "yaml-tag", f"YAML tags{'' if self.hidden else ' such as ' + _tag(event.tag)} are not used here",
                 "remove it; text that starts with ! needs quotes",
             ))  # fmt: skip
             return Node("scalar", where, unknown=True), 1
@@ -179,29 +190,35 @@ class _Tree:
     def mapping(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         entries: dict[str, tuple[Node, Node]] = {}
         height = 0
+        whole = True
         for item in self.events:
             if isinstance(item, yaml.MappingEndEvent):
                 break
             key, key_height = self.build(item, depth + 1, bool(event.flow_style))
+            outer = self.hidden
+            self.hidden = outer or SECRET_NAME.search(key.text) is not None
             value, inner = self.build(next(self.events), depth + 1, bool(event.flow_style))
+            self.hidden = outer
             height = max(height, inner, key_height)
             problem = _key_problem(key, entries)
             if problem:
                 self.problems.append(problem)
+                whole = whole and key.text in entries
             else:
                 entries[key.text] = key, value
-        return Node("map", where, entries=tuple(entries.values())), height + 1
+        return Node("map", where, entries=tuple(entries.values()), whole=whole), height + 1
 
     def alias(self, anchor: str, where: Where, depth: int) -> tuple[Node, int]:
         if anchor not in self.anchors:
-            self.problems.append(Problem(
-                where, "unknown-anchor", f"`*{anchor}` repeats a value marked with `&{anchor}`, and there is none above",
-                "text that starts with * needs quotes",
-            ))  # fmt: skip
+            message = f"`*{anchor}` repeats the value marked `&{anchor}`, and there is none above"
+            message = "there is no anchor of this name above" if self.hidden else message
+            self.problems.append(Problem(where, "unknown-anchor", message, "text that starts with * needs quotes"))
             return Node("scalar", where, unknown=True), 1
         meant = self.anchors[anchor]
         if meant is None:
-            raise _Stop(Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out"))
+            raise _Stop(
+                Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out")
+            )
         node, height, size = meant
         self.aliased += size
         self.count += size
@@ -215,6 +232,14 @@ class _Tree:
         return node, height
 
 
+def _tag(tag: str) -> str:
+    return f"`{tag.replace('tag:yaml.org,2002:', '!!')[:40]}`"
+
+
+def _too_many(where: Where, what: str) -> Problem:
+    return Problem(where, "too-many-values", f"this file has over {what}", "split it")
+
+
 def _too_deep(where: Where) -> Problem:
     return Problem(where, "too-deep", f"this is nested over {MAX_DEPTH} levels deep", "use fewer levels of [] and {}")
 
@@ -224,7 +249,12 @@ def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | 
         return Problem(key.where, "bad-key", "a key must be plain text", "write the key out")
     if key.kind != "scalar" or key.is_null:
         what = {"list": "a list", "map": "a map", "scalar": "nothing"}[key.kind]
-        return Problem(key.where, "bad-key", f"a key must be text, not {what}", 'write `key: value`; text with : or {} needs quotes')
+        return Problem(
+            key.where,
+            "bad-key",
+            f"a key must be text, not {what}",
+            "write `key: value`; text with : or {} needs quotes",
+        )
     if key.text == "<<" and not key.quoted:
         return Problem(key.where, "merge-key", "`<<` does not merge maps here", "write the keys out")
     if "${" in key.text:

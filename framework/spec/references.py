@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from framework.errors import Problem
-from framework.spec.messages import closest
 from framework.spec.node import Node
+from framework.spec.syntax import SECRET_NAME
+from framework.spec.words import closest
 
 _ANY = re.compile(r"\$\{([^{}]*)\}?")
 _VARIABLE = re.compile(r"var:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?\Z", re.DOTALL)
@@ -27,17 +28,20 @@ class References:
     known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
     open: list[str] = field(default_factory=list)
 
-    def expand(self, node: Node) -> Node:
+    def expand(self, node: Node, hidden: bool = False) -> Node:
+        """The node with its references put in; what is `hidden` may hold a secret and is not repeated in a problem."""
         if node.kind == "scalar":
-            return self._scalar(node) if "${" in node.text else node
-        items = tuple(self.expand(item) for item in node.items)
-        entries = tuple((key, self.expand(value)) for key, value in node.entries)
+            return self._scalar(node, hidden) if "${" in node.text else node
+        items = tuple(self.expand(item, hidden) for item in node.items)
+        entries = tuple(
+            (key, self.expand(value, hidden or SECRET_NAME.search(key.text) is not None)) for key, value in node.entries
+        )
         same = all(new is old for new, old in zip(items, node.items, strict=True))
         if same and all(new[1] is old[1] for new, old in zip(entries, node.entries, strict=True)):
             return node
         return dataclasses.replace(node, items=items, entries=entries)
 
-    def _scalar(self, node: Node) -> Node:
+    def _scalar(self, node: Node, hidden: bool) -> Node:
         parts: list[str] = []
         end = 0
         for match in _ANY.finditer(node.text):
@@ -46,16 +50,18 @@ class References:
             secret = _SECRET.match(match[1])
             if match[0] == node.text and secret:
                 return dataclasses.replace(node, secret=secret["name"], quoted=True)
-            value = self._one(match, node)
+            value = self._one(match, node, hidden)
             if value is None:
                 return dataclasses.replace(node, unknown=True)
             parts.append(value)
         return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True)
 
-    def _one(self, match: re.Match[str], node: Node) -> str | None:
+    def _one(self, match: re.Match[str], node: Node, hidden: bool) -> str | None:
         variable = _VARIABLE.match(match[1])
         if not match[0].endswith("}") or (not variable and not _SECRET.match(match[1])):
-            self._refuse(node, "bad-reference", f"`{match[0][:60]}` is not a reference", _reference_hint(match[0]))
+            what = "this" if hidden else f"`{match[0][:60]}`"
+            hint = "write `${secret:NAME}`" if hidden else _reference_hint(match[0])
+            self._refuse(node, "bad-reference", f"{what} is not a reference", hint)
             return None
         if not variable:
             self._refuse(
@@ -66,7 +72,9 @@ class References:
         name = variable["name"]
         if name in self.open:
             circle = " → ".join([*self.open[self.open.index(name) :], name])
-            self._refuse(node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value")
+            self._refuse(
+                node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value"
+            )
             self.known.update(dict.fromkeys(self.open))
             return None
         return self._variable(name, variable["default"], node)
@@ -115,7 +123,7 @@ def variables_of(documents: Iterable[Node], problems: list[Problem]) -> dict[str
             if key.text in found:
                 first = found[key.text][0].where
                 problems.append(Problem(
-                    key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first.file}:{first.line}",
+                    key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first}",
                     "remove one of the two",
                 ))  # fmt: skip
             elif value.kind == "scalar" and not value.is_null:

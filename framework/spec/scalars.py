@@ -114,31 +114,32 @@ Name = Annotated[
 ]  # fmt: skip
 TableName = Annotated[
     str,
-    Scalar("a table", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$",
+    Scalar("a table's name", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$",
            rule="a namespace, a dot and a name, in small letters, digits and _: `markets.trades`", suggest=meant_table),
 ]  # fmt: skip
 ColumnName = Annotated[
     str,
-    Scalar("a column", "bad-column-name", "price", r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}$",
-           rule="no spaces, dots, commas, quotes or brackets"),
+    Scalar("a column's name", "bad-column-name", "price", r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}$",
+           rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name),
 ]  # fmt: skip
 ColumnType = Annotated[
     str,
     Scalar("a type", "bad-type", "string", r"\S",
-           rule="a type as Spark writes it: `string`, `int`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
+           rule="a type as Spark writes it: `string`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
 ]  # fmt: skip
 Expression = Annotated[
     str,
-    Scalar("an SQL expression", "bad-expression", "price > 0", r"\S", rule="a Spark SQL expression, such as `price > 0`"),
+    Scalar("an SQL expression", "bad-expression", "price > 0", r"\S",
+           rule="a Spark SQL expression, such as `price > 0`"),
 ]  # fmt: skip
 KafkaName = Annotated[
     str,
-    Scalar("a Kafka topic", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
+    Scalar("a Kafka topic's name", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
            rule="letters, digits, `.`, `_` and `-`, 249 at most"),
 ]  # fmt: skip
 Addresses = Annotated[
     str,
-    Scalar("Kafka's addresses", "bad-address", "127.0.0.1:19092",
+    Scalar("a Kafka address", "bad-address", "127.0.0.1:19092",
            r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$",
            rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip

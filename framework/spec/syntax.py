@@ -8,10 +8,17 @@ from typing import Any, Protocol
 
 from framework.errors import Problem, Where
 
-SECRET_NAME = re.compile(r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE)
+SECRET_NAME = re.compile(
+    r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE
+)
+SECRET_TEXT = re.compile(
+    r"://[^/\s:@]*:[^/\s:@]+@|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\bpassword\s*=\s*\S", re.IGNORECASE
+)
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPES = ("array", "map", "struct")
-_VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
+_VALUE = re.compile(
+    r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$"
+)
 
 
 @dataclass(frozen=True)
@@ -102,15 +109,19 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
     if flow.opened and ("flow" in context or "cannot start" in said or "block" in context):
         return _explain_flow(error, text, file, first_line, flow)
     if "quoted scalar" in context and "escape" in said:
-        return problem(mark, r"a backslash in double quotes starts an escape, and this is none", r"use single quotes, as in '\d+'")
+        return problem(
+            mark, r"a backslash in double quotes starts an escape, and this is none", r"use single quotes, as in '\d+'"
+        )
     if "quoted scalar" in context:
         return problem(opened, "the quote that opens here is not closed", "close it at the end of the text")
     if "tag" in context:
         found = at(opened)
-        return Explained(Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
+        return Explained(
+            Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes")
+        )
     if "anchor" in context or "alias" in context:
         return problem(opened, "text cannot start with & or *", _quote_line(lines[opened.line]))
-    if "block scalar" in context:
+    if "block scalar" in context and not _goes_on(lines[opened.line], opened.column):
         return problem(opened, "text cannot start with > or |", _quote_line(lines[opened.line]))
     if "cannot start any token" in said:
         return problem(mark, f"text cannot start with {line[mark.column : mark.column + 1]}", _quote_line(line))
@@ -124,8 +135,14 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
         directive = next((number for number, line in enumerate(lines) if line.startswith("%")), None)
         if directive is not None:
             found = Where(file, first_line + directive + 1, 1)
-            return Explained(Problem(found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`"))
-        return problem(mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---")
+            return Explained(
+                Problem(
+                    found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`"
+                )
+            )
+        return problem(
+            mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---"
+        )
     return _explain_indent(problem, error, lines, first_line)
 
 
@@ -148,7 +165,7 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
     meant = text[start:end]
     if re.search(r"[,\[\]{}]", meant) and meant[0] not in "'\"":
         return Explained(problem(start, "", ""), (start, end))
-    whole = text[text.rfind("\n", 0, start) + 1 : end]
+    whole = text[min(opened, text.rfind("\n", 0, start) + 1) : end]
     written = "put the whole text in quotes" if SECRET_NAME.search(whole) else f"write {quote(meant)}"
     return Explained(problem(start, "this text needs quotes inside [] and {}", f"{written}; or is a comma missing?"))
 
@@ -166,15 +183,23 @@ def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
 def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line: int) -> Explained:
     mark = error.problem_mark or error.context_mark
     line = lines[mark.line] if mark.line < len(lines) else ""
-    match = _VALUE.match(line)
     if re.match(r"[\]}]+\s*$", line[mark.column :]):
         return problem(mark, f"there is no open bracket that {line[mark.column]} could close", "remove it")
-    if match and match["value"][0] in "'\"[{" and mark.column > match.start("value"):
+    if "block scalar" in (error.context or "") or _goes_on(line, mark.column):
         return problem(mark, "there is more text after the closing quote or bracket", _quote_line(line))
+    if line.lstrip().startswith("- "):
+        return problem(
+            mark, "this `- ` does not line up with the list above", "give all `- ` of a list the same indent"
+        )
     begun = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
-    what = "list" if "sequence" in (error.context or "") or "'-'" in (error.problem or "") else "map"
-    hint = f"give all keys of a {what} the same indent" if what == "map" else "give all `- ` of a list the same indent"
-    return problem(mark, f"this line does not line up with the {what}{begun}", hint)
+    what = "list" if "'-'" in (error.problem or "") else "map"
+    return problem(mark, f"this line does not line up with the {what}{begun}", "give all keys of a map the same indent")
+
+
+def _goes_on(line: str, column: int) -> bool:
+    """Is there more text after a value that ended with a quote or a bracket?"""
+    match = _VALUE.match(line)
+    return match is not None and match["value"][0] in "'\"[{" and column > match.start("value")
 
 
 def _quote_line(line: str) -> str:

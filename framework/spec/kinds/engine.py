@@ -14,5 +14,10 @@ class Engine(Kind):
 
     master: Master = option("Where Spark runs.", default="local[*]", example="local[*]")
     memory: Memory = option("Memory of the driver.", default="4g", example="4g")
-    conf: dict[str, str] = option("Any further spark.* setting.", default={}, aka=["config", "settings", "spark"])
+    conf: dict[str, str] = option(
+        "Any further spark.* setting.",
+        default={},
+        example="{spark.sql.shuffle.partitions: 4}",
+        aka=["config", "settings"],
+    )
     remote: None = later("A Spark Connect server.")

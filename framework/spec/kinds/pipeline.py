@@ -84,7 +84,11 @@ class Pipeline(Kind):
     steps: tuple[Step, ...] = option("What is done to the rows, in order.", default=(), aka=["transforms", "transform"])
     batch: Batch = option("How much is done at once.", default=Batch(), example="{rows: 5000000}")
     run: Literal["by_hand"] | Every = option(
-        "When it runs.", default=Every(60), example="{every: 1m}", later=("on_new_data",), aka=["schedule", "trigger", "cron", "every"]
+        "When it runs.",
+        default=Every(60),
+        example="{every: 1m}",
+        later=("on_new_data",),
+        aka=["schedule", "trigger", "cron", "every"],
     )
     bad_rows: Literal["quarantine", "stop", "drop"] = option(
         "What happens to messages that cannot be read.", default="quarantine", aka=["on_error", "errors", "dead_letter"]

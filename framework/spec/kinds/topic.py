@@ -22,7 +22,10 @@ class Key(Bound):
         later=("long", "json", "avro", "json_schema", "protobuf"), aka=["type"],
     )  # fmt: skip
     as_: ColumnName | None = option(
-        "The column that is made of the key; without it there is none.", default=None, example="userid", aka=["name", "column"]
+        "The column that is made of the key; without it there is none.",
+        default=None,
+        example="userid",
+        aka=["name", "column"],
     )
 
     def problems(self) -> Iterable[Problem]:
@@ -52,14 +55,17 @@ class Generated(Bound):
     exactly_one: ClassVar[bool] = True
 
     one_of: tuple[str, ...] | None = option("Any of these.", default=None, example="[BUY, SELL]", at_least=1)
-    between: tuple[int | float, int | float] | None = option("A number in this range.", default=None, example="[1, 5000]")
+    between: tuple[int | float, int | float] | None = option(
+        "A number in this range.", default=None, example="[1, 5000]"
+    )
     pattern: str | None = option("Text that fits this pattern.", default=None, example='"User_[1-9]"')
     now: Literal[True] | None = option("The time at which it is made.", default=None, example="true")
 
     def problems(self) -> Iterable[Problem]:
-        if self.between is not None and len(self.between) == 2 and self.between[0] > self.between[1]:
+        if self.between is not None and self.between[0] > self.between[1]:
             yield Problem(
-                self.place("between"), "out-of-range", f"`between` ends at {self.between[1]}, before its start {self.between[0]}",
+                self.place("between"), "out-of-range",
+                f"`between` ends at {self.between[1]}, before its start {self.between[0]}",
                 "write the smaller number first",
             )  # fmt: skip
 
@@ -83,10 +89,16 @@ class Topic(Kind):
         later=("avro", "json_schema", "protobuf", "debezium_json", "debezium_avro"), aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
-    kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
-    partitions: int = option("Partitions of a topic that Sluice creates.", default=1, at_least=1, at_most=10000, example="6")
-    key: Key = option("The message's key.", default=Key())
-    headers: dict[ColumnName, Literal["string"]] = option("Headers that become columns.", default={}, example="{source: string}")
+    kafka_name: KafkaName | None = option(
+        "The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"]
+    )
+    partitions: int = option(
+        "Partitions of a topic that Sluice creates.", default=1, at_least=1, at_most=10000, example="6"
+    )
+    key: Key = option("The message's key.", default=Key(), example="{format: string, as: userid}")
+    headers: dict[ColumnName, Literal["string"]] = option(
+        "Headers that become columns.", default={}, example="{source: string}"
+    )
     columns: dict[ColumnName, Column] = option(
         "The fields of a message and their types.", default={}, example="{side: string, quantity: int}", at_least=1,
         aka=["schema", "fields"],

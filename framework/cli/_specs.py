@@ -1,0 +1,40 @@
+"""What every command that reads specs has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framework.errors import SluiceError
+from framework.plan.model import Pipeline, Plan
+
+_SPECS = click.option(
+    "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."
+)
+_ENV = click.option(
+    "--env", "environment", default="local", show_default=True, envvar="SLUICE_ENV", help="The environment, of specs/environments."
+)
+
+
+def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _SPECS(_ENV(command))
+
+
+def plan(specs: Path, environment: str) -> Plan:
+    from framework.plan.passes import make
+
+    return make(specs, environment)
+
+
+def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
+    """The pipelines of these names; all without names."""
+    unknown = [name for name in names if plan.pipeline(name) is None]
+    if unknown:
+        from framework.plan.faults import closest
+
+        known = [pipeline.name for pipeline in plan.pipelines]
+        raise SluiceError("unknown-pipeline", f"there is no pipeline `{unknown[0]}`", closest(unknown[0], known, f"there is {', '.join(known)}"))
+    return tuple(pipeline for pipeline in plan.pipelines if not names or pipeline.name in names)

@@ -1,0 +1,84 @@
+"""Pipelines until they are caught up, once or again and again, in one warm process."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from framework.engine.batch import Batch, next_batch, nothing_waits
+from framework.engine.context import Context
+from framework.errors import SluiceError
+from framework.plan.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A pipeline that did not go on."""
+
+    pipeline: str
+    error: SluiceError
+
+
+def catch_up(
+    context: Context, pipelines: Sequence[Pipeline], on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+) -> tuple[Failure, ...]:
+    """Runs each pipeline until nothing waits. One that fails does not hold up the others."""
+    failures = []
+    for pipeline in pipelines:
+        try:
+            for batch in batches(context, pipeline):
+                on_batch(batch)
+                if stopped():
+                    return tuple(failures)
+        except SluiceError as error:
+            failures.append(Failure(pipeline.name, error))
+        if stopped():
+            break
+    return tuple(failures)
+
+
+def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+    """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started."""
+    while not nothing_waits(context, pipeline):
+        batch = next_batch(context, pipeline)
+        if batch is None:
+            return
+        yield batch
+
+
+def keep_up(
+    context: Context,
+    pipelines: Sequence[Pipeline],
+    every: float,
+    on_batch: Callable[[Batch], None],
+    on_failure: Callable[[Failure], None],
+    stop: threading.Event,
+) -> None:
+    """Catches up every so often until it is stopped. A failure is told and tried again the next time."""
+    while not stop.is_set():
+        began = time.monotonic()
+        for failure in catch_up(context, pipelines, on_batch, stop.is_set):
+            on_failure(failure)
+        stop.wait(max(0.0, every - (time.monotonic() - began)))
+
+
+@contextmanager
+def until_interrupted() -> Iterator[threading.Event]:
+    """Ctrl-C and a polite kill ask for an end, which comes behind the commit that is under way; the second Ctrl-C does not wait."""
+    stop = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

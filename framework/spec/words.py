@@ -1,0 +1,90 @@
+"""The words for things in messages: what a type is called, how it is written, which name was meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from framework.spec.shapes import (
+    EnumShape,
+    FilesShape,
+    ListShape,
+    MapShape,
+    RecordShape,
+    ScalarShape,
+    Shape,
+    UnionShape,
+)
+
+
+def quoted(names: Iterable[object]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def either(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " or " + parts[-1]
+
+
+def written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant."""
+    known = {each.lower(): each for each in names}
+    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    found = difflib.get_close_matches(plain, known, 1, 0.65)
+    return known[found[0]] if found else None
+
+
+def alternatives(shape: Shape) -> tuple[Shape, ...]:
+    return shape.alternatives if isinstance(shape, UnionShape) else (shape,)
+
+
+def describe(shape: Shape) -> str:
+    return either([part for each in alternatives(shape) for part in _described(each)])
+
+
+def _described(shape: Shape) -> list[str]:
+    if isinstance(shape, ScalarShape):
+        return ["a reference to a secret" if shape.secret == "must" else shape.scalar.noun]
+    if isinstance(shape, EnumShape):
+        return [f"`{written(value)}`" for value in shape.values]
+    if isinstance(shape, ListShape):
+        return ["a list"]
+    if isinstance(shape, FilesShape):
+        return [f"a {shape.files.noun} (one key and its options)"]
+    if isinstance(shape, RecordShape) and shape.cls.short:
+        short = shape.slots[shape.cls.short]
+        return [*_described(short.shape), "a map"]
+    if isinstance(shape, RecordShape) and len(shape.slots) <= 4:
+        return [f"a map with {either([f'`{name}`' for name in shape.slots])}"]
+    return ["a map"]
+
+
+def example(shape: Shape) -> str:
+    if isinstance(shape, ScalarShape):
+        return shape.scalar.example or "text"
+    if isinstance(shape, EnumShape):
+        return written(shape.values[0])
+    if isinstance(shape, UnionShape):
+        return example(shape.alternatives[0])
+    if isinstance(shape, ListShape):
+        return f"[{', '.join([example(shape.item)] * (shape.length or 1))}]"
+    if isinstance(shape, RecordShape) and shape.cls.short:
+        return example(shape.slots[shape.cls.short].shape)
+    if isinstance(shape, RecordShape):
+        needed = {name: slot for name, slot in shape.slots.items() if slot.required} or dict(
+            list(shape.slots.items())[:1]
+        )
+        return (
+            "{"
+            + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items())
+            + "}"
+        )
+    if isinstance(shape, MapShape):
+        return f"{{name: {example(shape.value)}}}"
+    assert isinstance(shape, FilesShape)
+    name, slot = next(iter(shape.slots().items()))
+    return f"{{{name}: {example(slot.shape)}}}"

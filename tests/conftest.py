@@ -1,0 +1,64 @@
+"""What tests share: one Kafka and one Spark per test process, both real, and projects in folders of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.project import Project, plan_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state folder of this test process, with the jars that `make setup` got."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    before = os.environ.get("SLUICE_HOME")
+    os.environ["SLUICE_HOME"] = str(home)
+    yield home
+    os.environ.pop("SLUICE_HOME")
+    if before is not None:
+        os.environ["SLUICE_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def kafka(sluice_home: Path) -> Iterator[str]:
+    from framework.services import kafka as service
+
+    with service.running(sluice_home) as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The project's folder, with the one catalog that all tests of this process share; each test has a namespace of its own."""
+    folder = tmp_path_factory.mktemp("lake")
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+@pytest.fixture(scope="session")
+def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
+    from framework.engine import session
+
+    started = session.start(plan_for(lake, "127.0.0.1:1"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iterator[Project]:
+    made = Project(tmp_path, lake, kafka, spark)
+    yield made
+    made.close()

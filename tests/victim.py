@@ -1,0 +1,33 @@
+"""A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from framework.engine import loop
+from framework.engine.context import Context
+from framework.errors import SluiceError
+from framework.plan.passes import make
+
+
+def main(specs: str, point: str, number: str) -> None:
+    def at(reached: str) -> None:
+        if reached == point:
+            print("reached", flush=True)
+            os.kill(os.getpid(), signal.Signals[number])
+
+    context = Context(make(Path(specs)), at=at)
+    try:
+        for batch in loop.batches(context, context.plan.pipelines[0]):
+            print(batch, flush=True)
+    except SluiceError as error:
+        print(f"refused {error}", flush=True)
+    print("ended", flush=True)
+    context.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
