@@ -207,9 +207,7 @@ class _Reader:
         if token.text != wanted:
             found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
             raise TypeTextError(
-                f"expected {wanted!r}, {found}",
-                token.offset,
-                "write for example array<string> or struct<a int, b string>",
+                f"expected {wanted!r}, {found}", token.offset, "write for example array<string> or struct<a int, b string>"
             )
 
     def end(self) -> None:
@@ -267,9 +265,7 @@ class _Reader:
         token = self.take()
         if token.kind != "number" or len(token.text) > 4 or not low <= int(token.text) <= high:
             raise TypeTextError(
-                f"a decimal's {what} is a number from {low} to {high} here",
-                token.offset,
-                "write for example decimal(18,2)",
+                f"a decimal's {what} is a number from {low} to {high} here", token.offset, "write for example decimal(18,2)"
             )
         return int(token.text)
 
@@ -291,9 +287,7 @@ class _Reader:
             token = self.take()
             if token.kind not in ("name", "quoted"):
                 raise TypeTextError(
-                    "a struct needs fields, each a name and a type",
-                    token.offset,
-                    "write for example struct<a int, b string>",
+                    "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
             if Struct(tuple(fields)).field(name):
@@ -314,9 +308,7 @@ class _Reader:
         if self.next.kind == "name" and self.next.text.lower() in ("not", "comment", "collate", "default"):
             clause = self.next.text.upper()
             raise TypeTextError(
-                f"{clause} has no effect inside a type",
-                self.next.offset,
-                "leave it out; say `required` and `doc` at the column",
+                f"{clause} has no effect inside a type", self.next.offset, "leave it out; say `required` and `doc` at the column"
             )
 
 

@@ -175,9 +175,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_documents_with_problems_are_known_by_name(tmp_path: Path) -> None:
     written = load(specs(tmp_path, "topic: trades\nvalue: jsn\n"), environ={})
-    assert [(document.kind, document.name, document.value) for document in written.documents] == [
-        ("topic", "trades", None)
-    ]
+    assert [(document.kind, document.name, document.value) for document in written.documents] == [("topic", "trades", None)]
     assert written.of(Topic) == ()
 
 
@@ -198,8 +196,7 @@ def test_a_path_inside_the_project_may_be_absolute(tmp_path: Path) -> None:
     assert written.problems == ()
     assert written.of(Catalog)[0].warehouse == f"file://{tmp_path}/warehouse"
     assert (
-        codes(load(specs(tmp_path, text.replace(str(tmp_path), str(tmp_path) + "x")), environ={}))
-        == ["path-leaves-project"] * 2
+        codes(load(specs(tmp_path, text.replace(str(tmp_path), str(tmp_path) + "x")), environ={})) == ["path-leaves-project"] * 2
     )
 
 
@@ -216,9 +213,9 @@ def test_a_variable_is_text_whatever_it_holds(tmp_path: Path) -> None:
 
 
 SECRETS = [
-    "hunter2", "[hunter2]", "{a: hunter2}", "'hunter2' x", "hunter2: x", "&a [hunter2, *b]", "${var:P}", "!hunter2", "*hunter2",
-    "&hunter2", "@hunter2", "> hunter2", "% hunter2", "${hunter2}", "x${hunter2", "hun(ter2, hunter2)", "a[hunter2]", "'hunter2",
-    '"\\hunter2"', "- hunter2", "hunter2 }", "~",
+    "hunter2", "[hunter2]", "{a: hunter2}", "'hunter2' x", "hunter2: x", "&a [hunter2, *b]", "${var:P}", "!hunter2",
+    "*hunter2", "&hunter2", "@hunter2", "> hunter2", "% hunter2", "${hunter2}", "x${hunter2", "hun(ter2, hunter2)",
+    "a[hunter2]", "'hunter2", '"\\hunter2"', "- hunter2", "hunter2 }", "~",
 ]  # fmt: skip
 
 
@@ -240,7 +237,8 @@ def test_a_secret_is_in_no_problem(tmp_path: Path, value: str, template: str) ->
 
 
 def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:
-    text = "cluster: a\nbootstrap: me:hunter2@kafka:9092\n---\ncatalog: b\ntype: sql\nuri: http://a:hunter2@b\nwarehouse: x"
+    cluster = "cluster: a\nbootstrap: me:hunter2@kafka:9092\n"
+    text = f"{cluster}---\ncatalog: b\ntype: sql\nuri: http://a:hunter2@b\nwarehouse: x"
     written = load(specs(tmp_path, text), environ={})
     assert codes(written) == ["bad-address", "literal-secret"]
     assert "hunter2" not in "\n".join(map(str, written.problems))
@@ -322,8 +320,7 @@ def test_characters_beyond_ascii_keep_places_right() -> None:
         "{a: " * 100_000,
         "- " * 100_000,
         "? " * 100_000,
-        "a: &a [x,x,x,x]\n"
-        + "".join(f"a{i}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(20)),
+        "a: &a [x,x,x,x]\n" + "".join(f"a{i}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(20)),
         "a: &a x\nb: [" + "*a," * 300_000 + "]",
         "".join(f"k{i}: &a{i} v\n" for i in range(55_000)),
         "x: [" + "f(a, b)," * 100_000 + "]",
@@ -503,9 +500,7 @@ def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
     assert not validators["topic"].is_valid({**topic, "subject": "x"})
     security = {"protocol": "SASL_SSL", "password": "${secret:p}"}
     assert validators["cluster"].is_valid({"cluster": "a", "bootstrap": "a:1", "security": security})
-    assert not validators["cluster"].is_valid(
-        {"cluster": "a", "bootstrap": "a:1", "security": {**security, "password": "x"}}
-    )
+    assert not validators["cluster"].is_valid({"cluster": "a", "bootstrap": "a:1", "security": {**security, "password": "x"}})
 
 
 # the whole

@@ -61,8 +61,11 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         moved = replace(
             accepts.position, attempt=attempt, batch=found.position.batch + 1, bad=0, snapshot=at, sequence=sequence
         )  # fmt: skip
+        transaction = lake.begin(table)
         try:
-            lake.move_position(table, moved)
+            if state(transaction.table()) != found:
+                raise Refused
+            lake.move_position(transaction, moved)
         except Refused:
             hint = "look again: `sluice accept` shows what it means now"
             raise BatchError("table-busy", f"{pipeline.table.identifier} changed while this was accepted", hint) from None

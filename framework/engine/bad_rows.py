@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JError
+
 from framework.engine import attempts, look, protocol, rows
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused
@@ -76,8 +78,8 @@ def roll_forward(lake: Lake, pipeline: Pipeline, position: Position) -> None:
             return
         try:
             lake.join(table, position.attempt)
-        except Refused:
-            continue
+        except (Refused, Py4JError, OSError):
+            continue  # refused, or the answer is lost: joining again finds out
         return
     raise BatchError(
         "bad-rows-not-published",

@@ -130,7 +130,7 @@ class _Attempt:
             self._withdraw()
             return _AGAIN
         self.at("published")
-        if made.counted.bad and self.pipeline.bad_rows == "quarantine":
+        if made.counted.bad and self.pipeline.bad_rows != "drop":
             bad_rows.roll_forward(self.lake, self.pipeline, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
@@ -144,13 +144,13 @@ class _Attempt:
         counted = self._write(range_, topic)
         self.at("staged")
         bad_rows.stop(self.pipeline, position, counted)
-        if counted.bad and self.pipeline.bad_rows == "quarantine":
+        if counted.bad and self.pipeline.bad_rows != "drop":
             bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened.uuid, range_, counted)
             self.at("staged_bad_rows")
         tip = staged(self._table(), self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
-        bad = counted.bad if self.pipeline.bad_rows == "quarantine" else 0
+        bad = counted.bad if self.pipeline.bad_rows != "drop" else 0
         to = Position(
             self.attempt, position.batch + 1, topic.cluster, topic.topic, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
@@ -172,8 +172,9 @@ class _Attempt:
         if self.context.kafka(self.pipeline).topic_id(self.pipeline.topic) != topic.topic:
             return False
         for left in reversed(range(_TRIES)):
-            table = self._table()
-            judged = verdict(opened, state(table), self.attempt, staged(table, self.attempt))
+            transaction = self.lake.begin(self._table())
+            now = transaction.table()
+            judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
             if judged is Verdict.DONE:
                 return True
             if judged is not Verdict.PUBLISH:
@@ -182,7 +183,7 @@ class _Attempt:
                 break
             self.at("checked")
             try:
-                self.lake.publish(table, self.attempt, made.position)
+                self.lake.publish(transaction, self.attempt, made.position)
             except Refused:
                 continue
             except (Py4JError, OSError):

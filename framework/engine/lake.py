@@ -98,39 +98,37 @@ class Lake:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
         table.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
 
-    def publish(self, table: Any, attempt: str, position: Position) -> None:
-        """Main, position, tag and branch change together or not at all. `table` is what the verdict was given on: had it
-        changed since, the commit is refused."""
-        transaction = table.newTransaction()
+    def begin(self, table: Any) -> Any:
+        """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
+        committed, and it is refused if anything was committed after this."""
+        return table.newTransaction()
+
+    def publish(self, transaction: Any, attempt: str, position: Position) -> None:
+        """Main, position, tag and branch change together or not at all."""
         _set(transaction, {protocol.POSITION: position.text()})
         snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-        tagged = table.refs().containsKey(protocol.TAG)
-        snapshots = (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot)
-        snapshots.removeBranch(protocol.BRANCH + attempt).commit()
+        _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt).commit()
         self._finish(transaction)
 
-    def move_position(self, table: Any, position: Position) -> None:
+    def move_position(self, transaction: Any, position: Position) -> None:
         """The position alone, which is what accepting is; main stays."""
-        transaction = table.newTransaction()
         _set(transaction, {protocol.POSITION: position.text()})
-        tagged = table.refs().containsKey(protocol.TAG)
-        snapshots = transaction.manageSnapshots()
-        (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot).commit()
+        _tag(transaction, transaction.manageSnapshots(), position).commit()
         self._finish(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
         """Brings the branch's rows to main, whatever has been committed there since; done already is fine."""
+        transaction = self.begin(table)
+        now = transaction.table()
         branch = protocol.BRANCH + attempt
-        tip = table.snapshot(branch)
+        tip = now.snapshot(branch)
         if tip is None:
             return
-        transaction = table.newTransaction()
-        if tip.parentId() == table.currentSnapshot().snapshotId():
-            transaction.manageSnapshots().fastForwardBranch("main", branch).removeBranch(branch).commit()
-        elif tip.summary().get(protocol.ATTEMPT) != attempt:  # nothing was staged on it
-            transaction.manageSnapshots().removeBranch(branch).commit()
-        else:
-            transaction.manageSnapshots().cherrypick(tip.snapshotId()).removeBranch(branch).commit()
+        snapshots = transaction.manageSnapshots()
+        if tip.summary().get(protocol.ATTEMPT) == attempt:
+            behind = tip.parentId() == now.currentSnapshot().snapshotId()
+            snapshots = snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())
+        snapshots.removeBranch(branch).commit()
         self._finish(transaction)
 
     def sweep(self, table: Any, attempt: str) -> None:
@@ -224,6 +222,11 @@ def _branches(table: Any) -> Iterator[tuple[str, Any]]:
     for name in refs:
         if name.startswith(protocol.BRANCH) and refs[name].isBranch():
             yield name, refs[name]
+
+
+def _tag(transaction: Any, snapshots: Any, position: Position) -> Any:
+    tagged = transaction.table().refs().containsKey(protocol.TAG)
+    return (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot)
 
 
 def _set(transaction: Any, properties: Mapping[str, str]) -> None:

@@ -9,18 +9,7 @@ from framework.plan import patterns
 from framework.plan.faults import ExpressionError, refused
 from framework.plan.literals import whole
 from framework.plan.pieces import Piece, as_timestamp
-from framework.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    INTEGRALS,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    Array,
-    Type,
-    is_numeric,
-)
+from framework.types import BINARY, BOOLEAN, DATE, INTEGRALS, STRING, TIMESTAMP, VOID, Array, Type, is_numeric
 
 _TAKEN: dict[str, tuple[Type, ...]] = {
     "string": (STRING,),

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from framework.types import (
-    BIGINT,
-    DOUBLE,
-    FLOAT,
-    INTEGRALS,
-    VOID,
-    Decimal,
-    Type,
-    is_fractional,
-    is_integral,
-    is_numeric,
-)
+from framework.types import BIGINT, DOUBLE, FLOAT, INTEGRALS, VOID, Decimal, Type, is_fractional, is_integral, is_numeric
 
 _DIGITS = dict(zip(INTEGRALS, (3, 5, 10, 20), strict=True))
 _MOST = 38

@@ -7,18 +7,7 @@ from collections.abc import Callable, Mapping
 from framework.plan import operators, patterns
 from framework.plan.arguments import Use
 from framework.plan.pieces import Piece, strict
-from framework.types import (
-    BOOLEAN,
-    INT,
-    STRING,
-    VOID,
-    Array,
-    Field,
-    Map,
-    Struct,
-    Type,
-    holds_map,
-)
+from framework.types import BOOLEAN, INT, STRING, VOID, Array, Field, Map, Struct, Type, holds_map
 
 
 def size(use: Use) -> Piece:
@@ -29,7 +18,7 @@ def size(use: Use) -> Piece:
 
 
 def array(use: Use) -> Piece:
-    type, pieces = operators.together(use.offset, use.name, use.some(1))
+    type, pieces = operators.together(use.name, use.some(1))
     if type == VOID:
         raise use.fault("of NULL has no type", "cast(null as string)")
     return strict(use.offset, use.sql(*pieces), Array(type), pieces, eager=True)
@@ -69,7 +58,7 @@ def element_at(use: Use) -> Piece:
     use.fit(at, "int")
     assert isinstance(piece.type, Array), "taken as one"
     # Spark reads outside the array for the smallest int, which ends the JVM, and throws for 0 whatever the function's name.
-    inside = f"(abs(cast({at.sql} AS BIGINT)) BETWEEN 1 AND size({piece.sql}))"
+    inside = f"({at.sql} <> 0 AND abs(cast({at.sql} AS BIGINT)) <= size({piece.sql}))"
     outside = f"({at.sql} = 0)" if use.name == "try_element_at" else f"(NOT {inside})"
     sql = f"try_element_at({piece.sql}, CASE WHEN {inside} THEN {at.sql} END)"
     return strict(use.offset, sql, piece.type.element, (piece, at), outside)

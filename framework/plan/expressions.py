@@ -1,6 +1,7 @@
 """An analyst's SQL expression, checked and typed before Spark runs, and made into a form that never throws for one row.
 
-*Guarantee* For every row: `error` is true where Spark under ANSI would have thrown, and elsewhere `sql` gives what Spark would have given.
+*Guarantee* For every row: `error` is true where Spark under ANSI would have thrown, and elsewhere `sql` gives what Spark would
+have given.
 *Limit* Only what the tables in `functions` and `operators` name; time zone UTC.
 """
 
@@ -21,7 +22,7 @@ __all__ = ["Checked", "ExpressionError", "Fault", "check"]
 
 @dataclass(frozen=True)
 class Checked:
-    """`error` is never null, or None where nothing can fail; `columns` are the row's columns that are used, as they are declared."""
+    """`error` is SQL that is never null, or None where nothing can fail; `columns` are those used, as they are declared."""
 
     sql: str
     type: Type
@@ -30,7 +31,7 @@ class Checked:
 
 
 def check(text: str, columns: Mapping[str, Type]) -> Checked:
-    """The expression made safe, or ExpressionError with all names that are wrong, or with the first thing that does not go together."""
+    """The expression made safe; or ExpressionError, with all wrong names or with the first thing that does not go together."""
     tree = grammar.parse(text)
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)

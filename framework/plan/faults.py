@@ -1,7 +1,8 @@
 """What can be wrong with an expression, with the place in its text.
 
-Codes: sql-syntax, sql-not-allowed, sql-type, unknown-column, sql-aggregate, sql-window, sql-subquery, sql-lambda, sql-not-deterministic,
-sql-comment, sql-several-statements, sql-star, sql-alias, sql-parameter, sql-character, sql-too-long, sql-too-deep.
+Codes: sql-syntax, sql-not-allowed, sql-type, unknown-column, sql-aggregate, sql-window, sql-subquery, sql-lambda,
+sql-not-deterministic, sql-comment, sql-several-statements, sql-star, sql-alias, sql-parameter, sql-character, sql-too-long,
+sql-too-deep.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An expression's text as a tree, by the precedence of Spark's own grammar.
 
-*Limit* One scalar expression: what else SQL has is refused by name. Depth is bounded, so that neither this parser, nor the typing after it,
-nor Spark's parser runs out of stack.
+*Limit* One scalar expression: what else SQL has is refused by name. Depth is bounded, so that neither this parser, nor the
+typing after it, nor Spark's parser runs out of stack.
 """
 
 from __future__ import annotations
@@ -89,20 +89,14 @@ class _Parser:
         token = self.next
         found = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
         return reserved.meaning(token) or refused(
-            token.offset,
-            "sql-syntax",
-            f"{missing}{found}",
-            "an expression is one value: columns, literals, operators, functions",
+            token.offset, "sql-syntax", f"{missing}{found}", "an expression is one value: columns, literals, operators, functions"
         )
 
     def end(self) -> None:
         token = self.next
         if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
             raise refused(
-                token.offset,
-                "sql-alias",
-                "an expression has no alias",
-                "the name of a new column is the key in `derive`",
+                token.offset, "sql-alias", "an expression has no alias", "the name of a new column is the key in `derive`"
             )
         if token.kind != "end":
             raise self.unexpected("an operator or the end is missing")

@@ -88,7 +88,7 @@ def timestamp_of(use: Use) -> Piece:
     most = _SECONDS if use.name == "timestamp_seconds" else _MILLIS
     return strict(
         use.offset,
-        use.sql(f"CASE WHEN {piece.sql} BETWEEN -{most} AND {most} THEN {piece.sql} END"),
+        use.sql(f"CASE WHEN {piece.sql} >= -{most} AND {piece.sql} <= {most} THEN {piece.sql} END"),
         TIMESTAMP,
         (piece,),
         NULL,
@@ -111,7 +111,8 @@ def make_date(use: Use) -> Piece:
     year, month, day = pieces = use.take("int", "int", "int")
     leap = f"(({year.sql} % 4 = 0 AND {year.sql} % 100 <> 0) OR {year.sql} % 400 = 0)"
     last = f"CASE WHEN {month.sql} IN (4, 6, 9, 11) THEN 30 WHEN {month.sql} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
-    real = f"{year.sql} BETWEEN -5877640 AND 5881579 AND {month.sql} BETWEEN 1 AND 12 AND {day.sql} BETWEEN 1 AND {last}"
+    known = f"{year.sql} >= -5877640 AND {year.sql} <= 5881579 AND {month.sql} >= 1 AND {month.sql} <= 12"
+    real = f"{known} AND {day.sql} >= 1 AND {day.sql} <= {last}"
     return strict(use.offset, f"CASE WHEN {real} THEN {use.sql(*pieces)} END", DATE, pieces, NULL)
 
 

@@ -55,7 +55,7 @@ def mismatch(offset: int, what: str, left: Type, right: Type) -> ExpressionError
     return refused(offset, "sql-type", f"{what} needs two values that go together, not {left} and {right}", hint)
 
 
-def together(offset: int, what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...]]:
+def together(what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...]]:
     """The one type that values compared, or branches chosen from, take in Spark; dates beside timestamps become such."""
     found = [piece.type for piece in pieces]
     if TIMESTAMP in found and DATE in found:
@@ -64,7 +64,7 @@ def together(offset: int, what: str, pieces: Sequence[Piece]) -> tuple[Type, tup
     for piece in pieces[1:]:
         both = coercion.wider(type, piece.type)
         if both is None:
-            raise mismatch(piece.offset if len(pieces) > 2 else offset, what, type, piece.type)
+            raise mismatch(piece.offset, what, type, piece.type)
         type = both
     return type, tuple(pieces)
 
@@ -72,7 +72,7 @@ def together(offset: int, what: str, pieces: Sequence[Piece]) -> tuple[Type, tup
 def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     if VOID in (left.type, right.type):
         raise mismatch(offset, operator, left.type, right.type)
-    type, (left, right) = together(offset, operator, (left, right))
+    type, (left, right) = together(operator, (left, right))
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
     return strict(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), eager=operator == "<=>")
@@ -82,10 +82,7 @@ def truth(piece: Piece, what: str) -> Piece:
     if piece.type != BOOLEAN:
         hint = "write a comparison: x <> 0" if is_numeric(piece.type) else "write a comparison, or x IS NOT NULL"
         raise refused(
-            piece.offset,
-            "sql-type",
-            f"{what} needs true or false, not {'NULL' if piece.type == VOID else piece.type}",
-            hint,
+            piece.offset, "sql-type", f"{what} needs true or false, not {'NULL' if piece.type == VOID else piece.type}", hint
         )
     return piece
 
@@ -117,7 +114,7 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     for each in (piece, *options):
         if each.type == VOID:
             raise refused(each.offset, "sql-type", "NULL in IN never matches", "leave it out, and add OR x IS NULL")
-    type, (piece, *options) = together(offset, "IN", (piece, *options))
+    type, (piece, *options) = together("IN", (piece, *options))
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
     error: str | None = None
@@ -131,10 +128,7 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
 def matching(operator: str, piece: Piece, pattern: Piece, offset: int) -> Piece:
     if piece.type != STRING:
         raise refused(
-            piece.offset,
-            "sql-type",
-            f"{operator.upper()} needs a string, not {piece.type}",
-            "cast it: cast(x as string)",
+            piece.offset, "sql-type", f"{operator.upper()} needs a string, not {piece.type}", "cast it: cast(x as string)"
         )
     (patterns.regular if operator == "rlike" else patterns.like)(pattern)
     return strict(offset, f"({piece.sql} {operator.upper()} {pattern.sql})", BOOLEAN, (piece,))
@@ -145,7 +139,7 @@ def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, off
     for condition, _ in branches:
         truth(condition, "a condition")
     last = otherwise or Piece("NULL", VOID, None, offset)
-    type, (*values, last) = together(offset, "CASE", [*(value for _, value in branches), last])
+    type, (*values, last) = together("CASE", [*(value for _, value in branches), last])
     error = last.error
     for (condition, _), value in zip(reversed(branches), reversed(values), strict=True):
         reached = all_of(f"({condition.sql} IS TRUE)", value.error)
@@ -217,10 +211,7 @@ def moved(operator: str, left: Piece, interval: Literal, offset: int, tries: boo
     """A date or timestamp plus or minus an interval."""
     if left.type not in (DATE, TIMESTAMP):
         raise refused(
-            left.offset,
-            "sql-type",
-            f"an interval is added to a date or timestamp, not to {left.type}",
-            "cast it to timestamp",
+            left.offset, "sql-type", f"an interval is added to a date or timestamp, not to {left.type}", "cast it to timestamp"
         )
     clock = interval.value in ("hour", "minute", "second")
     if left.type == DATE and clock:
@@ -267,12 +258,9 @@ def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
     for piece in pieces:
         if not is_integral(piece.type):
             raise refused(
-                piece.offset,
-                "sql-type",
-                f"{operator} needs whole numbers, not {piece.type}",
-                "use AND, OR or NOT for conditions",
+                piece.offset, "sql-type", f"{operator} needs whole numbers, not {piece.type}", "use AND, OR or NOT for conditions"
             )
-    type, _ = together(offset, operator, pieces)
+    type, _ = together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
     return strict(offset, sql, type, pieces)
 

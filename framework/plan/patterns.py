@@ -1,6 +1,7 @@
 """Constant patterns that cannot fail on a row: for LIKE, for regular expressions and for dates and times.
 
-*Limit* Of Java's regular expressions the part that is valid everywhere and needs no deep stack or exponential time on a long text.
+*Limit* Of Java's regular expressions the part that is valid everywhere and needs neither a deep stack nor exponential time on
+a long text.
 """
 
 from __future__ import annotations
@@ -152,18 +153,19 @@ def replacement(piece: Piece, groups: int) -> None:
             )
 
 
-_DATES = re.compile(r"(?:yyyy|uuuu|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|S{1,6}|EEEE|EEE|E|a|XXX|X|'[^']*'|[-/ .:,_])+")
-_PARTS = re.compile(r"'[^']*'|([A-Za-z])\1*")
+_RUN = re.compile(r"yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S{1,6}|E{1,4}|a|XXX|X")
+_PARTS = re.compile(r"'[^']+'|([A-Za-z])\1*|[-/ .:,_]")
 
 
 def dates(piece: Piece, parsing: bool) -> str:
     """A pattern of dates and times."""
     pattern = text(piece, "a pattern of dates")
     hint = "for example yyyy-MM-dd HH:mm:ss, dd/MM/yyyy, yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
-    letters = [match.group() for match in _PARTS.finditer(pattern) if match[1]]
-    names = [part[0] for part in letters]
-    if not _DATES.fullmatch(pattern) or len(pattern) > 50:
+    parts = [match.group() for match in _PARTS.finditer(pattern)]
+    runs = [part for part in parts if part.isalpha()]
+    names = [run[0] for run in runs]
+    if "".join(parts) != pattern or not runs or not all(map(_RUN.fullmatch, runs)) or len(pattern) > 50:
         raise refused(piece.offset, "sql-type", f"'{pattern}' is not a pattern of dates that is allowed here", hint)
-    if parsing and (len(set(names)) < len(names) or {"E"} & set(names)):
+    if parsing and (len(set(names)) < len(names) or "E" in names):
         raise refused(piece.offset, "sql-type", f"'{pattern}' reads a part twice, or a weekday", hint)
     return pattern

@@ -71,8 +71,8 @@ def strict(
     backwards: bool = False,
     eager: bool = False,
 ) -> Piece:
-    """An operator that is null when an argument is. `fails` is NULL, or a condition that holds for arguments that are not null. Arguments
-    are evaluated in their order, or `backwards`, up to the first null one; all of them if `eager`."""
+    """An operator that is null when an argument is. `fails` is NULL, or a condition that holds for arguments that are not null.
+    Arguments are evaluated in their order, or `backwards`, up to the first null one; all of them if `eager`."""
     order = list(reversed(arguments)) if backwards else list(arguments)
     errors: list[str | None] = []
     before: list[str] = []
@@ -90,7 +90,7 @@ def as_timestamp(piece: Piece) -> Piece:
         return piece
     if piece.constant is not None:
         return replace(piece, sql=f"cast({piece.sql} AS TIMESTAMP)", type=TIMESTAMP)
-    fits = f"({piece.sql} BETWEEN date'-290308-12-22' AND date'+294247-01-10')"
+    fits = f"({piece.sql} >= date'-290308-12-22' AND {piece.sql} <= date'+294247-01-10')"
     return strict(piece.offset, f"cast(CASE WHEN {fits} THEN {piece.sql} END AS TIMESTAMP)", TIMESTAMP, (piece,), f"(NOT {fits})")
 
 

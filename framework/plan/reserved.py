@@ -8,176 +8,41 @@ from framework.plan.tokens import Token
 UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
 """Of an interval."""
 
-WORDS = frozenset(
-    [
-        "and",
-        "or",
-        "not",
-        "null",
-        "true",
-        "false",
-        "case",
-        "when",
-        "then",
-        "else",
-        "end",
-        "in",
-        "is",
-        "like",
-        "ilike",
-        "rlike",
-        "regexp",
-        "between",
-        "cast",
-        "try_cast",
-        "interval",
-        "distinct",
-        "exists",
-        "select",
-        "from",
-        "with",
-        "where",
-        "as",
-        "escape",
-        "div",
-        "over",
-    ]
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORDS = _words("""
+    and or not null true false case when then else end in is like ilike rlike regexp between cast try_cast
+    interval distinct exists select from with where as escape div over
+""")
 """A column of such a name needs backquotes."""
 
-_AGGREGATES = frozenset(
-    [
-        "any",
-        "any_value",
-        "approx_count_distinct",
-        "approx_percentile",
-        "array_agg",
-        "avg",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "bool_and",
-        "bool_or",
-        "collect_list",
-        "collect_set",
-        "corr",
-        "count",
-        "count_if",
-        "covar_pop",
-        "covar_samp",
-        "every",
-        "first",
-        "first_value",
-        "grouping",
-        "grouping_id",
-        "histogram_numeric",
-        "kurtosis",
-        "last",
-        "last_value",
-        "listagg",
-        "max",
-        "max_by",
-        "mean",
-        "median",
-        "min",
-        "min_by",
-        "mode",
-        "percentile",
-        "percentile_approx",
-        "percentile_cont",
-        "percentile_disc",
-        "skewness",
-        "some",
-        "std",
-        "stddev",
-        "stddev_pop",
-        "stddev_samp",
-        "string_agg",
-        "sum",
-        "try_avg",
-        "try_sum",
-        "var_pop",
-        "var_samp",
-        "variance",
-    ]
-)
-_WINDOWS = frozenset(
-    [
-        "cume_dist",
-        "dense_rank",
-        "lag",
-        "lead",
-        "nth_value",
-        "ntile",
-        "percent_rank",
-        "rank",
-        "row_number",
-        "session_window",
-        "window",
-        "window_time",
-    ]
-)
-_LAMBDAS = frozenset(
-    [
-        "aggregate",
-        "array_sort",
-        "exists",
-        "filter",
-        "forall",
-        "map_filter",
-        "map_zip_with",
-        "reduce",
-        "transform",
-        "transform_keys",
-        "transform_values",
-        "zip_with",
-    ]
-)
-CHANGING = frozenset(
-    [
-        "curdate",
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "localtimestamp",
-        "monotonically_increasing_id",
-        "now",
-        "rand",
-        "randn",
-        "random",
-        "randstr",
-        "shuffle",
-        "spark_partition_id",
-        "uniform",
-        "uuid",
-        "input_file_block_length",
-        "input_file_block_start",
-        "input_file_name",
-    ]
-)
-_OUTSIDE = frozenset(
-    [
-        "java_method",
-        "reflect",
-        "try_reflect",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-        "current_timezone",
-        "current_user",
-        "session_user",
-        "user",
-        "version",
-        "assert_true",
-        "raise_error",
-        "from_json",
-        "from_csv",
-        "from_xml",
-        "from_avro",
-        "from_protobuf",
-        "read_files",
-    ]
-)
+_AGGREGATES = _words("""
+    any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
+    collect_list collect_set corr count count_if covar_pop covar_samp every first first_value grouping grouping_id
+    histogram_numeric kurtosis last last_value listagg max max_by mean median min min_by mode percentile
+    percentile_approx percentile_cont percentile_disc skewness some std stddev stddev_pop stddev_samp string_agg
+    sum try_avg try_sum var_pop var_samp variance
+""")
+_WINDOWS = _words("""
+    cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number session_window window window_time
+""")
+_LAMBDAS = _words("""
+    aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys
+    transform_values zip_with
+""")
+CHANGING = _words("""
+    curdate current_date current_time current_timestamp localtimestamp monotonically_increasing_id now rand randn
+    random randstr shuffle spark_partition_id uniform uuid input_file_block_length input_file_block_start
+    input_file_name
+""")
+_OUTSIDE = _words("""
+    java_method reflect try_reflect current_catalog current_database current_schema current_timezone current_user
+    session_user user version assert_true raise_error from_json from_csv from_xml from_avro from_protobuf
+    read_files
+""")
 
 
 def function(token: Token) -> ExpressionError | None:
@@ -186,17 +51,11 @@ def function(token: Token) -> ExpressionError | None:
     at = token.offset
     if name in _AGGREGATES:
         return refused(
-            at,
-            "sql-aggregate",
-            f"{name} is an aggregate: an expression sees one row",
-            "use an aggregate step, or a sql step",
+            at, "sql-aggregate", f"{name} is an aggregate: an expression sees one row", "use an aggregate step, or a sql step"
         )
     if name in _WINDOWS:
         return refused(
-            at,
-            "sql-window",
-            f"{name} is a window function: an expression sees one row",
-            "use an aggregate step, or a sql step",
+            at, "sql-window", f"{name} is a window function: an expression sees one row", "use an aggregate step, or a sql step"
         )
     if name in _LAMBDAS:
         why = "an expression has no subquery" if name == "exists" else f"{name} takes a lambda, which is not allowed"

@@ -7,19 +7,7 @@ from collections.abc import Callable, Mapping
 from framework.plan import operators, patterns
 from framework.plan.arguments import Use
 from framework.plan.pieces import NULL, Piece, all_of, any_of, made, strict
-from framework.types import (
-    BIGINT,
-    BINARY,
-    INTEGRALS,
-    STRING,
-    VOID,
-    Array,
-    Decimal,
-    Type,
-    holds_map,
-    is_integral,
-    is_numeric,
-)
+from framework.types import BIGINT, BINARY, INTEGRALS, STRING, VOID, Array, Decimal, Type, holds_map, is_integral, is_numeric
 
 LONGEST_PAD = 10_000
 
@@ -27,7 +15,7 @@ LONGEST_PAD = 10_000
 def coalesce(use: Use) -> Piece:
     """Each argument is evaluated only while those before it were null."""
     pieces = use.some(2) if use.name == "coalesce" else use.take("any", "any")
-    type, pieces = operators.together(use.offset, use.name, pieces)
+    type, pieces = operators.together(use.name, pieces)
     error = pieces[-1].error
     for piece in reversed(pieces[:-1]):
         error = any_of(piece.error, all_of(f"({piece.sql} IS NULL)", error))
@@ -39,7 +27,9 @@ def nullif(use: Use) -> Piece:
     operators.comparison("=", left, right, use.offset)
     if left.type != right.type and not (is_numeric(left.type) and is_numeric(right.type)):
         raise use.fault("compares a date with a timestamp", "cast one of them")
-    return strict(use.offset, use.sql(left, right), left.type, (left, right))
+    # Spark computes nullif's first argument apart from the rest of the row, before any condition around it.
+    different = f"(({left.sql} = {right.sql}) IS NOT TRUE)"
+    return strict(use.offset, f"(CASE WHEN {different} THEN {left.sql} END)", left.type, (left, right))
 
 
 def condition(use: Use) -> Piece:
@@ -59,7 +49,7 @@ def isnull(use: Use) -> Piece:
 
 
 def extreme(use: Use) -> Piece:
-    type, pieces = operators.together(use.offset, use.name, use.some(2))
+    type, pieces = operators.together(use.name, use.some(2))
     if holds_map(type) or type == VOID:
         raise use.fault(f"cannot order {'NULL' if type == VOID else type}")
     return strict(use.offset, use.sql(*pieces), type, pieces, eager=True)
@@ -68,8 +58,10 @@ def extreme(use: Use) -> Piece:
 def absolute(use: Use) -> Piece:
     (piece,) = use.take("number")
     if piece.type not in INTEGRALS:
+        operators.precise(use.name, piece)
         return strict(use.offset, use.sql(piece), piece.type, (piece,))
-    return strict(use.offset, use.sql(f"nullif({piece.sql}, {operators.SMALLEST[piece.type]})"), piece.type, (piece,), NULL)
+    positive = f"CASE WHEN {piece.sql} <> {operators.SMALLEST[piece.type]} THEN {piece.sql} END"
+    return strict(use.offset, use.sql(positive), piece.type, (piece,), NULL)
 
 
 def negative(use: Use) -> Piece:
@@ -110,14 +102,9 @@ def whole(use: Use) -> Piece:
 def pmod(use: Use) -> Piece:
     left, right = use.take("number", "number")
     type = operators.arithmetic("%", left, right, use.offset).type
-    divisor = right.sql if operators.nonzero(right) else f"nullif({right.sql}, 0)"
+    divisor = right.sql if operators.nonzero(right) else f"CASE WHEN {right.sql} <> 0 THEN {right.sql} END"
     return strict(
-        use.offset,
-        use.sql(left, divisor),
-        type,
-        (left, right),
-        None if operators.nonzero(right) else NULL,
-        backwards=True,
+        use.offset, use.sql(left, divisor), type, (left, right), None if operators.nonzero(right) else NULL, backwards=True
     )
 
 

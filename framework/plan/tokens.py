@@ -1,7 +1,7 @@
 """The words of an expression, each with its place: strings, numbers, names and marks, as Spark's own lexer cuts them.
 
-*Limit* Stricter than Spark where its reading surprises: comments, text in double quotes, escapes that only drop their backslash, characters
-that look like others, and names in other alphabets without backquotes are refused.
+*Limit* Stricter than Spark where its reading surprises: comments, text in double quotes, escapes that only drop their
+backslash, invisible characters, and names in other alphabets without backquotes are refused.
 """
 
 from __future__ import annotations

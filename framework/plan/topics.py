@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from framework import types
 from framework.errors import Problem
 from framework.formats import bytes as bytes_format
 from framework.formats import json, string
+from framework.plan import generated
 from framework.plan.faults import closest
 from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
 from framework.plan.rows import name_problems
@@ -103,9 +104,7 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
 def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Problem]) -> Generator | None:
     generate = said.generate
     assert generate is not None
-    known: dict[str, Type] = {field.name: field.type for field in fields}
-    if said.key.as_ is not None:
-        known[said.key.as_] = types.STRING
+    known = dict(_generated(said, fields))
     made = []
     for name, way in generate.columns.items():
         if name not in known:
@@ -114,6 +113,25 @@ def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Probl
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue
         made.append((name, known[name], Generated(way.one_of, way.between, way.pattern)))
+        try:
+            generated.check(*made[-1])
+        except generated.Unsuited as error:
+            problems.append(Problem(way.place(), error.code, error.message, error.hint))
     return Generator(generate.rate, said.key.as_, tuple(made))
 
 
+def _generated(said: kinds.Topic, fields: list[json.Field]) -> Iterator[tuple[str, Type]]:
+    """What `generate` can name, with the types that the messages have."""
+    for field in fields:
+        yield from _paths(field.name, types.BIGINT if field.format else field.type)
+    texts = [] if said.value == "json" else ["value"]
+    texts += [said.key.as_] if said.key.as_ is not None else []
+    for name in (*texts, *said.headers):
+        yield name, types.STRING
+
+
+def _paths(name: str, type_: Type) -> Iterator[tuple[str, Type]]:
+    yield name, type_
+    if isinstance(type_, types.Struct):
+        for field in type_.fields:
+            yield from _paths(f"{name}.{field.name}", field.type)

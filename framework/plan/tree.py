@@ -19,7 +19,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz or interval; `text` as written, `value` what it says."""
+    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz or interval; `value` is what the `text` says."""
 
     kind: str
     text: str

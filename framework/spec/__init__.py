@@ -53,9 +53,7 @@ def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | No
     if not os.path.isdir(folder):
         where = Where(files.shown(folder), 1, 1)
         what = "is not a folder" if os.path.exists(folder) else "does not exist"
-        problem = Problem(
-            where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files"
-        )
+        problem = Problem(where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files")
         return Written((), (problem,))
     base = _read(files.find(folder, problems, skip=ENVIRONMENTS), problems)
     if not base and not problems:
@@ -64,17 +62,13 @@ def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | No
             "add a file such as trades.yaml that begins with `topic: trades`",
         ))  # fmt: skip
     replacing = _read_environment(folder, environment, problems)
-    variables = {
-        name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"
-    }
+    variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
     values = variables_of(variables.values(), problems)
     references = References(os.environ if environ is None else environ, values, problems)
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
     root = Path(os.path.abspath(folder)).parent
-    documents = tuple(
-        _document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items()
-    )
+    documents = tuple(_document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items())
     return Written(documents, tuple(sorted(set(problems))))
 
 

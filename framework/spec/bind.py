@@ -56,14 +56,11 @@ class _Binder:
         if isinstance(shape, ScalarShape):
             return self.scalar(shape, option, node, path)
         if isinstance(shape, EnumShape):
-            return self.enum(shape, option, node, path)
+            return self.enum(shape, node, path)
         if isinstance(shape, RecordShape):
             return self.record(shape, node, path)
         if isinstance(shape, ListShape) and node.kind == "list":
-            items = [
-                self.value(shape.item, item_option(option), item, [*path, index])
-                for index, item in enumerate(node.items)
-            ]
+            items = [self.value(shape.item, item_option(option), item, [*path, index]) for index, item in enumerate(node.items)]
             fits = len(items) == shape.length if shape.length is not None else len(items) >= _least(option)
             return FAILED if FAILED in items or not fits else items if shape.as_list else tuple(items)
         if isinstance(shape, MapShape) and node.kind == "map":
@@ -74,29 +71,17 @@ class _Binder:
 
     def alternative(self, shape: UnionShape, node: Node) -> Shape:
         fitting: list[Shape] = [each for each in shape.alternatives if each.form == node.kind]
-        enums: list[Shape] = [
-            each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)
-        ]
+        enums: list[Shape] = [each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)]
         return (enums or [each for each in fitting if not isinstance(each, EnumShape)] or fitting or [Shape()])[0]
 
     def record(self, shape: RecordShape, node: Node, path: list[str | int]) -> Any:
-        short = shape.cls.short
         if node.kind != "map":
-            value = self.value(shape.slots[short].shape, shape.slots[short].option, node, path) if short else FAILED
-            return (
-                FAILED
-                if value is FAILED
-                else shape.cls(**{shape.slots[short].field: value}, node=node)
-                if short
-                else FAILED
-            )
+            slot = shape.slots[shape.cls.short] if shape.cls.short else None
+            value = self.value(slot.shape, slot.option, node, path) if slot else FAILED
+            return FAILED if slot is None or value is FAILED else shape.cls(**{slot.field: value}, node=node)
         given = {key.text: value for key, value in node.entries}
-        values = {
-            slot.field: self.slot(slot, given.get(name), node, [*path, name]) for name, slot in shape.slots.items()
-        }
-        fits = (
-            node.whole and all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
-        )
+        values = {slot.field: self.slot(slot, given.get(name), [*path, name]) for name, slot in shape.slots.items()}
+        fits = node.whole and all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
         if FAILED in values.values() or not fits:
             return FAILED
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
@@ -105,7 +90,7 @@ class _Binder:
         self.problems.extend(found)
         return FAILED if found else bound
 
-    def slot(self, slot: Slot, node: Node | None, parent: Node, path: list[str | int]) -> Any:
+    def slot(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
         if node is None or node.is_null:
             return FAILED if slot.required else _ABSENT
         return self.value(slot.shape, slot.option, node, path)
@@ -119,10 +104,10 @@ class _Binder:
     def step(self, shape: FilesShape, node: Node, path: list[str | int]) -> Any:
         key, inner = node.entries[0]
         slot = shape.slots().get(key.text)
-        value = FAILED if slot is None else self.slot(slot, inner, node, [*path, key.text])
+        value = FAILED if slot is None else self.slot(slot, inner, [*path, key.text])
         return FAILED if value is FAILED else WrittenStep(key.text, value, node)
 
-    def enum(self, shape: EnumShape, option: Option, node: Node, path: list[str | int]) -> Any:
+    def enum(self, shape: EnumShape, node: Node, path: list[str | int]) -> Any:
         if node.secret is not None:
             return self.refuse_secret(node, path)
         return next((value for value in shape.values if node.kind == "scalar" and written(value) == node.text), FAILED)

@@ -66,9 +66,7 @@ def read(path: Path, problems: list[Problem]) -> str | None:
         problems.append(_unreadable(path, error))
         return None
     if len(data) > MAX_BYTES:
-        problems.append(
-            Problem(start, "file-too-large", "this file is larger than 1 MiB", "split it into several files")
-        )
+        problems.append(Problem(start, "file-too-large", "this file is larger than 1 MiB", "split it into several files"))
         return None
     return decode(data, file, problems)
 

@@ -65,11 +65,7 @@ class Failure:
     def said(self) -> str:
         """The value, unless it could be a secret."""
         hidden = isinstance(self.shape, ScalarShape) and self.shape.secret != "no"
-        hidden = (
-            hidden
-            or re.search(r"\S:\S+@", self.node.text) is not None
-            or SECRET_TEXT.search(self.node.text) is not None
-        )
+        hidden = hidden or re.search(r"\S:\S+@", self.node.text) is not None or SECRET_TEXT.search(self.node.text) is not None
         if hidden or any(SECRET_NAME.search(part) for part in self.path if isinstance(part, str)):
             return "something else"
         text = " ".join(self.node.text.split())
@@ -86,9 +82,7 @@ class Failure:
 
 def problems_of(failure: Failure) -> Iterator[Problem]:
     node, shape = failure.node, failure.shape
-    if node.unknown or (
-        node.secret is not None and not isinstance(shape, ListShape | MapShape | RecordShape | FilesShape)
-    ):
+    if node.unknown or (node.secret is not None and not isinstance(shape, ListShape | MapShape | RecordShape | FilesShape)):
         return
     if node.is_null and failure.keyword in ("type", "enum", "anyOf"):
         yield _missing_value(failure)
@@ -123,9 +117,7 @@ def _must_be(failure: Failure) -> str:
 
 def _missing_value(failure: Failure) -> Problem:
     if failure.path and isinstance(failure.path[-1], int):
-        return failure.problem(
-            "missing-value", f"{failure.label} is empty", "write something after the `-`, or remove it"
-        )
+        return failure.problem("missing-value", f"{failure.label} is empty", "write something after the `-`, or remove it")
     return failure.problem("missing-value", f"{failure.label} has no value", f"write {_line(failure)}")
 
 
@@ -209,9 +201,7 @@ def _wrong_count(failure: Failure) -> Iterator[Problem]:
             )  # fmt: skip
         elif all(key.text in slots for key, _ in node.entries):
             names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
-            yield Problem(
-                second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one"
-            )
+            yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
     elif failure.keyword == "minProperties" and isinstance(shape, RecordShape | FilesShape):
         slots, _ = _slots(shape)
         yield failure.problem("missing-key", f"{failure.label} says nothing", f"write one of: {quoted(slots)}")
@@ -228,9 +218,7 @@ def _wrong_count(failure: Failure) -> Iterator[Problem]:
 def out_of_range(failure: Failure) -> Problem:
     least, most = failure.option.at_least, failure.option.at_most
     bounds = f"at least {least}" if most is None else f"at most {most}" if least is None else f"from {least} to {most}"
-    return failure.problem(
-        "out-of-range", f"{failure.label} must be {bounds}, and is {failure.said}", f"write {_line(failure)}"
-    )
+    return failure.problem("out-of-range", f"{failure.label} must be {bounds}, and is {failure.said}", f"write {_line(failure)}")
 
 
 def bad_text(failure: Failure, shape: ScalarShape) -> Problem:

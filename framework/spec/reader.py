@@ -86,9 +86,7 @@ def _at(text: str, file: str, first_line: int, index: int) -> Where:
 
 def _unquoted(meant: str, where: Where, hidden: bool) -> Problem:
     if hidden:
-        return Problem(
-            where, "unquoted-comma", "text with a comma, a bracket or a brace needs quotes here", "put it in quotes"
-        )
+        return Problem(where, "unquoted-comma", "text with a comma, a bracket or a brace needs quotes here", "put it in quotes")
     return Problem(
         where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {meant}",
         f"write {quote(meant)}",
@@ -216,9 +214,7 @@ class _Tree:
             return Node("scalar", where, unknown=True), 1
         meant = self.anchors[anchor]
         if meant is None:
-            raise _Stop(
-                Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out")
-            )
+            raise _Stop(Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out"))
         node, height, size = meant
         self.aliased += size
         self.count += size
@@ -261,7 +257,5 @@ def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | 
         return Problem(key.where, "bad-reference", "a reference cannot be a key", "use `${…}` in values only")
     if key.text in entries:
         first = entries[key.text][0].where.line
-        return Problem(
-            key.where, "duplicate-key", f"`{key.text}` was already given on line {first}", "remove one of the two"
-        )
+        return Problem(key.where, "duplicate-key", f"`{key.text}` was already given on line {first}", "remove one of the two")
     return None

@@ -72,9 +72,7 @@ class References:
         name = variable["name"]
         if name in self.open:
             circle = " → ".join([*self.open[self.open.index(name) :], name])
-            self._refuse(
-                node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value"
-            )
+            self._refuse(node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value")
             self.known.update(dict.fromkeys(self.open))
             return None
         return self._variable(name, variable["default"], node)

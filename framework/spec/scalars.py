@@ -122,6 +122,12 @@ ColumnName = Annotated[
     Scalar("a column's name", "bad-column-name", "price", r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}$",
            rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name),
 ]  # fmt: skip
+FieldPath = Annotated[
+    str,
+    Scalar("the name of a column or a field", "bad-column-name", "location.building",
+           r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}(\.[^\s.,;:`'\"(){}\[\]=<>$]{1,255})*$",
+           rule="a column, or a column, a dot and a field of its struct: `location.building`"),
+]  # fmt: skip
 ColumnType = Annotated[
     str,
     Scalar("a type", "bad-type", "string", r"\S",

@@ -49,7 +49,7 @@ def _scalar(shape: ScalarShape, option: Option) -> dict[str, Any]:
     return schema
 
 
-def _enum(shape: EnumShape, option: Option) -> dict[str, Any]:
+def _enum(shape: EnumShape, _option: Option) -> dict[str, Any]:
     return {"enum": list(shape.values)}
 
 
@@ -93,7 +93,7 @@ def _property(slot: Slot, only: bool) -> dict[str, Any]:
     return schema if slot.required or only else {**schema, "nullable": True}
 
 
-def _files(shape: FilesShape, option: Option) -> dict[str, Any]:
+def _files(shape: FilesShape, _option: Option) -> dict[str, Any]:
     properties = {name: schema_of(slot.shape, slot.option) for name, slot in shape.slots().items()}
     closed = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
     return {"type": "object", "properties": properties, **closed}

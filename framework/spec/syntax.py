@@ -8,17 +8,13 @@ from typing import Any, Protocol
 
 from framework.errors import Problem, Where
 
-SECRET_NAME = re.compile(
-    r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE
-)
+SECRET_NAME = re.compile(r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE)
 SECRET_TEXT = re.compile(
     r"://[^/\s:@]*:[^/\s:@]+@|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\bpassword\s*=\s*\S", re.IGNORECASE
 )
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPES = ("array", "map", "struct")
-_VALUE = re.compile(
-    r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$"
-)
+_VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
 
 
 @dataclass(frozen=True)
@@ -116,9 +112,7 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
         return problem(opened, "the quote that opens here is not closed", "close it at the end of the text")
     if "tag" in context:
         found = at(opened)
-        return Explained(
-            Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes")
-        )
+        return Explained(Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
     if "anchor" in context or "alias" in context:
         return problem(opened, "text cannot start with & or *", _quote_line(lines[opened.line]))
     if "block scalar" in context and not _goes_on(lines[opened.line], opened.column):
@@ -136,13 +130,9 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
         if directive is not None:
             found = Where(file, first_line + directive + 1, 1)
             return Explained(
-                Problem(
-                    found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`"
-                )
+                Problem(found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`")
             )
-        return problem(
-            mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---"
-        )
+        return problem(mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---")
     return _explain_indent(problem, error, lines, first_line)
 
 
@@ -188,9 +178,7 @@ def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line:
     if "block scalar" in (error.context or "") or _goes_on(line, mark.column):
         return problem(mark, "there is more text after the closing quote or bracket", _quote_line(line))
     if line.lstrip().startswith("- "):
-        return problem(
-            mark, "this `- ` does not line up with the list above", "give all `- ` of a list the same indent"
-        )
+        return problem(mark, "this `- ` does not line up with the list above", "give all `- ` of a list the same indent")
     begun = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
     what = "list" if "'-'" in (error.problem or "") else "map"
     return problem(mark, f"this line does not line up with the {what}{begun}", "give all keys of a map the same indent")

@@ -58,7 +58,7 @@ def _instance(node: Node) -> Text | Items | Entries:
     return made
 
 
-def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
+def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) -> Iterable[ValidationError]:
     """As in the standard, but a value that is null counts as left out where the option has a default."""
     if isinstance(instance, Entries):
         for key, value in instance.items():
@@ -81,24 +81,24 @@ def _form(schema: dict[str, Any]) -> str:
     return {"object": "map", "array": "list"}.get(schema.get("type", ""), "scalar")
 
 
-def _enumerated(validator: Any, values: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
+def _enumerated(_validator: Any, values: Any, instance: Any, _schema: Any) -> Iterable[ValidationError]:
     node = instance.node
     allowed = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
     if node.kind != "scalar" or node.is_null or node.text not in allowed:
         yield ValidationError("not one of these")
 
 
-def _type(validator: Any, name: str, instance: Any, schema: Any) -> Iterable[ValidationError]:
+def _type(_validator: Any, name: str, instance: Any, _schema: Any) -> Iterable[ValidationError]:
     if not _TYPES[name](instance):
         yield ValidationError("not of this type")
 
 
-def _minimum(validator: Any, bound: float, instance: Any, schema: Any) -> Iterable[ValidationError]:
+def _minimum(_validator: Any, bound: float, instance: Any, _schema: Any) -> Iterable[ValidationError]:
     if instance.node.is_number and float(instance) < bound:
         yield ValidationError("too small")
 
 
-def _maximum(validator: Any, bound: float, instance: Any, schema: Any) -> Iterable[ValidationError]:
+def _maximum(_validator: Any, bound: float, instance: Any, _schema: Any) -> Iterable[ValidationError]:
     if instance.node.is_number and float(instance) > bound:
         yield ValidationError("too large")
 

@@ -75,14 +75,8 @@ def example(shape: Shape) -> str:
     if isinstance(shape, RecordShape) and shape.cls.short:
         return example(shape.slots[shape.cls.short].shape)
     if isinstance(shape, RecordShape):
-        needed = {name: slot for name, slot in shape.slots.items() if slot.required} or dict(
-            list(shape.slots.items())[:1]
-        )
-        return (
-            "{"
-            + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items())
-            + "}"
-        )
+        needed = {name: slot for name, slot in shape.slots.items() if slot.required} or dict(list(shape.slots.items())[:1])
+        return "{" + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items()) + "}"
     if isinstance(shape, MapShape):
         return f"{{name: {example(shape.value)}}}"
     assert isinstance(shape, FilesShape)

@@ -15,8 +15,6 @@ class Catalog(Kind):
 
     type: Literal["sql"] = option("What the catalog is.", example="sql", later=("rest", "glue"))
     uri: Location = option("The catalog's database.", example="sqlite:///.sluice/lake.db", aka=["url"])
-    warehouse: Location = option(
-        "Where the tables' files are.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
-    )
+    warehouse: Location = option("Where the tables' files are.", example=".sluice/warehouse", aka=["path", "location", "bucket"])
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")

@@ -21,9 +21,7 @@ class Security(Bound):
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = option(
         "How the login is sent.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
     )
-    username: str | SecretRef | None = option(
-        "Who logs in.", default=None, example='"${secret:kafka_key}"', aka=["user"]
-    )
+    username: str | SecretRef | None = option("Who logs in.", default=None, example='"${secret:kafka_key}"', aka=["user"])
     password: SecretRef | None = option("The password's secret.", default=None, example='"${secret:kafka_secret}"')
 
     def problems(self) -> Iterable[Problem]:

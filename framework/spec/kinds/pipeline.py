@@ -96,9 +96,7 @@ class Pipeline(Kind):
     fresh_within: Duration | None = option(
         "How old the newest row may be.", default=None, at_least="1m", example="15m", aka=["freshness", "sla"]
     )
-    warn_after: Duration | None = option(
-        "When to warn before `fresh_within` fails.", default=None, at_least="1m", example="10m"
-    )
+    warn_after: Duration | None = option("When to warn before `fresh_within` fails.", default=None, at_least="1m", example="10m")
     expect: None = later("What must hold for the rows.")
     also: None = later("Other places for the rows.")
     publish: None = later("Other catalogs that show the table.")

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from framework.errors import Problem
 from framework.spec.options import Bound, Kind, later, option
-from framework.spec.scalars import ColumnName, ColumnType, KafkaName, Rate, Time
+from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Time
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class Generated(Bound):
     exactly_one: ClassVar[bool] = True
 
     one_of: tuple[str, ...] | None = option("Any of these.", default=None, example="[BUY, SELL]", at_least=1)
-    between: tuple[int | float, int | float] | None = option(
-        "A number in this range.", default=None, example="[1, 5000]"
-    )
+    between: tuple[int | float, int | float] | None = option("A number in this range.", default=None, example="[1, 5000]")
     pattern: str | None = option("Text that fits this pattern.", default=None, example='"User_[1-9]"')
     now: Literal[True] | None = option("The time at which it is made.", default=None, example="true")
 
@@ -75,7 +73,7 @@ class Generate(Bound):
     """Demo and load data."""
 
     rate: Rate = option("Messages per time.", example="10/s")
-    columns: dict[ColumnName, Generated] = option(
+    columns: dict[FieldPath, Generated] = option(
         "How each column's values are made.", example="{side: {one_of: [BUY, SELL]}}", at_least=1
     )
 
@@ -89,16 +87,10 @@ class Topic(Kind):
         later=("avro", "json_schema", "protobuf", "debezium_json", "debezium_avro"), aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
-    kafka_name: KafkaName | None = option(
-        "The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"]
-    )
-    partitions: int = option(
-        "Partitions of a topic that Sluice creates.", default=1, at_least=1, at_most=10000, example="6"
-    )
+    kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
+    partitions: int = option("Partitions of a topic that Sluice creates.", default=1, at_least=1, at_most=10000, example="6")
     key: Key = option("The message's key.", default=Key(), example="{format: string, as: userid}")
-    headers: dict[ColumnName, Literal["string"]] = option(
-        "Headers that become columns.", default={}, example="{source: string}"
-    )
+    headers: dict[ColumnName, Literal["string"]] = option("Headers that become columns.", default={}, example="{source: string}")
     columns: dict[ColumnName, Column] = option(
         "The fields of a message and their types.", default={}, example="{side: string, quantity: int}", at_least=1,
         aka=["schema", "fields"],

@@ -1,0 +1,212 @@
+"""Shows the whole way: a real Kafka, the shipped specs, Dagster, Iceberg."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.cli import _landed, _specs
+from framework.errors import SluiceError
+from framework.home import home
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from framework.generate import Message
+    from framework.plan.model import Plan, Topic
+    from framework.services import State
+    from framework.watch import Watched
+
+_MESSAGES = 12_000  # for each topic
+_PATIENCE = 600.0  # seconds until Dagster counts as stuck
+_BAD = {
+    "stock_trades": (
+        b"not json",
+        b'{"side": "BUY", "price": "a lot"}',
+        b'{"side": "SELL", "quantity": 12.5, "price": 99.5}',
+        b'{"side": "BUY", "quantity": 100}',
+        b'{"side": "SELL", "price": 1.5, "at": "yesterday"}',
+        b'{"side": "BUY", "price": 2.5} {"side": "SELL", "price": 3.5}',
+        None,
+    )
+}
+
+
+@click.command()
+def command() -> None:
+    """Send messages to a real Kafka and bring them into Iceberg tables, by the shipped specs and through Dagster.
+
+    Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
+    goes on from where this one ended.
+    """
+    from rich.console import Console
+
+    if not Path("specs").is_dir() or not Path("pipelines").is_dir():
+        raise SluiceError("no-specs", "the shipped specs are not here", "run the demo in Sluice's own folder, where `specs` is")
+    console = Console(width=None if sys.stdout.isatty() else 130)
+    began = time.monotonic()
+    with _interruptible(), _kafka(console) as kafka:
+        from framework.watch import watch
+
+        os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
+        plan = _specs.plan(Path("specs"), "local")
+        sent = _send(console, plan, str(kafka.address))
+        before = {seen.pipeline: seen for seen in watch(plan)}
+        with _doing(console, "Dagster materializes every table"):
+            _materialize()
+        after = watch(plan)
+        _landed.show(console, plan, before, after)
+        _print_end(console, sent, time.monotonic() - began, kafka)
+        _require_all(after)
+
+
+@contextmanager
+def _kafka(console: Console) -> Iterator[State]:
+    """Kafka, running; stopped again if it did not run before."""
+    from framework import services
+
+    with _doing(console, "Kafka starts"):
+        state = services.up(("kafka",))[0]
+    try:
+        yield state
+    finally:
+        if state.changed and not _keep():
+            asked = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave it running
+            services.down(("kafka",))
+            signal.signal(signal.SIGINT, asked)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """A polite kill and a closed terminal end the demo as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _doing(console: Console, what: str) -> Iterator[None]:
+    """What goes on, and how long it took."""
+    began = time.monotonic()
+    with console.status(f"{what} …"):
+        yield
+    console.print(f"{what}: {time.monotonic() - began:.1f} s", markup=False, highlight=False)
+
+
+def _send(console: Console, plan: Plan, address: str) -> int:
+    from framework import generate
+
+    total = 0
+    # Only into the demo's own Kafka: a spec may name another cluster.
+    for topic in (topic for topic in plan.topics if topic.generator and topic.cluster.bootstrap == address):
+        with _doing(console, f"{_MESSAGES:,} messages for {topic.name}"):
+            generate.ensure_topic(topic, plan.secrets)
+            total += generate.send(topic, plan.secrets, _messages(topic)).messages
+    return total
+
+
+def _messages(topic: Topic) -> Iterable[Message]:
+    """Messages of the last minutes, and some that cannot be read."""
+    from framework import generate
+
+    assert topic.generator is not None
+    rate = max(topic.generator.rate, _MESSAGES / 120)
+    topic = replace(topic, generator=replace(topic.generator, rate=rate))
+    start = datetime.now(timezone.utc) - timedelta(seconds=_MESSAGES / rate)
+    made = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
+    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), made)
+
+
+def _materialize() -> None:
+    """Every asset, by Dagster's own command in a process of its own; what it says goes into a file."""
+    folder = home() / "dagster"
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text("telemetry: {enabled: false}\nnux: {enabled: false}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "*", "-m", "pipelines.definitions"]
+    environment = {**os.environ, "DAGSTER_HOME": str(folder), "SLUICE_ENV": "local"}
+    with open(_log(), "wb") as log:
+        # In a session of its own: Ctrl-C reaches only the demo, which then ends the child and its JVM together.
+        child = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        status = child.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise _failed(f"Dagster did not end within {_PATIENCE:.0f} seconds") from None
+    finally:
+        _end(child)
+    if status != 0:
+        raise _failed(f"Dagster ended with exit status {status}")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for number, seconds in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+        if child.poll() is None:
+            os.killpg(child.pid, number)
+            try:
+                child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def _failed(what: str) -> SluiceError:
+    last = "".join(f"\n  | {line}" for line in _log().read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
+    return SluiceError("demo-failed", f"{what}; the end of its log:{last or ' nothing'}", f"read {_shown(_log())}")
+
+
+def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:
+    looks = [
+        (".venv/bin/sluice plan", "what ran: columns, types, tables"),
+        (f'DAGSTER_HOME="$PWD/{_shown(home() / "dagster")}" .venv/bin/dagster dev', "tables and runs in a browser"),
+        (f"less {_shown(_log())}", "what Dagster said"),
+    ]
+    if kafka.changed and not _keep():
+        last = "Kafka is stopped, its data stays: another `make demo` goes on from here, `KEEP=1 make demo` leaves it running."
+    else:
+        looks.append((".venv/bin/sluice generate stock_trades --for 1m", "more trades; `.venv/bin/sluice run` brings them in"))
+        last = f"Kafka still runs at {kafka.address}: `.venv/bin/sluice services down` stops it."
+    width = max(len(command) for command, _ in looks)
+    lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Where to look next:"]
+    lines += [f"  {command:<{width}}  {what}" for command, what in looks]
+    console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
+
+
+def _require_all(after: Iterable[Watched]) -> None:
+    for seen in after:
+        if seen.trouble is not None:
+            raise seen.trouble
+        if seen.lag:
+            raise SluiceError("demo-failed", f"{seen.lag:,} messages did not land in {seen.table}", f"read {_shown(_log())}")
+
+
+def _log() -> Path:
+    return home() / "demo.log"
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _keep() -> bool:
+    return os.environ.get("KEEP") == "1"

@@ -1,0 +1,235 @@
+"""Messages made from what a topic says under `generate:`, and the way they get into Kafka.
+
+*Guarantee*: of equal seeds and starts the same messages come. A message that Kafka did not take is an error, never silence.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal as Number
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from framework.engine.kafka import Kafka, client_settings
+from framework.errors import SluiceError, UnreachableError
+from framework.plan.generated import Part, constant, parts
+from framework.plan.model import Generated, SecretStore, Topic
+from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
+
+_Make = Callable[[Random, datetime], Any]
+_PATIENCE = 30  # seconds until a message counts as not taken
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@dataclass(frozen=True)
+class Message:
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What Kafka has taken."""
+
+    messages: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.messages / max(self.seconds, 0.001)
+
+
+def messages(topic: Topic, seed: int | None, start: datetime) -> Iterator[Message]:
+    """Without end. `now` is the start for the first message and goes on at the topic's rate."""
+    generator = topic.generator
+    assert generator is not None
+    random = Random(seed)
+    begin = start.astimezone(timezone.utc).replace(tzinfo=None)
+    makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
+    for number in itertools.count():
+        moment = begin + timedelta(seconds=number / generator.rate)
+        yield _message(topic, {name: make(random, moment) for name, make in makers})
+
+
+def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
+    """Creates the topic if Kafka does not have it; whether it was created."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+    kafka = Kafka(topic.cluster, secrets)
+    try:
+        kafka.topic_id(topic)
+        return False
+    except UnreachableError as error:
+        if error.code != "no-topic":
+            raise
+    admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
+    # As many replicas as the cluster's brokers are told to make.
+    wanted = NewTopic(topic.kafka_name, num_partitions=topic.partitions, replication_factor=-1)
+    try:
+        admin.create_topics([wanted], request_timeout=_PATIENCE)[topic.kafka_name].result()
+    except KafkaException as error:
+        said = error.args[0]
+        if said.name() != "TOPIC_ALREADY_EXISTS":  # somebody else was faster
+            raise SluiceError(
+                "topic-not-created",
+                f"Kafka did not create the topic `{topic.kafka_name}`: {said.str()}",
+                f"create it by hand with {topic.partitions} partitions, or see what the cluster allows",
+            ) from None
+    kafka.topic_id(topic)
+    return True
+
+
+def send(
+    topic: Topic,
+    secrets: SecretStore,
+    made: Iterable[Message],
+    rate: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    tell: Callable[[int], None] = lambda _: None,
+) -> Sent:
+    """Sends messages, so many per second or as fast as Kafka takes them, until there are no more or it is stopped."""
+    outbox = _Outbox(topic, secrets, tell)
+    began = time.monotonic()
+    for number, message in enumerate(made):
+        while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
+            outbox.wait(min(early, 0.2))
+        if stopped() or outbox.refused:
+            break
+        outbox.put(message)
+    outbox.flush()
+    return Sent(outbox.delivered, time.monotonic() - began)
+
+
+class _Outbox:
+    """A producer, what it has delivered and what it could not."""
+
+    def __init__(self, topic: Topic, secrets: SecretStore, tell: Callable[[int], None]) -> None:
+        from confluent_kafka import Producer
+
+        self.topic = topic
+        self.tell = tell
+        self.delivered = self.refused = self._put = 0
+        self._reason = ""
+        settings = {
+            "enable.idempotence": True,
+            "compression.type": "lz4",
+            "linger.ms": 50,
+            "message.timeout.ms": _PATIENCE * 1000,
+            "partitioner": "murmur2_random",  # a key goes to the partition to which Java's clients send it
+            "log_level": 0,
+        }
+        self._producer = Producer({**client_settings(topic.cluster, secrets), **settings})
+
+    def put(self, message: Message) -> None:
+        from confluent_kafka import KafkaException
+
+        while True:
+            try:
+                self._producer.produce(
+                    self.topic.kafka_name, message.value, message.key, headers=list(message.headers), on_delivery=self._answered
+                )
+            except BufferError:  # full: wait for Kafka
+                self.wait(0.2)
+                continue
+            except KafkaException as error:
+                self.refused += 1
+                self._reason = self._reason or error.args[0].str()
+            break
+        self._put += 1
+        if self._put % 1000 == 0:
+            self.wait(0)
+
+    def wait(self, seconds: float) -> None:
+        self._producer.poll(seconds)
+        self.tell(self.delivered)
+
+    def flush(self) -> None:
+        while self._producer.flush(0.2):
+            self.tell(self.delivered)
+        self.tell(self.delivered)
+        if self.refused:
+            raise UnreachableError(
+                "not-delivered",
+                f"Kafka took {self.delivered:,} messages for {self.topic.kafka_name}, but not {self.refused:,}: {self._reason}",
+                f"see to Kafka at {self.topic.cluster.bootstrap}, then generate again",
+            )
+
+    def _answered(self, error: Any, _message: object) -> None:
+        if error is None:
+            self.delivered += 1
+        else:
+            self.refused += 1
+            self._reason = self._reason or error.str()
+
+
+def _message(topic: Topic, made: dict[str, Any]) -> Message:
+    key = made.pop(topic.key_column, None) if topic.key_column else None
+    headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
+    value = _text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))
+    return Message(None if key is None else str(key).encode(), value.encode(), headers)
+
+
+def _nested(made: dict[str, Any]) -> dict[str, Any]:
+    """`location.floor` as the field `floor` of the object `location`."""
+    root: dict[str, Any] = {}
+    for name, value in made.items():
+        *above, last = name.split(".")
+        place = root
+        for each in above:
+            place = place.setdefault(each, {})
+        place[last] = value
+    return root
+
+
+def _text(value: Any) -> str:
+    """JSON; a decimal keeps all its digits."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_encode(name)}: {_text(each)}" for name, each in value.items()) + "}"
+    return format(value, "f") if isinstance(value, Number) else _encode(value)
+
+
+def _maker(type_: Type, way: Generated) -> _Make:
+    if way.one_of is not None:
+        values = [constant(type_, text) for text in way.one_of]
+        return lambda random, _: random.choice(values)
+    if way.between is not None:
+        return _between(type_, *way.between)
+    if way.pattern is not None:
+        places = parts(way.pattern)
+        return lambda random, _: "".join(_some(random, part) for part in places)
+    return lambda _, moment: _time(type_, moment)
+
+
+def _some(random: Random, part: Part) -> str:
+    return "".join(random.choices(part.characters, k=random.randint(part.least, part.most)))
+
+
+def _between(type_: Type, low: float, high: float) -> _Make:
+    if isinstance(type_, Decimal):
+        scale = type_.scale
+        first, last = (int(Fraction(str(bound)) * 10**scale) for bound in (low, high))
+        return lambda random, _: Number(f"{random.randint(first, last)}e-{scale}")
+    if is_integral(type_):
+        return lambda random, _: random.randint(int(low), int(high))
+    if type_ == STRING:
+        make = _between(BIGINT if isinstance(low, int) and isinstance(high, int) else DOUBLE, low, high)
+        return lambda random, moment: str(make(random, moment))
+    # Cents, and finer only where the bounds are.
+    places = max(2, *(-int(Number(str(bound)).as_tuple().exponent) for bound in (low, high)))
+    return lambda random, _: round(random.uniform(low, high), places)
+
+
+def _time(type_: Type, moment: datetime) -> Any:
+    if type_ == BIGINT:
+        return int(moment.replace(tzinfo=timezone.utc).timestamp() * 1000)
+    if type_ == DATE:
+        return moment.date().isoformat()
+    return moment.isoformat(timespec="milliseconds") + ("" if type_ == TIMESTAMP_NTZ else "Z")

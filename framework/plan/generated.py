@@ -1,0 +1,186 @@
+"""What `generate:` may say of a column, checked when the plan is made: a way that suits its type, a pattern that can be made.
+
+*Limit*: a pattern is literals, classes such as `[a-z0-9_]`, `\\d`, and `?`, `{n}` or `{n,m}` behind one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal as Number
+from typing import Any
+
+from framework.plan.model import Generated
+from framework.spec.scalars import read_time
+from framework.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Struct,
+    Type,
+    is_fractional,
+    is_integral,
+    is_numeric,
+)
+
+LONGEST = 1000  # characters of a generated text
+_ATOM = re.compile(r"\[(?P<set>(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<plain>[^\[\](){}*+?.|^$\\])", re.DOTALL)
+_TIMES = re.compile(r"(?P<maybe>\?)|\{(?P<least>\d{1,4})(?:,(?P<most>\d{1,4}))?\}")
+_ADVICE = {
+    "*": "say how often at most: `{0,9}`",
+    "+": "say how often at most: `{1,9}`",
+    "?": "write it behind a character or a class, once",
+    "{": "write `{n}` or `{n,m}` behind a character or a class, once; `\\{` for a brace",
+    ".": "write a class such as `[a-z]`, or `\\.` for a dot",
+    "(": "there are no groups: write the texts as `one_of`, or `\\(` for a bracket",
+    "|": "there are no alternatives: write the texts as `one_of`",
+    "^": "leave it out: the pattern is always the whole text",
+    "$": "leave it out: the pattern is always the whole text",
+    "[": "end the class with `]`, or write `\\[` for a bracket",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One place of a pattern: any of these characters, this many times."""
+
+    characters: str
+    least: int
+    most: int
+
+
+class Unsuited(ValueError):
+    """What a column's values cannot be made of, and what to write."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+def parts(pattern: str) -> tuple[Part, ...]:
+    """A pattern, place by place; Unsuited if it says what cannot be made."""
+    found = tuple(_parts(pattern))
+    if sum(part.most for part in found) > LONGEST:
+        raise _bad_pattern(pattern, f"can be longer than {LONGEST} characters", "repeat less often")
+    return found
+
+
+def check(name: str, type_: Type, way: Generated) -> None:
+    """Whether values of this type can be made this way; Unsuited if not."""
+    if isinstance(type_, Struct):
+        field = f"{name}.{type_.fields[0].name}"
+        raise Unsuited("cannot-generate", f"`{name}` is a struct", f"say how each of its fields is made, such as `{field}`")
+    if way.one_of is not None:
+        for text in way.one_of:
+            _check_constant(name, type_, text)
+    elif way.between is not None:
+        _check_between(name, type_, *way.between)
+    elif way.pattern is not None:
+        parts(way.pattern)
+        if type_ != STRING:
+            raise _cannot(name, type_, "pattern", "use `one_of`" + (" or `between`" if is_numeric(type_) else ""))
+    elif type_ not in (STRING, TIMESTAMP, TIMESTAMP_NTZ, DATE, BIGINT):
+        raise _cannot(name, type_, "now", "a time is a timestamp, a date, text, or a bigint of milliseconds")
+
+
+def constant(type_: Type, text: str) -> Any:
+    """The value that a text of `one_of` means; ValueError if it means none."""
+    if is_integral(type_):
+        return _within(type_, int(text))
+    if is_fractional(type_) and math.isfinite(float(text)):
+        return float(text)
+    if isinstance(type_, Decimal) and Number(text).is_finite():
+        return _within(type_, Number(text))
+    if type_ == BOOLEAN:
+        return {"true": True, "false": False}[text]
+    if type_ == DATE:
+        date.fromisoformat(text)
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        read_time(text)
+    elif type_ != STRING:
+        raise ValueError
+    return text
+
+
+def _parts(pattern: str) -> Iterator[Part]:
+    at = 0
+    while at < len(pattern):
+        atom = _ATOM.match(pattern, at)
+        if atom is None:
+            hint = _ADVICE.get(pattern[at], f"write `\\{pattern[at]}`")
+            raise _bad_pattern(pattern, f"has `{pattern[at]}` at character {at + 1}", hint)
+        times = _TIMES.match(pattern, atom.end())
+        least = most = 1
+        if times is not None:
+            least, most = (0, 1) if times["maybe"] else (int(times["least"]), int(times["most"] or times["least"]))
+        if least > most:
+            raise _bad_pattern(pattern, f"repeats at least {least} and at most {most} times", "write the smaller number first")
+        yield Part(_characters(pattern, atom), least, most)
+        at = (times or atom).end()
+
+
+def _characters(pattern: str, atom: re.Match[str]) -> str:
+    if atom["set"] is None:
+        return atom["plain"] or _escaped(pattern, atom["escaped"])
+    if not atom["set"] or atom["set"].startswith("^"):
+        raise _bad_pattern(pattern, f"has the class `{atom[0]}`", "name the characters that may stand there, such as `[a-z]`")
+    found = ""
+    for first, last in re.findall(r"(\\.|.)(?:-(\\.|[^\\]))?", atom["set"], re.DOTALL):
+        start, end = (_escaped(pattern, each[1:]) if each.startswith("\\") else each for each in (first, last or first))
+        if last and not (len(start) == len(end) == 1 and start <= end and end.isascii()):
+            raise _bad_pattern(pattern, f"has the range `{first}-{last}`", "a range goes up, from one ASCII character to another")
+        found += "".join(map(chr, range(ord(start), ord(end) + 1))) if last else start
+    return "".join(dict.fromkeys(found))
+
+
+def _escaped(pattern: str, character: str) -> str:
+    if character == "d":
+        return "0123456789"
+    if character.isalnum():
+        raise _bad_pattern(pattern, f"has `\\{character}`", "write a class such as `[A-Za-z0-9_]`")
+    return character
+
+
+def _check_constant(name: str, type_: Type, text: str) -> None:
+    try:
+        constant(type_, text)
+    except (ValueError, ArithmeticError, KeyError):
+        hint = f"write only values that are {type_}"
+        raise Unsuited("cannot-generate", f"`{text}` is no {type_}, which `{name}` is", hint) from None
+
+
+def _check_between(name: str, type_: Type, low: float, high: float) -> None:
+    if not (is_numeric(type_) or type_ == STRING):
+        raise _cannot(name, type_, "between", "use `one_of`" + (" or `now`" if type_ in (TIMESTAMP, DATE) else ""))
+    for bound in (low, high):
+        _check_constant(name, type_, str(bound))
+
+
+def _within(type_: Type, value: Any) -> Any:
+    if isinstance(type_, Decimal):
+        places = -int(value.as_tuple().exponent)
+        fits = places <= type_.scale and value.copy_abs() < Number(10) ** (type_.precision - type_.scale)
+    else:
+        bits = 8 << INTEGRALS.index(type_)
+        fits = -(1 << bits - 1) <= value < 1 << bits - 1
+    if not fits:
+        raise ValueError
+    return value
+
+
+def _cannot(name: str, type_: Type, way: str, hint: str) -> Unsuited:
+    return Unsuited("cannot-generate", f"`{name}` is {type_}, and `{way}` makes no {type_}", hint)
+
+
+def _bad_pattern(pattern: str, what: str, hint: str) -> Unsuited:
+    return Unsuited("bad-pattern", f"the pattern `{pattern}` {what}, which cannot be made", hint)

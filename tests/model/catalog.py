@@ -1,0 +1,178 @@
+"""An Iceberg catalog as far as the protocol can tell: metadata that never changes, replaced by optimistic commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from framework.engine.protocol import Position, Snapshot, TableState
+
+
+class Refused(Exception):
+    """Something else was committed before."""
+
+
+class AnswerLost(Exception):
+    """The commit is done, and nobody says so."""
+
+
+class Invalid(Exception):
+    """Iceberg does not do this to this metadata: a branch that is missing or already there, a main that is no ancestor."""
+
+
+class Span(NamedTuple):
+    """Messages `first` to `behind` (without it) of a partition; in the table the good ones, in the bad rows' table the bad ones."""
+
+    topic: str
+    partition: int
+    first: int
+    behind: int
+    batch: int
+
+
+class Metadata(NamedTuple):
+    uuid: str
+    main: int
+    snapshots: Mapping[int, Snapshot]
+    branches: Mapping[str, int]
+    sequence: int
+    tag: int | None = None
+    position: Position | None = None
+    of: str = ""  # bad rows' table: the uuid of the table whose bad rows these are
+
+
+class Catalog:
+    """What all tables share: the rows of each snapshot, its parent even when it is expired, and the next answer's fate."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[Span, ...]] = {}
+        self.parents: dict[int, int | None] = {}
+        self.answer = ""  # "lost" or "refused": what becomes of the next commit
+
+    def snapshot(self, parent: int | None, rows: tuple[Span, ...]) -> int:
+        made = len(self.rows) + 1
+        self.rows[made] = rows
+        self.parents[made] = parent
+        return made
+
+    def lineage(self, snapshot: int | None) -> list[int]:
+        found = []
+        while snapshot is not None:
+            found.append(snapshot)
+            snapshot = self.parents[snapshot]
+        return found
+
+
+class Table:
+    """A name in the catalog. `now` is the metadata it points at; None: no such table."""
+
+    def __init__(self, catalog: Catalog, now: Metadata | None) -> None:
+        self.catalog = catalog
+        self.now = now
+
+    def commit(self, base: Metadata, new: Metadata) -> None:
+        """Takes effect only on the metadata that it was made for."""
+        answer, self.catalog.answer = self.catalog.answer, ""
+        if self.now is not base or answer == "refused":
+            raise Refused
+        self.now = new
+        if answer == "lost":
+            raise AnswerLost
+
+    def current(self) -> Metadata:
+        if self.now is None:
+            raise Invalid
+        return self.now
+
+    def create(self, uuid: str, of: str = "", begins: Position | None = None) -> None:
+        """A table is born with an empty snapshot; one that is there stays."""
+        if self.now is not None:
+            return
+        text = written(begins) if begins else None
+        born = self.catalog.snapshot(None, ())
+        position = begins and begins.__class__(**{**vars(begins), "snapshot": born, "sequence": 1})
+        self.now = Metadata(uuid, born, {born: Snapshot(born, None, 1, None, text)}, {}, 1, position=position, of=of)
+
+    def branch(self, name: str, snapshot: int) -> None:
+        base = self.current()
+        if name in base.branches or snapshot not in base.snapshots:
+            raise Invalid
+        self.commit(base, base._replace(branches={**base.branches, name: snapshot}))
+
+    def append(self, branch: str | None, rows: tuple[Span, ...], attempt: str | None = None, position: str | None = None) -> None:
+        """Iceberg loads anew and tries again by itself. A branch that is missing is made, and begins where main is now."""
+        base = self.current()
+        parent = base.branches.get(branch, base.main) if branch else base.main
+        self.commit(base, self._grown(base, branch, parent, self.catalog.rows[parent] + rows, attempt, position))
+
+    def rewrite(self, base: Metadata, rows: tuple[Span, ...]) -> None:
+        """Main with these rows instead of those it has."""
+        self.commit(base, self._grown(base, None, base.main, rows, None, None))
+
+    def empty(self, base: Metadata, of: str) -> None:
+        """No rows and no branches any more, for another table."""
+        self.commit(base, self._grown(base, None, base.main, (), None, None)._replace(of=of, branches={}))
+
+    def join(self, base: Metadata, branch: str, attempt: str) -> None:
+        """Fast-forward, or cherry-pick where main has gone on since; the branch goes in the same commit."""
+        tip = base.snapshots[base.branches[branch]]
+        branches = {name: at for name, at in base.branches.items() if name != branch}
+        if tip.attempt != attempt:
+            new = base
+        elif tip.parent == base.main:
+            new = base._replace(main=tip.id)
+        else:
+            added = self.catalog.rows[tip.id][len(self.catalog.rows[tip.parent or 0]) :]
+            new = self._grown(base, None, base.main, self.catalog.rows[base.main] + added, None, None)
+        self.commit(base, new._replace(branches=branches))
+
+    def fast_forwarded(self, base: Metadata, branch: str) -> Metadata:
+        """Main at the tip of the branch, which is gone."""
+        tip = base.branches.get(branch)
+        if tip is None or base.main not in self.catalog.lineage(tip):
+            raise Invalid
+        branches = {name: at for name, at in base.branches.items() if name != branch}
+        return base._replace(main=tip, branches=branches)
+
+    def sweep(self, name: str) -> None:
+        base = self.current()
+        tip = base.branches.get(name)
+        if tip is None:
+            raise Invalid
+        branches = {each: at for each, at in base.branches.items() if each != name}
+        self.commit(base, base._replace(branches=branches))
+
+    def expire(self) -> None:
+        """expire_snapshots(retain_last => 1): what main, the tag and the branches stand on stays."""
+        base = self.current()
+        kept = {base.main, base.tag, *base.branches.values()}
+        self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in kept})
+
+    def _grown(
+        self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None
+    ) -> Metadata:
+        made = self.catalog.snapshot(parent, rows)
+        snapshots = {**base.snapshots, made: Snapshot(made, parent, base.sequence + 1, attempt, position)}
+        if branch is None:
+            return base._replace(main=made, snapshots=snapshots, sequence=base.sequence + 1)
+        return base._replace(branches={**base.branches, branch: made}, snapshots=snapshots, sequence=base.sequence + 1)
+
+
+def state(table: Metadata, owner: str) -> TableState:
+    return TableState(table.uuid, table.main, table.snapshots, table.position, owner)
+
+
+def staged(table: Metadata, branch: str) -> Snapshot | None:
+    tip = table.branches.get(branch)
+    return None if tip is None else table.snapshots[tip]
+
+
+_texts: dict[tuple[str, int, str, tuple[tuple[int, int], ...]], str] = {}
+
+
+def written(position: Position) -> str:
+    """The text of a position in a snapshot's summary; remembered, as the same ones come again in every schedule."""
+    key = (position.attempt, position.batch, position.topic, tuple(position.ends.items()))
+    if key not in _texts:
+        _texts[key] = position.text()
+    return _texts[key]

@@ -1,0 +1,130 @@
+"""Schedules: which are tried, what becomes of each, and the shortest of those that go wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, product
+
+from tests.model.steps import Broken
+from tests.model.world import _MANY, HAPPENINGS, World, Wrong, calm, check, grow, swept
+
+Schedule = tuple[str, ...]  # "a5": actor a takes 5 steps; "a!": it dies; "a*": it goes on to its end; else a happening
+LONGEST = 30  # steps of one run without trouble
+_ACTORS = "abcxy"
+_WEIGHTS = {
+    **{f"{actor}{count}": weight for actor, weight in zip("abcxy", (9, 8, 3, 3, 2), strict=True) for count in (1, 2, 3, 5, 8, 13)},
+    **{f"{actor}*": 4 for actor in _ACTORS},
+    **{f"{actor}!": 5 for actor in "abc"}, "x!": 2, "y!": 2,
+    "grow": 10, "partition": 4, "recreate": 3, "expire": 8, "rollback": 12, "restore": 3, "foreign": 8, "foreign-bad": 5,
+    "drop": 3, "lose": 10, "refuse": 6, "day": 4,
+}  # fmt: skip
+_EVENTS = tuple(_WEIGHTS)
+_CUMULATED = tuple(accumulate(_WEIGHTS.values()))
+
+
+@dataclass
+class Found:
+    """What a search came upon."""
+
+    schedules: int = 0  # distinct, by what took effect
+    reached: set[str] = field(default_factory=set)
+    happened: set[str] = field(default_factory=set)
+    wrong: tuple[Schedule, str] | None = None
+
+
+def play(schedule: Schedule, broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> tuple[World, Schedule]:
+    """Runs a schedule, then all that is calm; what took effect of it. Raises `Wrong`."""
+    world = World(broken, foreign_on_rolled_back)
+    world.actors["a"].go(_MANY)
+    effective = []
+    for event in schedule:
+        if _does(world, event):
+            effective.append(event)
+    # Who is still under way wakes up once all the others are done.
+    calm(world)
+    for actor in world.actors.values():
+        if actor.steps is not None:
+            actor.go(_MANY)
+    grow(world)
+    calm(world)
+    check(world)
+    swept(world)
+    return world, tuple(effective)
+
+
+def _does(world: World, event: str) -> bool:
+    happening = HAPPENINGS.get(event)
+    if happening is not None:
+        return happening(world)
+    actor, what = world.actors[event[0]], event[1:]
+    if what == "!":
+        if actor.steps is None:
+            return False
+        actor.crash()
+    else:
+        actor.go(_MANY if what == "*" else int(what))
+    return True
+
+
+def scattered(seed: int, count: int) -> Iterator[Schedule]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield tuple(rng.choices(_EVENTS, cum_weights=_CUMULATED, k=rng.randint(4, 16)))
+
+
+def systematic() -> Iterator[Schedule]:
+    """Two actors and one happening. One stops at every step, the other at every step or at its end, then each dies or goes on;
+    and one that found nothing to read stops, the other works and stops at every step, and the first wakes for a while."""
+    happenings = tuple(each for each in HAPPENINGS if each != "partition")
+    ends = (("a!", "b*"), ("a*", "b*"), ("a*", "b!"), ("b!", "a*"))
+    for first, happens, second, last in product(range(1, LONGEST), happenings, (*range(1, LONGEST, 2), "*"), ends):
+        yield ("grow", f"a{first}", happens, f"b{second}", *last)
+    for first, second, happens, third in product(range(1, 5), range(1, LONGEST), (*happenings, "b!"), range(1, 5)):
+        yield (f"a{first}", "grow", f"b{second}", happens, f"a{third}", "b*", "a*")
+
+
+def search(schedules: Iterable[Schedule], broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> Found:
+    """Stops at the first schedule that goes wrong."""
+    found, seen = Found(), set()
+    for schedule in schedules:
+        try:
+            world, effective = play(schedule, broken, foreign_on_rolled_back)
+        except Wrong:
+            found.wrong = shortest(schedule, broken, foreign_on_rolled_back)
+            break
+        seen.add(effective)
+        found.reached |= world.reached
+        found.happened.update(effective)
+    found.schedules = len(seen)
+    return found
+
+
+def shortest(schedule: Schedule, broken: Broken | None, foreign_on_rolled_back: bool = False) -> tuple[Schedule, str]:
+    """Leaves out and shortens whatever is not needed for going wrong, and says what goes wrong then."""
+
+    def fails(tried: Schedule) -> str:
+        try:
+            play(tried, broken, foreign_on_rolled_back)
+        except Wrong as wrong:
+            return str(wrong)
+        return ""
+
+    said = fails(schedule)
+    smaller = True
+    while smaller:
+        smaller = False
+        for tried in _smaller(schedule):
+            saying = fails(tried)
+            if saying:
+                schedule, said, smaller = tried, saying, True
+                break
+    return schedule, said
+
+
+def _smaller(schedule: Schedule) -> Iterator[Schedule]:
+    for at, event in enumerate(schedule):
+        yield schedule[:at] + schedule[at + 1 :]
+        if event[1:].isdigit() and int(event[1:]) > 1:
+            yield (*schedule[:at], f"{event[0]}{int(event[1:]) - 1}", *schedule[at + 1 :])

@@ -1,0 +1,272 @@
+"""A topic, a table with its bad rows, those who work on them, everything that may happen to them, and what must hold in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
+
+from framework.engine import refusals
+from framework.engine.protocol import BRANCH, TopicState
+from framework.errors import RefusedError
+from framework.plan.model import Pipeline
+from tests.model import steps
+from tests.model.catalog import AnswerLost, Catalog, Invalid, Metadata, Refused, Span, Table
+from tests.model.steps import Broken, Ended, Leftovers, Steps
+
+_TOPIC = SimpleNamespace(kafka_name="trades", cluster=SimpleNamespace(name="main"))
+PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topic=_TOPIC, table=SimpleNamespace(identifier="markets.trades")))
+OWNER = refusals.owner(PIPELINE)
+_MANY = 10_000  # steps that nothing takes which ends
+
+
+class Wrong(AssertionError):
+    """What must never happen has happened."""
+
+
+class Actor:
+    """A process: it runs batches or accepts, stops anywhere, and may go on much later."""
+
+    def __init__(self, world: World, work: Callable[[World, Actor], Steps]) -> None:
+        self.world = world
+        self.work = work
+        self.steps: Steps | None = None
+        self.attempt = ""
+        self.point = ""
+        self.end: BaseException | None = None
+
+    def go(self, count: int) -> int:
+        """Takes steps; how many it took. One that was over begins again."""
+        if self.steps is None:
+            self.steps, self.end = self.work(self.world, self), None
+        for taken in range(1, count + 1):
+            try:
+                self.point = next(self.steps)
+                if self.point:
+                    self.world.reached.add(self.point)
+            except StopIteration:
+                self.world.alive.discard(self.attempt)
+                self.steps = None
+                return taken
+            except (Refused, AnswerLost, Invalid, Ended, Leftovers, RefusedError) as error:
+                self.end = error
+                self.crash()
+                return taken
+        return count
+
+    def crash(self) -> None:
+        if self.attempt in self.world.alive:
+            self.world.alive.discard(self.attempt)
+            self.world.dead.add(self.attempt)
+        self.steps = None
+
+
+class World:
+    def __init__(self, broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> None:
+        self.broken = broken
+        self.foreign_on_rolled_back = foreign_on_rolled_back
+        self.pipeline, self.owner = PIPELINE, OWNER
+        self.catalog = Catalog()
+        self.table, self.bad = Table(self.catalog, None), Table(self.catalog, None)
+        self.topic = TopicState("kafka", "topic1", {0: 0}, {0: 3})
+        self.topics = 1
+        self.births = 0
+        self.names = 0
+        self.alive: set[str] = set()
+        self.dead: set[str] = set()
+        self.old: set[str] = set()  # attempts that other machines take for dead, by their age
+        self.forgets: dict[str, tuple[str, int, int]] = {}  # by acceptance, part of its position: table, batches whose bad rows go
+        self.published: set[str] = set()
+        self.rolled_away: set[int] = set()
+        self.settled: dict[str, dict[int, int]] = {}  # what the table held of topics that are gone
+        self.reached: set[str] = set()
+        self.actors = {"a": Actor(self, steps.batch), "b": Actor(self, steps.batch), "c": Actor(self, steps.batch)}
+        self.actors["x"], self.actors["y"] = Actor(self, steps.accept), Actor(self, steps.accept)
+
+    def name(self) -> str:
+        self.names += 1
+        made = f"n{self.names}"
+        self.alive.add(made)
+        return made
+
+    def is_dead(self, attempt: str) -> bool:
+        return attempt in self.dead or attempt in self.old
+
+    def bad_in(self, span: Span) -> int:
+        """Every message with an odd offset is bad."""
+        return span.behind // 2 - span.first // 2
+
+    def publishes(self, attempt: str, base: Metadata, new: Metadata) -> None:
+        try:
+            self.table.commit(base, new)
+        finally:
+            if self.table.now is new:
+                self.published.add(attempt)
+
+    def lineage(self) -> list[int]:
+        return self.catalog.lineage(self.table.current().main)
+
+    def is_rolled_back(self) -> bool:
+        table = self.table.current()
+        return table.position is not None and table.position.snapshot not in self.lineage()
+
+
+def check(world: World) -> None:
+    """Each message exactly once in the table and the bad rows; nothing that was rolled back is there again."""
+    table = world.table.current()
+    lineage = set(world.lineage())
+    if lineage & world.rolled_away:
+        raise Wrong("a rollback was undone")
+    bad = world.bad.now
+    good_rows = world.catalog.rows[table.main]
+    bad_rows = world.catalog.rows[bad.main] if bad is not None else ()
+    for rows, kind, parity in ((good_rows, "row", 0), (bad_rows, "bad row", 1)):
+        times: dict[tuple[str, int, int], int] = {}
+        for topic, partition, first, behind, _ in rows:
+            for offset in range(first + (first + parity) % 2, behind, 2):
+                key = (topic, partition, offset)
+                times[key] = times.get(key, 0) + 1
+        for key, count in times.items():
+            if count > 1:
+                raise Wrong(f"{count} times the {kind} {key}")
+        for topic, ends in {**world.settled, world.topic.topic: world.topic.ends}.items():
+            for partition, end in ends.items():
+                for offset in range(parity, end, 2):
+                    if (topic, partition, offset) not in times:
+                        raise Wrong(f"lost: the {kind} {(topic, partition, offset)}")
+
+
+def swept(world: World) -> None:
+    for what in (world.table.current(), world.bad.now):
+        for name in what.branches if what is not None else ():
+            attempt = name[len(BRANCH) :]
+            if attempt not in world.alive:
+                raise Wrong(f"the branch of {attempt} is left")
+
+
+def calm(world: World) -> None:
+    """Nothing disturbs: one process runs until nothing waits, and a person accepts what is refused."""
+    world.catalog.answer = ""
+    for _ in range(40):
+        before = world.table.now
+        runs = Actor(world, steps.batch)
+        runs.go(_MANY)
+        if isinstance(runs.end, (RefusedError, Leftovers)):
+            if isinstance(runs.end, RefusedError) and runs.end.accepts is None:
+                restore(world)
+                continue
+            accepts = Actor(world, steps.accept)
+            accepts.go(_MANY)
+            if accepts.end is not None:
+                raise Wrong(f"accepting fails: {accepts.end!r}")
+        elif runs.end is not None:
+            raise Wrong(f"a calm run fails: {runs.end!r}")
+        elif world.table.now is before:
+            return
+    raise Wrong("a calm run does not come to an end")
+
+
+def grow(world: World) -> bool:
+    topic = world.topic
+    first = min(topic.ends, key=lambda partition: (topic.ends[partition], partition))
+    world.topic = TopicState(topic.cluster, topic.topic, topic.starts, {**topic.ends, first: topic.ends[first] + 2})
+    return True
+
+
+def add_partition(world: World) -> bool:
+    topic = world.topic
+    new = len(topic.ends)
+    if new > 2:
+        return False
+    world.topic = TopicState(topic.cluster, topic.topic, {**topic.starts, new: 0}, {**topic.ends, new: 1})
+    return True
+
+
+def recreate(world: World) -> bool:
+    """The same name, another id, fewer messages or more."""
+    table, old = world.table.now, world.topic
+    if table is not None and table.position is not None and not world.is_rolled_back() and table.position.topic == old.topic:
+        world.settled[old.topic] = dict(table.position.ends)
+    world.topics += 1
+    world.topic = TopicState(old.cluster, f"topic{world.topics}", {0: 0}, {0: 2 if world.topics % 2 else 7})
+    return True
+
+
+def expire(world: World) -> bool:
+    for table in (world.table, world.bad):
+        if table.now is not None:
+            table.expire()
+    return True
+
+
+def rollback(world: World) -> bool:
+    table = world.table.now
+    if table is None:
+        return False
+    back = table.snapshots[table.main].parent
+    if back not in table.snapshots or back is None:
+        return False
+    world.rolled_away.add(table.main)
+    world.settled.clear()
+    world.table.now = table._replace(main=back)
+    return True
+
+
+def restore(world: World) -> bool:
+    """A person takes a rollback back: main is again what the tag keeps."""
+    table = world.table.now
+    if table is None or table.position is None or table.position.snapshot not in table.snapshots or not world.is_rolled_back():
+        return False
+    world.table.now = table._replace(main=table.position.snapshot)
+    world.rolled_away.difference_update(world.lineage())
+    return True
+
+
+def foreign(world: World) -> bool:
+    if world.table.now is None or (world.is_rolled_back() and not world.foreign_on_rolled_back):
+        return False
+    _grow_by_hand(world.table)
+    return True
+
+
+def foreign_bad(world: World) -> bool:
+    if world.bad.now is None:
+        return False
+    _grow_by_hand(world.bad)
+    return True
+
+
+def _grow_by_hand(table: Table) -> None:
+    table.catalog.answer = ""
+    table.append(None, ())
+
+
+def drop(world: World) -> bool:
+    if world.table.now is None:
+        return False
+    world.table.now = None
+    world.settled.clear()
+    world.rolled_away.clear()
+    return True
+
+
+def lose(world: World) -> bool:
+    world.catalog.answer = "lost"
+    return True
+
+
+def refuse(world: World) -> bool:
+    world.catalog.answer = "refused"
+    return True
+
+
+def a_day_passes(world: World) -> bool:
+    world.old.update(world.alive)
+    return True
+
+
+HAPPENINGS: dict[str, Callable[[World], bool]] = {
+    "grow": grow, "partition": add_partition, "recreate": recreate, "expire": expire, "rollback": rollback,
+    "restore": restore, "foreign": foreign, "foreign-bad": foreign_bad, "drop": drop, "lose": lose, "refuse": refuse,
+    "day": a_day_passes,
+}  # fmt: skip

@@ -1,0 +1,355 @@
+"""Generated messages, what the plan refuses of them, and their way into a real Kafka."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, TopicPartition
+
+from framework import generate
+from framework.cli import main
+from framework.errors import SluiceError, SpecError, UnreachableError
+from framework.plan.generated import Unsuited, parts
+from framework.plan.model import Cluster, SecretStore, Security, Topic
+from framework.plan.passes import make
+
+ROOT = Path(__file__).resolve().parent.parent
+START = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
+
+TOPIC = """
+cluster: main
+bootstrap: "{bootstrap}"
+---
+topic: things
+kafka_name: {name}
+partitions: 4
+key: {{format: string, as: owner}}
+headers: {{source: string}}
+value: json
+columns:
+  side: string
+  count: int
+  small: tinyint
+  share: double
+  fine: double
+  amount: decimal(38,20)
+  open: boolean
+  day: date
+  at: timestamp
+  seen: {{type: timestamp, format: epoch_millis}}
+  number: string
+  place: struct<building string, Room struct<floor int>>
+generate:
+  rate: 10/s
+  columns:
+{columns}
+---
+topic: silent
+value: string
+"""
+COLUMNS = """
+    owner: {pattern: "User_[1-9]"}
+    source: {one_of: [shop, web]}
+    side: {one_of: [BUY, "a \\"b\\" ü"]}
+    count: {between: [1, 6]}
+    small: {one_of: [-128, 127]}
+    share: {between: [0, 1.0]}
+    fine: {between: [0, 0.0009]}
+    amount: {between: [0.5, 99999999999]}
+    open: {one_of: ["true", "false"]}
+    day: {now: true}
+    at: {now: true}
+    seen: {now: true}
+    number: {between: [5, 7]}
+    place.building: {pattern: "[A-C]-?\\\\d{2,3}"}
+    place.Room.floor: {between: [1, 3]}
+"""
+
+
+def project(folder: Path, columns: str = COLUMNS, bootstrap: str = "127.0.0.1:1", name: str = "things") -> Path:
+    specs = folder / "specs"
+    specs.mkdir(exist_ok=True)
+    (specs / "a.yaml").write_text(TOPIC.format(bootstrap=bootstrap, name=name, columns=columns), encoding="utf-8")
+    return specs
+
+
+def things(folder: Path, columns: str = COLUMNS, **more: str) -> Topic:
+    return next(topic for topic in make(project(folder, columns, **more)).topics if topic.name == "things")
+
+
+def some(topic: Topic, count: int, seed: int | None = 7) -> list[generate.Message]:
+    return list(itertools.islice(generate.messages(topic, seed, START), count))
+
+
+def problems(folder: Path, columns: str) -> list[str]:
+    with pytest.raises(SpecError) as error:
+        things(folder, "".join(f"    {line}\n" for line in columns.strip().splitlines()))
+    return [str(problem).split(": ", 1)[1] for problem in error.value.problems]
+
+
+def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
+    topic = things(tmp_path)
+    assert some(topic, 200) == some(topic, 200)
+    assert some(topic, 200) != some(topic, 200, seed=8)
+    assert some(topic, 200, seed=None) != some(topic, 200, seed=None)
+
+
+def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
+    made = some(things(tmp_path), 2000)
+    values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in made]
+    assert {each.key for each in made} == {f"User_{number}".encode() for number in range(1, 10)}
+    assert {each.headers for each in made} == {(("source", b"shop"),), (("source", b"web"),)}
+    assert {value["side"] for value in values} == {"BUY", 'a "b" ü'}
+    assert {value["count"] for value in values} == {1, 2, 3, 4, 5, 6}
+    assert {value["small"] for value in values} == {-128, 127}
+    assert {value["open"] for value in values} == {True, False}
+    assert {value["number"] for value in values} == {"5", "6", "7"}
+    assert all(re.fullmatch(r"0\.\d\d?|1\.0", value["share"]) for value in values)
+    assert len({value["share"] for value in values}) > 90
+    assert len({float(value["fine"]) for value in values}) == 10
+    assert all(re.fullmatch(r"\d{1,11}\.\d{20}", value["amount"]) for value in values)
+    assert max(len(value["amount"]) for value in values) == 32  # no digit is lost to a float
+    assert all(re.fullmatch(r"[ABC]-?\d{2,3}", value["place"]["building"]) for value in values)
+    assert {value["place"]["Room"]["floor"] for value in values} == {1, 2, 3}
+    assert "owner" not in values[0]
+    assert "source" not in values[0]
+
+
+def test_time_goes_on_at_the_rate(tmp_path: Path) -> None:
+    values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
+    assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)
+    assert (values[11]["at"], values[11]["seen"]) == ("2026-01-05T10:00:01.100Z", 1767607201100)
+
+
+def test_a_text_is_the_whole_message(tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    spec = 'cluster: main\nbootstrap: "127.0.0.1:1"\n---\ntopic: lines\nvalue: string\n'
+    spec += 'generate: {rate: 1/s, columns: {value: {pattern: "[ab]"}}}\n'
+    (tmp_path / "specs" / "a.yaml").write_text(spec)
+    assert {each.value for each in some(make(tmp_path / "specs").topics[0], 50)} == {b"a", b"b"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("User_[1-9]", r"User_[1-9]"),
+        ("[a-cX_.-]{3}", r"[a-cX_.-]{3}"),
+        (r"\d{1,4}\.\[\]x?", r"\d{1,4}\.\[\]x?"),
+        (r"[\]\\\-]{5}", r"[\]\\\-]{5}"),
+        ("é[0-9A-F]{0,2}é", "é[0-9A-F]{0,2}é"),
+    ],
+)
+def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -> None:
+    topic = things(tmp_path, f"    side: {{pattern: '{pattern}'}}\n")
+    texts = [json.loads(each.value or b"")["side"] for each in some(topic, 400)]
+    assert [text for text in texts if not re.fullmatch(fits, text)] == []
+    assert len(set(texts)) > 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said", "hint"),
+    [
+        ("a*", "has `*` at character 2", "how often at most"),
+        ("a+", "has `+` at character 2", "how often at most"),
+        ("a{2,}", "has `{` at character 2", "{n,m}"),
+        ("a??", "has `?` at character 3", "once"),
+        ("a.b", "has `.` at character 2", "`\\.`"),
+        ("(ab)", "has `(` at character 1", "groups"),
+        ("a|b", "has `|` at character 2", "one_of"),
+        ("^a", "has `^` at character 1", "whole text"),
+        ("a$", "has `$` at character 2", "whole text"),
+        ("[ab", "has `[` at character 1", "end the class"),
+        ("ab]", "has `]` at character 3", "`\\]`"),
+        ("ab\\", "has `\\` at character 3", "`\\\\`"),
+        ("[]", "has the class `[]`", "name the characters"),
+        ("[^a]", "has the class `[^a]`", "name the characters"),
+        ("[z-a]", "has the range `z-a`", "goes up"),
+        ("[a-é]", "has the range `a-é`", "ASCII"),
+        (r"\w", r"has `\w`", "a class"),
+        ("a{3,2}", "repeats at least 3 and at most 2 times", "smaller"),
+        ("a{999}b{9}", "can be longer than 1000", "less often"),
+    ],
+)
+def test_patterns_that_cannot_be_made(pattern: str, said: str, hint: str) -> None:
+    with pytest.raises(Unsuited) as error:
+        parts(pattern)
+    assert (error.value.code, said in error.value.message, hint in error.value.hint) == ("bad-pattern", True, True), error.value
+
+
+def test_what_the_plan_refuses(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path,
+        """
+side: {pattern: "a*"}
+count: {between: [1.5, 6]}
+small: {between: [0, 128]}
+share: {one_of: [much]}
+fine: {pattern: "[0-9]"}
+amount: {one_of: [1, 0.000000000000000000001]}
+open: {between: [0, 1]}
+day: {one_of: [monday]}
+at: {between: [1, 2]}
+seen: {one_of: [today]}
+number: {now: true}
+place: {one_of: [here]}
+place.room.floor: {between: [1, 2]}
+sidd: {one_of: [BUY]}
+owner: {between: [1, 9]}
+place.Room.floor: {now: true}
+""",
+    )
+    assert [text.split("\n")[0] for text in found] == [
+        "bad-pattern: the pattern `a*` has `*` at character 2, which cannot be made",
+        "cannot-generate: `1.5` is no int, which `count` is",
+        "cannot-generate: `128` is no tinyint, which `small` is",
+        "cannot-generate: `much` is no double, which `share` is",
+        "cannot-generate: `fine` is double, and `pattern` makes no double",
+        "cannot-generate: `0.000000000000000000001` is no decimal(38,20), which `amount` is",
+        "cannot-generate: `open` is boolean, and `between` makes no boolean",
+        "cannot-generate: `monday` is no date, which `day` is",
+        "cannot-generate: `at` is timestamp, and `between` makes no timestamp",
+        "cannot-generate: `today` is no bigint, which `seen` is",
+        "cannot-generate: `place` is a struct",
+        "unknown-column: there is no column `place.room.floor`",
+        "unknown-column: there is no column `sidd`",
+        "cannot-generate: `place.Room.floor` is int, and `now` makes no int",
+    ]
+    hints = {text.split("`")[1]: text.split("hint: ")[1] for text in found}
+    assert hints["place"] == "say how each of its fields is made, such as `place.building`"
+    assert hints["place.room.floor"] == "did you mean place.Room.floor?"
+    assert hints["sidd"] == "did you mean side?"
+
+
+def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
+    topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
+    assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data"}
+    for topic in topics:
+        made = some(topic, 500)
+        names = {column.name for column in topic.columns} - {topic.key_column}
+        assert {frozenset(json.loads(each.value or b"")) for each in made} == {frozenset(names)}
+    readings = [json.loads(each.value or b"") for topic in topics if topic.name == "sensor_data" for each in some(topic, 5000)]
+    assert len({reading["device_id"] for reading in readings}) == 20
+    assert {name: len({reading["location"][name] for reading in readings}) for name in ("building", "floor", "zone")} == {
+        "building": 5, "floor": 10, "zone": 4,
+    }  # fmt: skip
+
+
+def run(specs: Path, *arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["generate", *arguments, "--specs", str(specs)])
+    return done.exit_code, done.output
+
+
+def test_what_the_command_refuses(tmp_path: Path) -> None:
+    specs = project(tmp_path)
+    assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean things?\n")
+    status, said = run(specs, "silent")
+    assert (status, said.split("\n")[0]) == (1, "no-generate: the topic `silent` does not say how its messages are made")
+    assert "a.yaml:" in said
+    for wrong in (("--rate", "10"), ("--for", "1"), ("--for", "-5s"), ("--count", "0")):
+        status, said = run(specs, "things", *wrong)
+        assert status == 2, said
+        assert wrong[0] in said
+
+
+@pytest.mark.kafka
+def test_all_arrives(tmp_path: Path, kafka: str) -> None:
+    topic = things(tmp_path, bootstrap=kafka, name="arrives")
+    assert generate.ensure_topic(topic, SecretStore())
+    assert not generate.ensure_topic(topic, SecretStore())
+    made = [*some(topic, 3000), generate.Message(None, None)]
+    told: list[int] = []
+    sent = generate.send(topic, SecretStore(), made, tell=told.append)
+    assert sent.messages == told[-1] == 3001
+    found = consumed(kafka, "arrives", 4)
+    assert Counter((each.key, each.value, each.headers) for each in found) == Counter(
+        (each.key, each.value, each.headers) for each in made
+    )
+
+
+@pytest.mark.kafka
+def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
+    specs = project(tmp_path, bootstrap=kafka, name="paced")
+    began = time.monotonic()
+    status, said = run(specs, "things", "--rate", "25/s", "--for", "2s", "--seed", "3")
+    assert status == 0, said
+    assert time.monotonic() - began > 1.9
+    assert re.fullmatch(r"things: created paced in Kafka, partitions: 4\nthings: 50 messages sent in (\S+) s, (\S+)/s\n", said)
+    assert 20 < float(said.split()[-1].removesuffix("/s")) < 26
+    assert len(consumed(kafka, "paced", 4)) == 50
+    status, said = run(specs, "things", "--count", "2000")
+    assert (status, said.startswith("things: 2,000 messages sent in ")) == (0, True), said
+    assert len(consumed(kafka, "paced", 4)) == 2050
+
+
+@pytest.mark.kafka
+def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> None:
+    specs = project(tmp_path, bootstrap=kafka, name="interrupted")
+    command = [sys.executable, "-c", "from framework.cli import main; main()", "generate", "things", "--rate", "500/s"]
+    child = subprocess.Popen(
+        [*command, "--specs", str(specs)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert "created" in child.stdout.readline()
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=20)[0]
+    assert child.returncode == 0
+    found = re.match(r"things: (\d+) messages sent", said)
+    assert found, said
+    assert int(found[1]) == len(consumed(kafka, "interrupted", 4)) > 0
+
+
+@pytest.mark.kafka
+def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> None:
+    topic = things(tmp_path, bootstrap=kafka, name="refuses")
+    generate.ensure_topic(topic, SecretStore())
+    with pytest.raises(UnreachableError, match=r"Kafka took 1 messages for refuses, but not 1: .*[Mm]essage") as error:
+        generate.send(topic, SecretStore(), [generate.Message(None, b"x"), generate.Message(None, b"x" * 2_000_000)])
+    assert error.value.code == "not-delivered"
+    with pytest.raises(SluiceError) as refused:
+        generate.ensure_topic(replace(topic, kafka_name="no slash/"), SecretStore())
+    assert refused.value.code in ("topic-not-created", "kafka-unreachable")
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_without_kafka_it_says_so(tmp_path: Path) -> None:
+    topic = replace(things(tmp_path), cluster=Cluster("main", "127.0.0.1:1", Security()))
+    with pytest.raises(UnreachableError) as error:
+        generate.ensure_topic(topic, SecretStore())
+    assert error.value.code == "kafka-unreachable"
+
+
+def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Message]:
+    """All that is in a topic."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
+    try:
+        places = [TopicPartition(name, number, 0) for number in range(partitions)]
+        left = sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+        consumer.assign(places)
+        found: list[Any] = []
+        while left > len(found):
+            for each in consumer.consume(left - len(found), 5.0):
+                assert each.error() is None
+                found.append(generate.Message(each.key(), each.value(), tuple(each.headers() or ())))
+        return found
+    finally:
+        consumer.close()

@@ -1,0 +1,112 @@
+"""Exactly once, proven by killing: a run dies or stops at every kill point, and the ledger is asked afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from framework.engine.protocol import KILL_POINTS
+from tests.project import Project
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 120
+
+
+@contextmanager
+def victim(project: Project, point: str, number: signal.Signals) -> Iterator[subprocess.Popen[str]]:
+    """A run of another process, which has reached the point and got the signal there."""
+    specs = Path(project.pipeline.where.file).parent
+    command = [sys.executable, "-m", "tests.victim", str(specs), point, number.name]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "reached\n":
+                break
+        else:
+            pytest.fail(f"the run ended before it reached {point}")
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_at(project: Project, point: str) -> None:
+    project.make_topic()
+    project.send_good(30, bad_every=10)
+    project.run()
+    project.send_good(60, bad_every=10)
+    committed = project.files()
+
+    with victim(project, point, signal.SIGKILL) as process:
+        process.wait(PATIENCE)
+    project.send_good(6)
+    project.run()
+
+    project.assert_exactly_once()
+    after = project.files()
+    assert {path: after[path] for path in committed} == committed, "a committed file was rewritten"
+    # What the killed run left is gone after the next one, but for files that no commit knows: those of one batch at most.
+    assert project.branches() == []
+    assert len(project.unreferenced()) <= 3
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
+    project.make_topic()
+    project.send_good(30, bad_every=10)
+    project.run()
+    project.send_good(60, bad_every=10)
+
+    with victim(project, point, signal.SIGSTOP) as process:
+        project.send_good(9, bad_every=3)
+        project.run()
+        project.send_good(5)
+        project.run()
+        os.kill(process.pid, signal.SIGCONT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert "ended" in output
+    assert "refused" not in output
+    project.run()
+
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_killed_while_the_table_is_born(project: Project) -> None:
+    project.make_topic()
+    project.send_good(30, bad_every=10)
+    for point in ("opened", "staged_bad_rows"):
+        with victim(project, point, signal.SIGKILL) as process:
+            process.wait(PATIENCE)
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_two_runs_at_once(project: Project) -> None:
+    project.more = "batch: {rows: 25}"
+    project.make_topic()
+    project.send_good(300, bad_every=10)
+
+    with victim(project, "opened", signal.SIGCONT) as process:
+        project.run()
+        output, _ = process.communicate(timeout=PATIENCE)
+
+    assert "ended" in output
+    assert "refused" not in output
+    project.assert_exactly_once()
+    assert project.branches() == []

@@ -1,0 +1,319 @@
+"""What others do to a table, a topic or a catalog between and within batches: the right rows, or a named error and a way on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine import accept
+from framework.engine.lake import Refused, commit_transaction
+from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
+from tests.project import Project, good
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
+    """Does something the first time that a kill point is reached."""
+    done = []
+
+    def at(reached: str) -> None:
+        if reached == point and not done:
+            done.append(reached)
+            action()
+
+    return at
+
+
+def accept_it(project: Project) -> RefusedError:
+    context = project.context()
+    pipeline = context.plan.pipelines[0]
+    refused = accept.refusal(context, pipeline)
+    assert refused is not None
+    assert f"sluice accept {pipeline.name}" in refused.hint
+    accept.accept(context, pipeline, refused)
+    return refused
+
+
+def begun(project: Project, count: int = 12, bad_every: int = 4) -> Project:
+    project.make_topic()
+    project.send_good(count, bad_every)
+    project.run()
+    return project
+
+
+@pytest.mark.parametrize("point", [None, "opened", "ranged", "branched", "staged", "staged_bad_rows", "checked"])
+def test_foreign_commits_between_and_within_batches(project: Project, point: str | None) -> None:
+    begun(project)
+    foreign = lambda: project.sql("delete from {table} where id = 1")  # noqa: E731
+    project.send_good(12, bad_every=4)
+    if point is None:
+        foreign()
+        project.run()
+    else:
+        project.run(at=once(foreign, point))
+    (gone,) = [row for row in project.messages() if row not in project.where()]
+    project.assert_exactly_once(project.messages() - {gone})
+    assert project.branches() == []
+
+
+def test_foreign_commits_to_the_bad_rows(project: Project) -> None:
+    begun(project)
+    project.send_good(12, bad_every=4)
+    foreign = lambda: project.sql("delete from {table}__bad_rows where offset = 0 and partition = 0")  # noqa: E731
+    project.run(at=once(foreign, "published"))
+    project.assert_exactly_once(project.messages() - {(0, 0)})
+    assert project.branches() == []
+
+
+@pytest.mark.parametrize("point", [None, "branched", "staged", "checked"])
+def test_expiry_between_and_within_batches(project: Project, point: str | None) -> None:
+    begun(project)
+    project.send_good(6, bad_every=3)
+    project.sql("delete from {table} where id = 1")
+    expire = lambda: project.sql(  # noqa: E731
+        "call lake.system.expire_snapshots(table => '{bare}', older_than => timestamp '2999-01-01', retain_last => 1)"
+    )
+    if point is None:
+        expire()
+        project.run()
+    else:
+        project.run(at=once(expire, point))
+    project.send_good(3)
+    project.run()
+    (gone,) = [row for row in project.messages() if row not in project.where()]
+    project.assert_exactly_once(project.messages() - {gone})
+
+
+def test_a_table_that_was_rolled_back(project: Project) -> None:
+    begun(project)
+    before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    project.send_good(12, bad_every=4)
+    project.run()
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
+
+    with pytest.raises(RolledBack, match="was rolled back"):
+        project.run()
+    accept_it(project)
+    project.run()
+
+    project.assert_exactly_once()
+
+
+def test_a_table_that_is_rolled_back_to_its_birth_and_written_by_others(project: Project) -> None:
+    begun(project)
+    first = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first})")
+    project.sql("insert into {table} select -1, 1.0, 'x', 0, 1000000, timestamp '2026-01-01'")
+    with pytest.raises(RolledBack):
+        project.run()
+    accept_it(project)
+    project.run()
+    project.assert_exactly_once(project.messages() | {(0, 1000000)})
+
+
+@pytest.mark.parametrize("point", ["staged", "checked"])
+def test_a_rollback_within_a_batch(project: Project, point: str) -> None:
+    begun(project)
+    before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    project.send_good(3)
+    project.run()
+    project.send_good(12, bad_every=4)
+    rollback = lambda: project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")  # noqa: E731
+    with pytest.raises(RolledBack):
+        project.run(at=once(rollback, point))
+    accept_it(project)
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_table_that_was_dropped(project: Project) -> None:
+    begun(project)
+    project.sql("drop table {table} purge")
+    with pytest.raises(TableRecreated, match="bad rows"):
+        project.run()
+    accept_it(project)
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_table_without_bad_rows_that_was_dropped_is_made_again(project: Project) -> None:
+    begun(project, bad_every=0)
+    project.sql("drop table {table} purge")
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_table_dropped_and_made_again_within_a_batch(project: Project) -> None:
+    begun(project, bad_every=0)
+    project.send_good(3)
+    with pytest.raises(BatchError, match="was dropped"):
+        project.run(at=once(lambda: project.sql("drop table {table} purge"), "staged"))
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_table_that_others_made(project: Project) -> None:
+    project.make_topic()
+    project.send_good(3)
+    project.sql(f"create namespace if not exists lake.{project.namespace}")
+    project.sql("create table {table} (id bigint) using iceberg")
+    project.sql("insert into {table} values (1)")
+    with pytest.raises(RefusedError, match="Sluice did not make it"):
+        project.run()
+
+
+def test_a_table_of_another_pipeline(project: Project) -> None:
+    begun(project)
+    project.template = project.template.replace("pipeline: trades", "pipeline: others")
+    with pytest.raises(RefusedError, match="belongs to the pipeline trades"):
+        project.run()
+
+
+@pytest.mark.parametrize("more", [3, 40])
+def test_a_topic_that_was_made_again(project: Project, more: int) -> None:
+    begun(project, bad_every=0)
+    project.delete_topic()
+    time.sleep(1)
+    project.make_topic()
+    project.send_good(more)
+
+    with pytest.raises(TopicRecreated, match="was deleted and made again"):
+        project.run()
+    accept_it(project)
+    project.run()
+
+    assert sorted(row["id"] for row in project.rows()) == list(range(12 + more))
+
+
+def test_a_topic_made_again_within_a_batch(project: Project) -> None:
+    begun(project, bad_every=0)
+    project.send_good(6)
+
+    def again() -> None:
+        project.delete_topic()
+        time.sleep(1)
+        project.make_topic()
+        project.send_good(30)
+
+    with pytest.raises(TopicRecreated):
+        project.run(at=once(again, "staged"))
+    assert len(project.rows()) == 12
+
+
+def test_messages_that_kafka_no_longer_has(project: Project) -> None:
+    from confluent_kafka import TopicPartition
+
+    begun(project, bad_every=0)
+    project.send_good(9, partition=1)
+    project.admin.delete_records([TopicPartition(project.topic, 1, 10)])[TopicPartition(project.topic, 1)].result()
+
+    with pytest.raises(OffsetsGone, match=r"no longer has 6 messages .* \(partition 1: next is 4, Kafka begins at 10\)"):
+        project.run()
+    accept_it(project)
+    project.run()
+
+    assert len(project.rows()) == 12 + 3
+
+
+def test_bad_rows_stop_until_they_are_accepted(project: Project) -> None:
+    project.more = "bad_rows: stop"
+    project.make_topic(1)
+    project.send([good(0), b"not json", good(2)], partition=0)
+
+    for _ in range(2):
+        with pytest.raises(BadRowsStop, match="partition 0, offset 1: undecodable"):
+            project.run()
+    assert project.rows() == []
+    accept_it(project)
+    project.run()
+    project.assert_exactly_once()
+    assert len(project.rows(bad=True)) == 1
+
+    project.send([b"again not"], partition=0)
+    with pytest.raises(BadRowsStop, match="offset 3"):
+        project.run()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_catalog_answers_that_are_lost(project: Project, times: int) -> None:
+    begun(project)
+    project.send_good(12, bad_every=4)
+    lost = []
+
+    def commit(transaction: Any) -> None:
+        commit_transaction(transaction)
+        if len(lost) < times:
+            lost.append(transaction)
+            raise ConnectionResetError("the answer is lost")
+
+    project.run(commit=commit)
+    project.assert_exactly_once()
+    assert len(lost) == min(times, 2)  # the table and the bad rows are one commit each
+    assert project.branches() == []
+
+
+def test_catalog_commits_that_fail_before_they_arrive(project: Project) -> None:
+    begun(project)
+    project.send_good(12, bad_every=4)
+    failed = []
+
+    def commit(transaction: Any) -> None:
+        if len(failed) < 2:
+            failed.append(transaction)
+            raise ConnectionResetError("never arrived")
+        commit_transaction(transaction)
+
+    project.run(commit=commit)
+    project.assert_exactly_once()
+
+
+def test_a_catalog_that_refuses_every_commit(project: Project) -> None:
+    begun(project)
+    project.send_good(12, bad_every=4)
+
+    def commit(transaction: Any) -> None:
+        raise Refused("not today")
+
+    with pytest.raises(BatchError, match="did not take the commit"):
+        project.run(commit=commit)
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_a_full_disk(project: Project) -> None:
+    begun(project)
+    project.send_good(3000, bad_every=100)
+    data = project.lake / "warehouse" / project.namespace / "trades" / "data"
+    specs = Path(project.pipeline.where.file).parent
+    # A disk of one page, which only this child sees.
+    script = f"mount -t tmpfs -o size=4k none {data} && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT"
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
+    if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets no test mount a small disk: not shown here")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+    assert "refused disk-full: the disk is full" in run.stdout
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_two_writers_to_the_catalog_at_the_last_moment(project: Project) -> None:
+    begun(project)
+    project.send_good(12, bad_every=4)
+    other: list[Any] = []
+    project.run(at=once(lambda: other.append(project.run()), "checked"))
+    assert len(other[0]) == 1
+    project.assert_exactly_once()
+    assert project.branches() == []

@@ -1,0 +1,86 @@
+"""What is watched, against tables that Spark wrote and topics of a real Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from framework.engine import look
+from framework.plan.model import Cluster, Plan, Security
+from framework.watch import newest, watch
+from tests.project import Project
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def elsewhere(plan: Plan) -> Plan:
+    """The plan, with a Kafka that nobody runs."""
+    return replace(plan, clusters=tuple(Cluster(each.name, "127.0.0.1:1", Security()) for each in plan.clusters))
+
+
+def test_watch(project: Project) -> None:
+    project.make_topic()
+    project.send_good(60, bad_every=6)
+    unborn = watch(project.plan)[0]
+    assert (unborn.rows, unborn.bad_rows, unborn.lag, unborn.position, unborn.committed, unborn.files) == (
+        0,
+        0,
+        60,
+        None,
+        None,
+        0,
+    )
+    assert newest(project.pipeline) is None
+    project.topic_more = "start_from: latest"
+    assert watch(project.plan)[0].lag == 0
+    project.topic_more = f"start_from: {datetime.now(timezone.utc) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    assert watch(project.plan)[0].lag == 60
+    project.topic_more = ""
+
+    project.run()
+    project.send_good(9)
+    seen = watch(project.plan)[0]
+    assert (seen.pipeline, seen.rows, seen.bad_rows, seen.lag, seen.trouble) == ("trades", 50, 10, 9, None)
+    assert seen.position is not None
+    assert sum(seen.position.ends.values()) == 60
+    assert seen.committed is not None
+    assert abs((datetime.now(timezone.utc) - seen.committed).total_seconds()) < 60
+    assert seen.files == len(project.files())
+    assert seen.bytes > 1000
+    table = look.table(project.pipeline.table.catalog, seen.table)
+    assert table is not None
+    times = table.scan(selected_fields=("_kafka_timestamp",)).to_arrow().column(0).to_pylist()
+    assert newest(project.pipeline) == max(times)
+
+    away = watch(elsewhere(project.plan))[0]
+    assert (away.rows, away.lag, away.trouble and away.trouble.code) == (50, None, "kafka-unreachable")
+
+
+def test_a_refusal_is_seen(project: Project) -> None:
+    project.make_topic()
+    project.send_good(30)
+    project.run()
+    project.delete_topic()
+    project.make_topic()
+    seen = watch(project.plan)[0]
+    assert (seen.rows, seen.lag, seen.trouble and seen.trouble.code) == (30, None, "topic-recreated")
+
+
+class Killed(Exception):
+    """Stands for a death at a kill point."""
+
+
+def test_bad_rows_that_still_wait_are_counted(project: Project) -> None:
+    def die(point: str) -> None:
+        if point == "published":
+            raise Killed
+
+    project.make_topic()
+    project.send_good(30, bad_every=3)
+    with pytest.raises(Killed):
+        project.run(at=die)
+    assert (watch(project.plan)[0].rows, watch(project.plan)[0].bad_rows) == (20, 10)
+    project.run()
+    assert (watch(project.plan)[0].rows, watch(project.plan)[0].bad_rows) == (20, 10)
