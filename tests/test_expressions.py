@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from framework.plan.expressions import ExpressionError, Fault, check
+from framework.sql.expressions import ExpressionError, Fault, check
 from framework.types import parse
 
 COLUMNS = {
@@ -264,7 +264,7 @@ def test_a_hundred_expressions_take_less_than_half_a_second() -> None:
     program = """
 import time
 start = time.perf_counter()
-from framework.plan.expressions import check
+from framework.sql.expressions import check
 from framework.types import parse
 columns = {"price": parse("double"), "quantity": parse("int"), "symbol": parse("string")}
 for number in range(100):

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from framework import types
-from framework.plan import functions
-from framework.plan.expressions import Checked, check
+from framework.sql import functions
+from framework.sql.expressions import Checked, check
 
 pytestmark = pytest.mark.spark
 

@@ -33,7 +33,7 @@ def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
     """The pipelines of these names; all without names."""
     unknown = [name for name in names if plan.pipeline(name) is None]
     if unknown:
-        from framework.plan.faults import closest
+        from framework.sql.faults import closest
 
         known = [pipeline.name for pipeline in plan.pipelines]
         raise SluiceError("unknown-pipeline", f"there is no pipeline `{unknown[0]}`", closest(unknown[0], known, f"there is {', '.join(known)}"))

@@ -73,7 +73,7 @@ def command(
 def _generated(plan: Plan, name: str) -> tuple[Topic, Generator]:
     found = next((topic for topic in plan.topics if topic.name == name), None)
     if found is None:
-        from framework.plan.faults import closest
+        from framework.sql.faults import closest
 
         known = [topic.name for topic in plan.topics]
         raise SluiceError("unknown-topic", f"there is no topic `{name}`", closest(name, known, f"there is {', '.join(known)}"))

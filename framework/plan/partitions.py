@@ -6,7 +6,7 @@ import re
 
 from framework import types
 from framework.errors import Problem
-from framework.plan.faults import closest
+from framework.sql.faults import closest
 from framework.plan.model import Column, PartitionField
 from framework.spec import kinds
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from framework import types
 from framework.errors import Problem, SpecError, Where
 from framework.plan import topics
-from framework.plan.faults import closest
+from framework.sql.faults import closest
 from framework.plan.model import (
     KAFKA_COLUMNS,
     Catalog,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from framework.errors import Problem, Where
-from framework.plan.expressions import Checked, ExpressionError, check
+from framework.sql.expressions import Checked, ExpressionError, check
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Fault
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
 

@@ -9,7 +9,7 @@ from framework.errors import Problem
 from framework.formats import bytes as bytes_format
 from framework.formats import json, string
 from framework.plan import generated
-from framework.plan.faults import closest
+from framework.sql.faults import closest
 from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
 from framework.plan.rows import name_problems
 from framework.spec import kinds

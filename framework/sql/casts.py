@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from framework.plan.faults import refused
-from framework.plan.pieces import NULL, Piece, as_timestamp, strict
+from framework.sql.faults import refused
+from framework.sql.pieces import NULL, Piece, as_timestamp, strict
 from framework.types import (
     BINARY,
     BOOLEAN,

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from framework import types
-from framework.plan import containers, moments, special
-from framework.plan.arguments import Use
-from framework.plan.faults import ExpressionError, closest, refused
-from framework.plan.pieces import Piece, strict
-from framework.plan.tree import Call
+from framework.sql import containers, moments, special
+from framework.sql.arguments import Use
+from framework.sql.faults import ExpressionError, closest, refused
+from framework.sql.pieces import Piece, strict
+from framework.sql.tree import Call
 from framework.types import Type
 
 SIGNATURES = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from framework.plan import patterns
-from framework.plan.faults import ExpressionError, refused
-from framework.plan.literals import whole
-from framework.plan.pieces import Piece, as_timestamp
+from framework.sql import patterns
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.literals import whole
+from framework.sql.pieces import Piece, as_timestamp
 from framework.types import BINARY, BOOLEAN, DATE, INTEGRALS, STRING, TIMESTAMP, VOID, Array, Type, is_numeric
 
 _TAKEN: dict[str, tuple[Type, ...]] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.plan import operators, patterns
-from framework.plan.arguments import Use
-from framework.plan.pieces import NULL, Piece, all_of, any_of, made, strict
+from framework.sql import operators, patterns
+from framework.sql.arguments import Use
+from framework.sql.pieces import NULL, Piece, all_of, any_of, made, strict
 from framework.types import BIGINT, BINARY, INTEGRALS, STRING, VOID, Array, Decimal, Type, holds_map, is_integral, is_numeric
 
 LONGEST_PAD = 10_000

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from framework.plan import casts, functions, grammar, literals, operators
-from framework.plan.faults import ExpressionError, Fault, closest, refused
-from framework.plan.pieces import Piece, column
-from framework.plan.reserved import CHANGING
-from framework.plan.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
+from framework.sql import casts, functions, grammar, literals, operators
+from framework.sql.faults import ExpressionError, Fault, closest, refused
+from framework.sql.pieces import Piece, column
+from framework.sql.reserved import CHANGING
+from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
 from framework.types import DATE, VOID, Struct, Type, is_integral
 
 __all__ = ["Checked", "ExpressionError", "Fault", "check"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from framework.plan.faults import ExpressionError, refused
-from framework.plan.tokens import Token
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.tokens import Token
 
 UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
 """Of an interval."""

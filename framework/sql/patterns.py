@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from framework.plan.faults import ExpressionError, refused
-from framework.plan.pieces import Piece
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.pieces import Piece
 from framework.types import STRING
 
 MOST_REPEATS = 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from framework.plan.faults import refused
+from framework.sql.faults import refused
 from framework.types import DATE, TIMESTAMP, Type, quoted
 
 LARGEST = 60_000

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 
 from framework import types
-from framework.plan import reserved
-from framework.plan.faults import ExpressionError, refused
-from framework.plan.tokens import Token, tokens
-from framework.plan.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
+from framework.sql import reserved
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.tokens import Token, tokens
+from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
 
 NESTED = 25
 """Parentheses, calls and signs inside each other; each costs the parser a dozen Python frames."""

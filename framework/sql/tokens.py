@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from framework.plan.faults import ExpressionError, refused
+from framework.sql.faults import ExpressionError, refused
 
 LONGEST = 10_000
 """Characters."""

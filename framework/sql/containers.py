@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.plan import operators, patterns
-from framework.plan.arguments import Use
-from framework.plan.pieces import Piece, strict
+from framework.sql import operators, patterns
+from framework.sql.arguments import Use
+from framework.sql.pieces import Piece, strict
 from framework.types import BOOLEAN, INT, STRING, VOID, Array, Field, Map, Struct, Type, holds_map
 
 

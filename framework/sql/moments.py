@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.plan import patterns
-from framework.plan.arguments import Use
-from framework.plan.pieces import NULL, Piece, strict
+from framework.sql import patterns
+from framework.sql.arguments import Use
+from framework.sql.pieces import NULL, Piece, strict
 from framework.types import BIGINT, DATE, STRING, TIMESTAMP, Type
 
 _UNITS = (

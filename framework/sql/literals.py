@@ -6,9 +6,9 @@ import datetime
 import decimal
 import re
 
-from framework.plan.faults import refused
-from framework.plan.pieces import Piece
-from framework.plan.tree import Literal
+from framework.sql.faults import refused
+from framework.sql.pieces import Piece
+from framework.sql.tree import Literal
 from framework.types import (
     BIGINT,
     BOOLEAN,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from framework.plan import coercion, patterns
-from framework.plan.faults import ExpressionError, refused
-from framework.plan.literals import exact, whole
-from framework.plan.pieces import NULL, Piece, all_of, any_of, as_timestamp, made, present, strict
-from framework.plan.tree import Literal
+from framework.sql import coercion, patterns
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.literals import exact, whole
+from framework.sql.pieces import NULL, Piece, all_of, any_of, as_timestamp, made, present, strict
+from framework.sql.tree import Literal
 from framework.types import (
     BIGINT,
     BOOLEAN,

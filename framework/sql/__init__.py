@@ -1,0 +1,1 @@
+"""SQL expressions: read, typed and made safe before Spark sees them."""
