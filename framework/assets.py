@@ -13,8 +13,10 @@ from dagster import (
     AssetExecutionContext,
     AssetKey,
     AssetsDefinition,
+    AssetSelection,
     AssetSpec,
     CodeReferencesMetadataValue,
+    DefaultSensorStatus,
     Definitions,
     Failure,
     FreshnessPolicy,
@@ -22,15 +24,22 @@ from dagster import (
     LocalFileCodeReference,
     MaterializeResult,
     MetadataValue,
+    RunRequest,
+    RunsFilter,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
     TableColumn,
     TableSchema,
     in_process_executor,
     multi_asset,
+    sensor,
 )
+from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES
 from dagster_pyspark import LazyPySparkResource
 
 from framework.engine import loop, session
-from framework.engine.batch import Batch
+from framework.engine.batch import Batch, nothing_waits
 from framework.engine.context import Context
 from framework.errors import SluiceError, Where
 from framework.plan.model import Column, Pipeline, Plan, Topic
@@ -52,6 +61,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
     plan = make(specs, environment or os.environ.get("SLUICE_ENV", "local"))
     return Definitions(
         assets=[*(_topic(topic) for topic in plan.topics), *(_table(plan, pipeline) for pipeline in plan.pipelines)],
+        sensors=[_sensor(plan, pipeline) for pipeline in plan.pipelines if pipeline.every],
         resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
         executor=in_process_executor,
     )
@@ -103,6 +113,30 @@ def _table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
 def _session(context: AssetExecutionContext, plan: Plan) -> Any:
     session.prepare(plan)
     return context.resources.spark.spark_session
+
+
+def _sensor(plan: Plan, pipeline: Pipeline) -> SensorDefinition:
+    """Asks as often as the spec's `run` says whether messages wait, and asks for a run if they do and none is under way."""
+    tags = {"sluice/pipeline": pipeline.name}
+    engine = Context(plan)
+
+    @sensor(
+        name=f"{pipeline.name}_waits",
+        target=AssetSelection.assets(table_key(pipeline)).required_multi_asset_neighbors(),
+        minimum_interval_seconds=pipeline.every,
+        default_status=DefaultSensorStatus.RUNNING,
+    )
+    def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+        if context.instance.get_runs_count(RunsFilter(tags=tags, statuses=[*IN_PROGRESS_RUN_STATUSES])):
+            return SkipReason("a run is under way")
+        try:
+            if nothing_waits(engine, pipeline):
+                return SkipReason("nothing waits")
+        except SluiceError as error:
+            return SkipReason(str(error))
+        return RunRequest(tags=tags)
+
+    return ask
 
 
 def _table_spec(pipeline: Pipeline) -> AssetSpec:

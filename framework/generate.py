@@ -61,7 +61,7 @@ def messages(topic: Topic, seed: int | None, start: datetime) -> Iterator[Messag
 def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     """Creates the topic if Kafka does not have it; whether it was created."""
     from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka.admin import AdminClient, NewTopic
 
     kafka = Kafka(topic.cluster, secrets)
     try:

@@ -349,7 +349,8 @@ def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Messag
         while left > len(found):
             for each in consumer.consume(left - len(found), 5.0):
                 assert each.error() is None
-                found.append(generate.Message(each.key(), each.value(), tuple(each.headers() or ())))
+                headers: Any = each.headers() or ()
+                found.append(generate.Message(each.key(), each.value(), tuple(headers)))
         return found
     finally:
         consumer.close()

@@ -17,9 +17,8 @@ from framework.plan.model import Pipeline
 def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
     """Why the pipeline does not go on. With `bad_rows: stop` that only a batch can tell, which is published if nothing stops it."""
     try:
-        topic = context.kafka(pipeline).look(pipeline.topic)
-        table = open_table(context, context.lake(pipeline), pipeline, topic)
-        refusals.check(pipeline, state(table), topic)
+        table = open_table(context, context.lake(pipeline), pipeline)
+        refusals.check(pipeline, state(table), context.kafka(pipeline).look(pipeline.topic))
         if pipeline.bad_rows == "stop":
             next_batch(context, pipeline)
     except RefusedError as refused:
@@ -30,42 +29,44 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
 def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
     """Does what the refusal said that accepting means. Killed halfway, it can be done again."""
     accepts = refused.accepts
-    if not isinstance(accepts, Acceptance):
-        raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
-    if isinstance(refused, TableRecreated):
-        _begin_anew(context, pipeline)
-    else:
-        _move(context, pipeline, accepts)
+    try:
+        if isinstance(refused, TableRecreated):
+            _begin_anew(context, pipeline)
+        elif isinstance(accepts, Acceptance):
+            _move(context, pipeline, accepts)
+        else:
+            raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
+    except Refused:
+        hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
+        raise BatchError("table-busy", f"{pipeline.table.identifier} changed while this was accepted", hint) from None
 
 
 def _begin_anew(context: Context, pipeline: Pipeline) -> None:
+    """A new table first; its predecessor's bad rows go, if they are still its predecessor's."""
     lake = context.lake(pipeline)
-    lake.drop(pipeline.table.bad_rows)
     if lake.load(pipeline.table.identifier) is None:
-        bear(context, lake, pipeline, context.kafka(pipeline).look(pipeline.topic))
+        bear(context, lake, pipeline)
+    table = lake.load(pipeline.table.identifier)
+    left = lake.load(pipeline.table.bad_rows)
+    if table is not None and left is not None:
+        bad_rows.begin_anew(lake, left, str(table.uuid()))
 
 
 def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
-    found = state(table) if table is not None else None
-    if found is None or found.position is None:
-        raise BatchError("table-dropped", f"the table {pipeline.table.identifier} is gone", "run the pipeline again")
-    bad_rows.roll_forward(lake, pipeline, found.position)
-    if accepts.forget_bad_rows_from is not None:
-        bad_rows.forget(context, pipeline, accepts.forget_bad_rows_from)
+    if table is None:
+        raise Refused
+    now = state(table)
+    if now.position is not None:
+        bad_rows.roll_forward(context, lake, pipeline, now.position)
     with attempts.attempt() as attempt:
-        known = table.snapshot(accepts.position.snapshot) is not None
-        at = accepts.position.snapshot if known else found.main
-        sequence = accepts.position.sequence if known else found.snapshots[found.main].sequence
-        moved = replace(
-            accepts.position, attempt=attempt, batch=found.position.batch + 1, bad=0, snapshot=at, sequence=sequence
-        )  # fmt: skip
         transaction = lake.begin(table)
-        try:
-            if state(transaction.table()) != found:
-                raise Refused
-            lake.move_position(transaction, moved)
-        except Refused:
-            hint = "look again: `sluice accept` shows what it means now"
-            raise BatchError("table-busy", f"{pipeline.table.identifier} changed while this was accepted", hint) from None
+        now = state(transaction.table())
+        if (now.uuid, now.main, now.position) != (accepts.refused.uuid, accepts.refused.main, accepts.refused.position):
+            raise Refused
+        moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
+        if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
+            moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
+        lake.move_position(transaction, moved)
+    bad_rows.roll_forward(context, lake, pipeline, moved)

@@ -5,15 +5,13 @@ Guarantee: the table's commit alone decides. What it had no time to bring over, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from py4j.protocol import Py4JError
-
-from framework.engine import attempts, look, protocol, rows
+from framework.engine import look, protocol, rows
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused
-from framework.engine.protocol import Position, Range
+from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.protocol import Position, Range, TableState
 from framework.engine.refusals import Acceptance
 from framework.errors import BadRowsStop, BatchError, TableRecreated
 from framework.plan.model import Column, Pipeline
@@ -22,6 +20,7 @@ from framework.types import BINARY, BIGINT, INT, STRING, TIMESTAMP, Array, Field
 OF = "sluice.of"  # the uuid of the table whose bad rows these are
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
 COLUMNS = (
+    Column("batch", INT, "The batch that found it"),
     Column("stage", STRING, "Where it failed: value, key, headers, or the step"),
     Column("code", STRING, "What is wrong, as a code"),
     Column("message", STRING, "What is wrong, in words"),
@@ -38,48 +37,55 @@ _TRIES = 5
 
 
 def stage(
-    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, uuid: str, range_: Range, counted: rows.Counted
+    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: rows.Counted
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Those too large to travel with the first pass are read again."""
     identifier = pipeline.table.bad_rows
     table = lake.load(identifier)
     if table is None:
-        lake.create(identifier, COLUMNS, (), (), {"format-version": "2"}, lambda *_: {OF: uuid})
+        lake.create(identifier, COLUMNS, (), (), {"format-version": "2"}, lambda *_: {OF: opened.uuid})
         table = lake.load(identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
-    if counted.too_large:
-        every = rows.frame(context.spark, pipeline, range_, context.plan.secrets, carry=False)
-        bad = every.all.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
-    else:
-        bad = rows.carried_frame(context.spark, counted)
+    bad = counted.carried
+    if bad is None or counted.too_large:
+        bad = rows.frame(context.spark, pipeline, range_, context.plan.secrets, carry=False).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-    made = rows.bad_rows(context.spark, pipeline, bad)
+    number = opened.position.batch + 1 if opened.position else 1
+    made = rows.bad_rows(pipeline, number, bad)
     catalog, namespace, name = pipeline.table.catalog.name, *identifier.split(".")
     writer = made.writeTo(f"`{catalog}`.`{namespace}`.`{name}`.`branch_{protocol.BRANCH}{attempt}`")
     writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
 
 
 def pending(pipeline: Pipeline, position: Position) -> bool:
-    """Whether the last batch's bad rows still wait on their branch; asked without Spark."""
-    if not position.bad:
+    """Whether bad rows still wait to be brought over or to be forgotten; asked without Spark."""
+    if not position.bad and position.forget is None:
         return False
     table = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
-    return table is not None and protocol.BRANCH + position.attempt in table.metadata.refs
+    if table is None:
+        return False
+    if protocol.BRANCH + position.attempt in table.metadata.refs:
+        return True
+    return position.forget is not None and table.scan(row_filter="batch > {} and batch <= {}".format(*position.forget)).count() > 0
 
 
-def roll_forward(lake: Lake, pipeline: Pipeline, position: Position) -> None:
-    """Brings the bad rows of the last published batch to their table, if that has not been done."""
-    if not position.bad:
-        return
+def roll_forward(context: Context, lake: Lake, pipeline: Pipeline, position: Position) -> None:
+    """Brings the bad rows of the last published batch to their table, if that has not been done; forgets what is read again."""
     for _ in range(_TRIES):
+        if not position.bad and position.forget is None:
+            return
         table = lake.load(pipeline.table.bad_rows)
         if table is None:
             return
         try:
             lake.join(table, position.attempt)
-        except (Refused, Py4JError, OSError):
-            continue  # refused, or the answer is lost: joining again finds out
+        except (Refused, Unknown):
+            continue  # joining again finds out
+        if position.forget is not None:
+            above, up_to = position.forget
+            name = f"`{pipeline.table.catalog.name}`.{pipeline.table.bad_rows}"
+            context.spark.sql(f"DELETE FROM {name} WHERE batch > {above} AND batch <= {up_to}")
         return
     raise BatchError(
         "bad-rows-not-published",
@@ -88,19 +94,12 @@ def roll_forward(lake: Lake, pipeline: Pipeline, position: Position) -> None:
     )
 
 
-def forget(context: Context, pipeline: Pipeline, starts: Mapping[int, int]) -> None:
-    """Removes the bad rows at and behind these offsets, whose messages are read again."""
-    if look.table(pipeline.table.catalog, pipeline.table.bad_rows) is None:
-        return
-    behind = " OR ".join(f"(partition = {partition} AND offset >= {offset})" for partition, offset in starts.items())
-    context.spark.sql(f"DELETE FROM `{pipeline.table.catalog.name}`.{pipeline.table.bad_rows} WHERE {behind or 'false'}")
-
-
-def stop(pipeline: Pipeline, position: Position, counted: rows.Counted) -> None:
+def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: rows.Counted) -> None:
     """With `bad_rows: stop`, refuses a batch with bad rows that nobody has accepted."""
-    if pipeline.bad_rows != "stop" or not counted.bad:
+    if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
-    fresh = [row for row in counted.carried if row["offset"] >= position.accepted.get(row["partition"], 0)]
+    bad = counted.carried.select("partition", "offset", "fault").collect()
+    fresh = [row for row in bad if row["offset"] >= position.accepted.get(row["partition"], 0)]
     if not fresh:
         return
     first = min(fresh, key=lambda row: (row["partition"], row["offset"]))
@@ -114,7 +113,7 @@ def stop(pipeline: Pipeline, position: Position, counted: rows.Counted) -> None:
         f"{len(fresh)} bad messages in {pipeline.topic.kafka_name}, the first at partition {first['partition']}, "
         f"offset {first['offset']}: {fault.code}: {fault.message}",
         f"`sluice accept {pipeline.name}`: {says}",
-        Acceptance(says, Position(**{**vars(position), "accepted": below})),
+        Acceptance(says, replace(position, accepted=below), opened),
     )
 
 
@@ -127,23 +126,11 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
         f"`sluice accept {pipeline.name}`: those bad rows are dropped and the topic is read from `start_from` into a new table",
-        Acceptance("", Position("", 0, "", "", {}, 0, 0)),
     )
 
 
-def sweep(lake: Lake, pipeline: Pipeline) -> None:
-    """Removes branches of dead attempts. A batch that was published before it died keeps its branch until that is brought over."""
-    table = lake.load(pipeline.table.bad_rows)
-    if table is None:
-        return
-    dead = [
-        name.removeprefix(protocol.BRANCH)
-        for name in list(table.refs())
-        if name.startswith(protocol.BRANCH) and attempts.is_dead(name.removeprefix(protocol.BRANCH))
-    ]
-    # Loaded after the dead were found: who is dead now and is not the last published one will never be.
-    main = lake.load(pipeline.table.identifier) if dead else None
-    said = main.properties().get(protocol.POSITION) if main is not None else None
-    for name in dead:
-        if said is not None and Position.read(said).attempt != name:
-            lake.sweep(lake.load(pipeline.table.bad_rows), name)
+def begin_anew(lake: Lake, left: Any, uuid: str) -> None:
+    """Bad rows of a former table go, and those of the table with this uuid may come."""
+    transaction = lake.begin(left)
+    if transaction.table().properties().get(OF) != uuid:
+        lake.empty(transaction, {OF: uuid})

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError
-
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, staged, state
+from framework.engine.lake import Lake, Refused, Unknown, staged, state
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, next_range, verdict
+from framework.engine.sweep import sweep, withdraw
 from framework.engine.tables import open_table
 from framework.errors import BatchError
 from framework.plan.model import Pipeline
@@ -74,20 +73,19 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
 def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     """Publishes the next batch; None where nothing waits."""
     clock = Clock()
-    for _ in range(_TRIES):
+    tries = 0
+    while tries < _TRIES:
         with attempts.attempt() as attempt:
             done = _Attempt(context, pipeline, attempt, clock).run()
-        if done is not _AGAIN:
-            assert done is None or isinstance(done, Batch)
+        if not isinstance(done, Verdict):
             return done
+        # Another batch was published: the table has come further, and this is no try in vain.
+        tries += done is not Verdict.AGAIN
     raise BatchError(
         "table-busy",
         f"{_TRIES} times another commit to {pipeline.table.identifier} came before this batch's",
         "run again when the other writer is done; nothing was lost",
     )
-
-
-_AGAIN = object()
 
 
 @dataclass(frozen=True)
@@ -108,44 +106,49 @@ class _Attempt:
         self.lake: Lake = context.lake(pipeline)
         self.at: Callable[[str], None] = context.at
 
-    def run(self) -> object:
-        topic = self.context.kafka(self.pipeline).look(self.pipeline.topic)
-        table = open_table(self.context, self.lake, self.pipeline, topic)
+    def run(self) -> Batch | Verdict | None:
+        table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
+        # After the table: a topic that was seen before it could seem to have lost what others have read meanwhile.
+        topic = self.context.kafka(self.pipeline).look(self.pipeline.topic)
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
-        bad_rows.roll_forward(self.lake, self.pipeline, position)
+        bad_rows.roll_forward(self.context, self.lake, self.pipeline, position)
         self.at("rolled_forward")
         range_ = next_range(position, topic, self.pipeline.batch_rows)
         self.clock.done("open")
         if range_ is None:
-            self._sweep(table)
+            sweep(self.lake, self.pipeline)
             return None
         self.at("ranged")
-        self.lake.branch(table, self.attempt, opened.main)
+        try:
+            self.lake.branch(table, self.attempt, opened.main)
+        except (Refused, Unknown):
+            return Verdict.RESTAGE
         self.at("branched")
         made = self._stage(opened, position, topic, range_)
         self.clock.done("stage")
-        if made is None or not self._publish(opened, topic, made):
-            self._withdraw()
-            return _AGAIN
+        judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
+        if made is None or judged is not Verdict.DONE:
+            withdraw(self.lake, self.pipeline, self.attempt)
+            return judged
         self.at("published")
         if made.counted.bad and self.pipeline.bad_rows != "drop":
-            bad_rows.roll_forward(self.lake, self.pipeline, made.position)
+            bad_rows.roll_forward(self.context, self.lake, self.pipeline, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
-        self._sweep(self._table())
+        sweep(self.lake, self.pipeline)
         self.at("swept")
         self.clock.done("sweep")
         return self._batch(made, range_)
 
     def _stage(self, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
-        counted = self._write(range_, topic)
+        counted = self._write(position.batch + 1, range_, topic)
         self.at("staged")
-        bad_rows.stop(self.pipeline, position, counted)
+        bad_rows.stop(self.pipeline, opened, position, counted)
         if counted.bad and self.pipeline.bad_rows != "drop":
-            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened.uuid, range_, counted)
+            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
             self.at("staged_bad_rows")
         tip = staged(self._table(), self.attempt)
         if tip is None or tip.attempt != self.attempt:
@@ -157,60 +160,39 @@ class _Attempt:
         )  # fmt: skip
         return _Staged(tip, to, counted)
 
-    def _write(self, range_: Range, topic: TopicState) -> rows.Counted:
+    def _write(self, number: int, range_: Range, topic: TopicState) -> rows.Counted:
         frame = rows.frame(self.context.spark, self.pipeline, range_, self.context.plan.secrets)
         table = self.pipeline.table
         target = f"`{table.catalog.name}`.`{table.namespace}`.`{table.name}`.`branch_{protocol.BRANCH}{self.attempt}`"
-        ends = Position(self.attempt, 0, topic.cluster, topic.topic, range_.ends, 0, 0)
+        ends = Position(self.attempt, number, topic.cluster, topic.topic, range_.ends, 0, 0)
         writer = frame.good.writeTo(target).option(f"snapshot-property.{protocol.ATTEMPT}", self.attempt)
         with rows.named_errors(self.pipeline):
             writer.option(f"snapshot-property.{protocol.POSITION}", ends.text()).append()
-        return rows.counted(frame.observed)
+        return rows.counted(self.context.spark, frame.observed)
 
-    def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> bool:
-        """Whether the batch is published; if not, it begins again."""
+    def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
+        """DONE once the batch is published; any other verdict says why it begins again."""
         if self.context.kafka(self.pipeline).topic_id(self.pipeline.topic) != topic.topic:
-            return False
+            return Verdict.AGAIN
         for left in reversed(range(_TRIES)):
             transaction = self.lake.begin(self._table())
             now = transaction.table()
             judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
-            if judged is Verdict.DONE:
-                return True
             if judged is not Verdict.PUBLISH:
-                return False
+                return judged
             if left == 0:
                 break
             self.at("checked")
             try:
                 self.lake.publish(transaction, self.attempt, made.position)
-            except Refused:
-                continue
-            except (Py4JError, OSError):
-                # The answer is lost, which does not say that the commit is: look for the attempt's id before anything else.
-                continue
-            return True
+            except (Refused, Unknown):
+                continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
+            return Verdict.DONE
         raise BatchError(
             "not-published",
             f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries",
             "nothing was lost: run again",
         )
-
-    def _withdraw(self) -> None:
-        """Takes this attempt's own branches away; what cannot be taken away now is swept later."""
-        for name in (self.pipeline.table.identifier, self.pipeline.table.bad_rows):
-            table = self.lake.load(name)
-            if table is not None and table.snapshot(protocol.BRANCH + self.attempt) is not None:
-                self.lake.sweep(table, self.attempt)
-
-    def _sweep(self, table: Any) -> None:
-        bad_rows.sweep(self.lake, self.pipeline)
-        for branch in state(table).branches:
-            name = branch.removeprefix(protocol.BRANCH)
-            if name != self.attempt and attempts.is_dead(name):
-                self.lake.sweep(table, name)
-                attempts.forget(name)
-                table = self._table()
 
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)

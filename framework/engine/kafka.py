@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -28,12 +27,14 @@ class Kafka:
         self._cluster_id = ""
 
     def look(self, topic: Topic) -> TopicState:
-        """The topic now. The two lists of offsets and the id are asked one after the other, the id last: a topic that is made
-        again in between shows a new id, and the batch begins again."""
-        partitions = self._partitions(topic)
-        starts = self._offsets(topic, partitions, OffsetSpec.earliest())
-        ends = self._offsets(topic, partitions, OffsetSpec.latest())
-        return TopicState(self.cluster_id(), self.topic_id(topic), starts, ends)
+        """The topic now. Its id is asked before and after its offsets, which would else be those of two topics of one name."""
+        while True:
+            described = self._describe(topic)
+            partitions = sorted(partition.id for partition in described.partitions)
+            starts = self._offsets(topic, partitions, OffsetSpec.earliest())
+            ends = self._offsets(topic, partitions, OffsetSpec.latest())
+            if self.topic_id(topic) == str(described.topic_id):
+                return TopicState(self.cluster_id(), str(described.topic_id), starts, ends)
 
     def cluster_id(self) -> str:
         if not self._cluster_id:
@@ -45,13 +46,10 @@ class Kafka:
 
     def offsets_at(self, topic: Topic, moment: datetime) -> dict[int, int]:
         """The first offset of each partition at or after a moment; its end where there is none."""
-        partitions = self._partitions(topic)
+        partitions = sorted(partition.id for partition in self._describe(topic).partitions)
         found = self._offsets(topic, partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
         ends = self._offsets(topic, partitions, OffsetSpec.latest())
         return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
-
-    def _partitions(self, topic: Topic) -> list[int]:
-        return sorted(partition.id for partition in self._describe(topic).partitions)
 
     def _describe(self, topic: Topic) -> Any:
         name = topic.kafka_name
@@ -71,7 +69,7 @@ class Kafka:
         )
 
     def _offsets(self, topic: Topic, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
-        asked: Mapping[TopicPartition, OffsetSpec] = {TopicPartition(topic.kafka_name, each): spec for each in partitions}
+        asked = {TopicPartition(topic.kafka_name, each): spec for each in partitions}
         # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
         try:
             answers = self._admin.list_offsets(

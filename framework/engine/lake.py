@@ -6,9 +6,11 @@ Limit: needs a JVM beside this process; Spark Connect has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from framework.engine import protocol
 from framework.engine.protocol import Position, Snapshot, TableState
@@ -25,6 +27,13 @@ def commit_transaction(transaction: Any) -> None:
 
 class Refused(Exception):
     """The catalog refused a commit: something else was committed before it."""
+
+
+class Unknown(Exception):
+    """The answer to a commit is lost, which does not say that the commit is."""
+
+
+_REFUSALS = ("CommitFailedException", "ValidationException", "IllegalArgumentException", "CherrypickAncestorCommitException")
 
 
 class Lake:
@@ -45,7 +54,7 @@ class Lake:
         """The table as it is now, or None."""
         try:
             return self._catalog.loadTable(self._iceberg.catalog.TableIdentifier.parse(identifier))
-        except Py4JJavaError as error:
+        except (Py4JError, PySparkException) as error:
             if _is(error, "NoSuchTableException"):
                 return None
             raise BatchError("table-unreadable", f"the table {identifier} cannot be loaded: {_said(error)}") from None
@@ -84,10 +93,6 @@ class Lake:
             if not (_is(error, "AlreadyExistsException") or _is(error, "CommitFailedException")):
                 raise BatchError("table-not-created", f"the table {identifier} cannot be made: {_said(error)}") from None
 
-    def drop(self, identifier: str) -> None:
-        """Drops a table and its files; one that is gone already is fine."""
-        self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), True)
-
     def add_columns(self, table: Any, columns: tuple[Column, ...]) -> None:
         update = table.updateSchema()
         for field, column in zip(self._schema(columns).columns(), columns, strict=True):
@@ -96,7 +101,8 @@ class Lake:
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
-        table.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
+        with _answers():
+            table.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
 
     def begin(self, table: Any) -> Any:
         """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
@@ -134,11 +140,19 @@ class Lake:
     def sweep(self, table: Any, attempt: str) -> None:
         """Removes the branch of a dead attempt, and the files that only it had."""
         tip = table.snapshot(protocol.BRANCH + attempt)
-        staged = tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt
-        table.manageSnapshots().removeBranch(protocol.BRANCH + attempt).commit()
-        if staged:
-            # Older than 1970: nothing else is expired on this occasion.
-            table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+        with _answers():
+            table.manageSnapshots().removeBranch(protocol.BRANCH + attempt).commit()
+            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
+                # Older than 1970: nothing else is expired on this occasion.
+                table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+
+    def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
+        """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
+        transaction.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
+        for name, _ in list(_branches(transaction.table())):
+            transaction.manageSnapshots().removeBranch(name).commit()
+        _set(transaction, properties)
+        self._finish(transaction)
 
     def column_types(self, table: Any) -> dict[str, str]:
         """The table's columns and their types as Spark writes them."""
@@ -146,12 +160,8 @@ class Lake:
         return {field.name(): str(field.dataType().catalogString()) for field in fields}
 
     def _finish(self, transaction: Any) -> None:
-        try:
+        with _answers():
             self._commit(transaction)
-        except Py4JJavaError as error:
-            if _is(error, "CommitFailedException") or _is(error, "ValidationException"):
-                raise Refused(_said(error)) from None
-            raise
 
     def _schema(self, columns: tuple[Column, ...]) -> Any:
         types = self._jvm.org.apache.spark.sql.types
@@ -172,6 +182,18 @@ class Lake:
         for column in columns:
             builder = builder.asc(column)
         return builder.build()
+
+
+@contextmanager
+def _answers() -> Iterator[None]:
+    """What a catalog may answer to a commit: nothing wrong, refused, or something that leaves it open."""
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        name = _class(error)
+        if name in _REFUSALS:
+            raise Refused(_said(error)) from None
+        raise Unknown(_said(error)) from None
 
 
 def state(table: Any) -> TableState:
@@ -236,12 +258,20 @@ def _set(transaction: Any, properties: Mapping[str, str]) -> None:
     update.commit()
 
 
-def _is(error: Py4JJavaError, name: str) -> bool:
-    return str(error.java_exception.getClass().getName()).rpartition(".")[2] == name
+def _is(error: Exception, name: str) -> bool:
+    return _class(error) == name
 
 
-def _said(error: Py4JJavaError) -> str:
-    return str(error.java_exception.getMessage() or error.java_exception.getClass().getName()).splitlines()[0]
+def _class(error: Exception) -> str:
+    """The Java class of an error, of which PySpark turns some into its own."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getName()).rpartition(".")[2]
+    return type(error).__name__
+
+
+def _said(error: Exception) -> str:
+    text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+    return (str(text or "") or _class(error)).splitlines()[0]
 
 
 def _escaped(text: str) -> str:

@@ -27,7 +27,7 @@ def catch_up(
     context: Context, pipelines: Sequence[Pipeline], on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> tuple[Failure, ...]:
     """Runs each pipeline until nothing waits. One that fails does not hold up the others."""
-    failures = []
+    failures: list[Failure] = []
     for pipeline in pipelines:
         try:
             for batch in batches(context, pipeline):

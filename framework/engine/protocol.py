@@ -54,6 +54,7 @@ class Position:
     spec: str = ""
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
     accepted: Mapping[int, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
+    forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
 
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
@@ -63,6 +64,7 @@ class Position:
         said = json.loads(text)
         for key in ("ends", "accepted"):
             said[key] = {int(partition): offset for partition, offset in said[key].items()}
+        said["forget"] = tuple(said["forget"]) if said["forget"] else None
         return Position(**said)
 
 
@@ -95,10 +97,10 @@ def standing(state: TableState) -> Standing:
             return Standing.HERE
         snapshot = state.snapshots.get(seen)
         if snapshot is None:
-            # A parent is missing. Sequence numbers only grow, so a main that has gone on since has a higher one.
-            higher = state.snapshots[state.main].sequence > state.position.sequence
-            return Standing.EXPIRED if higher else Standing.ROLLED_BACK
-        if snapshot.parent is None:
+            # A parent is missing, and all that was seen on the way is younger than the position.
+            return Standing.EXPIRED
+        # Below the position's own sequence number nothing can be its descendant, whatever was committed on top since.
+        if snapshot.parent is None or snapshot.sequence <= state.position.sequence:
             return Standing.ROLLED_BACK
         seen = snapshot.parent
 
@@ -160,7 +162,7 @@ def lost(position: Position, topic: TopicState) -> tuple[Lost, ...]:
     return tuple(
         Lost(partition, position.ends.get(partition, 0), first)
         for partition, first in sorted(topic.starts.items())
-        if partition in position.ends and first > position.ends[partition]
+        if first > position.ends.get(partition, 0)
     )
 
 

@@ -14,12 +14,12 @@ from framework.plan.model import Pipeline
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What `sluice accept` would do: the position from which the pipeline goes on, said in words. `forget_bad_rows_from`:
-    bad rows at and behind these offsets are removed, as their messages are read again."""
+    """What `sluice accept` would do: the position from which the pipeline goes on, said in words. It holds for `refused` alone,
+    which is what the table was when it was refused: somebody else may accept and go on meanwhile."""
 
     says: str
     position: Position
-    forget_bad_rows_from: Mapping[int, int] | None = None
+    refused: TableState
 
 
 def owner(pipeline: Pipeline) -> str:
@@ -46,13 +46,13 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
     if (position.cluster, position.topic) != (topic.cluster, topic.topic):
-        raise _recreated(pipeline, position, topic)
+        raise _recreated(pipeline, state, position, topic)
     gone = protocol.lost(position, topic)
     if gone:
-        raise _gone(pipeline, position, topic, gone)
+        raise _gone(pipeline, state, position, gone)
     short = protocol.beyond(position, topic)
     if short:
-        raise _short(pipeline, position, short)
+        raise _short(pipeline, state, position, short)
     return position
 
 
@@ -63,8 +63,9 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     if back is not None:
         again = _count(back.ends, position.ends)
         says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
-        to = replace(position, ends=back.ends, cluster=back.cluster, topic=back.topic)
-        accepts = Acceptance(says, _on_main(to, state), forget_bad_rows_from=back.ends)
+        to = replace(position, ends=back.ends, cluster=back.cluster, topic=back.topic, forget=(back.batch, position.batch))
+        to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+        accepts = Acceptance(says, to, state)
         hint = _hint(pipeline, says)
     return RolledBack(
         "rolled-back",
@@ -84,19 +85,20 @@ def _newest_position(state: TableState) -> Position | None:
     return None
 
 
-def _recreated(pipeline: Pipeline, position: Position, topic: TopicState) -> TopicRecreated:
+def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic: TopicState) -> TopicRecreated:
     other = position.cluster != topic.cluster
     what = "stands in another Kafka cluster than before" if other else "was deleted and made again"
     says = f"reading begins at {_offsets(topic.starts)} of the new topic; rows of the old one stay"
+    to = replace(position, cluster=topic.cluster, topic=topic.topic, ends=dict(topic.starts), accepted={})
     return TopicRecreated(
         "topic-recreated",
         f"the topic {pipeline.topic.kafka_name} {what}: the position {_offsets(position.ends)} belongs to the old one",
         _hint(pipeline, says),
-        Acceptance(says, replace(position, cluster=topic.cluster, topic=topic.topic, ends=dict(topic.starts))),
+        Acceptance(says, to, state),
     )
 
 
-def _gone(pipeline: Pipeline, position: Position, topic: TopicState, gone: tuple[Lost, ...]) -> OffsetsGone:
+def _gone(pipeline: Pipeline, state: TableState, position: Position, gone: tuple[Lost, ...]) -> OffsetsGone:
     lost = sum(each.first - each.next for each in gone)
     says = f"{lost:,} messages are never read; reading goes on at {_offsets({each.partition: each.first for each in gone})}"
     ends = {**position.ends, **{each.partition: each.first for each in gone}}
@@ -105,11 +107,11 @@ def _gone(pipeline: Pipeline, position: Position, topic: TopicState, gone: tuple
         "offsets-gone",
         f"Kafka no longer has {lost:,} messages of {pipeline.topic.kafka_name} that come next ({where})",
         _hint(pipeline, says),
-        Acceptance(says, replace(position, ends=ends)),
+        Acceptance(says, replace(position, ends=ends), state),
     )
 
 
-def _short(pipeline: Pipeline, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
+def _short(pipeline: Pipeline, state: TableState, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
     says = f"reading goes on at {_offsets({each.partition: each.first for each in short})}"
     ends = {**position.ends, **{each.partition: each.first for each in short}}
     where = ", ".join(f"partition {each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
@@ -117,12 +119,8 @@ def _short(pipeline: Pipeline, position: Position, short: tuple[Lost, ...]) -> O
         "topic-shorter",
         f"Kafka lost messages of {pipeline.topic.kafka_name} that were read already ({where})",
         _hint(pipeline, says),
-        Acceptance(says, replace(position, ends=ends)),
+        Acceptance(says, replace(position, ends=ends), state),
     )
-
-
-def _on_main(position: Position, state: TableState) -> Position:
-    return replace(position, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
 
 
 def _hint(pipeline: Pipeline, says: str) -> str:

@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, cast
 
 from framework.engine.protocol import Range
 from framework.engine.secrets import reveal
 from framework.errors import BatchError
-from framework.plan.model import EVENT_TIME, Fault, Pipeline, SecretStore
+from framework.plan.model import EVENT_TIME, Fault, Pipeline, SecretStore, Step
 from framework.plan.rows import named, quoted
 
 if TYPE_CHECKING:
@@ -22,59 +23,86 @@ if TYPE_CHECKING:
 
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
+_END = f"_sluice_end_{token_hex(8)}"
+_INLINED = 40  # columns up to which a message is parsed in the projection that uses it
+_TRAVELLING = (
+    "fault int, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
+    " headers array<struct<key: string, value: binary>>, dropped boolean"
+)
 _KAFKA = ("_kafka_partition", "_kafka_offset", "_kafka_timestamp")
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What a batch writes: `good` to the table; `observed` says after the write what else there was; `all` holds bad rows
-    too, in its column `_sluice_bad`."""
+    """What a batch writes: `good` to the table; `observed` says after the write what else there was. `bad` is read only where
+    the bad rows did not fit into the observation."""
 
     good: DataFrame
-    all: DataFrame
+    bad: DataFrame
     observed: Observation
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What one pass over a batch found. `bad` are the bad rows, unless some were too large to carry along."""
+    """What one pass over a batch found. `carried` are its bad rows, which stay in the JVM; of `too_large` among them the bytes
+    are missing."""
 
     read: int
     filtered: int
     bad: int
-    carried: tuple[Any, ...]
+    carried: DataFrame | None
     too_large: int
 
 
 def frame(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore, carry: bool = True) -> Frame:
     """With `carry`, bad rows that are too large for one pass travel without their bytes and are counted as such."""
-    from pyspark.sql import Observation, functions
+    from pyspark.sql import Observation
 
-    made = _decode(read(spark, pipeline, range_, secrets), pipeline)
-    for step in pipeline.steps:
-        made = _step(made, step, pipeline)
-    made = made.selectExpr(
-        *(named(column.name) for column in pipeline.table.columns),
-        "_sluice_keep",
-        f"CASE WHEN _sluice_fault IS NOT NULL THEN {_travelling(pipeline, range_, carry)} END AS _sluice_bad",
-    )
+    # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
+    settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep), default=0)
+    bad = _travelling(pipeline, range_, carry)
+    made = _decode(read(spark, pipeline, range_, secrets), pipeline, bad, carry_raw=settled > 0)
+    for step in pipeline.steps[:settled]:
+        made = _step(made, step, pipeline, bad)
     observed = Observation()
-    made = made.observe(
-        observed,
-        functions.expr("count(1)").alias("read"),
-        functions.expr("count_if(NOT _sluice_keep AND _sluice_bad IS NULL)").alias("filtered"),
-        functions.expr("count_if(_sluice_bad.dropped)").alias("too_large"),
-        functions.expr("count_if(_sluice_bad IS NOT NULL)").alias("bad"),
-        functions.expr(f"collect_list({'_sluice_bad' if carry and pipeline.bad_rows != 'drop' else 'CAST(NULL AS INT)'})").alias("carried"),
-    )
-    columns = [functions.col(named(column.name)) for column in pipeline.table.columns]
-    return Frame(made.where("_sluice_bad IS NULL AND _sluice_keep").select(*columns), made, observed)
+    made = made.observe(observed, *_observations(pipeline, carry))
+    good = made.where("_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in made.columns else "_sluice_bad IS NULL")
+    for step in pipeline.steps[settled:]:
+        good = _step(good, step, pipeline, bad)
+    good = good.selectExpr(*(named(column.name) for column in pipeline.table.columns))
+    return Frame(good, made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*"), observed)
 
 
-def counted(observed: Observation) -> Counted:
-    found = observed.get
-    return Counted(found["read"], found["filtered"], found["bad"], tuple(found["carried"]), found["too_large"])
+def _observations(pipeline: Pipeline, carry: bool) -> list[Any]:
+    from pyspark.sql import functions
+
+    found = {"read": "count(1)"}
+    if any(step.keep for step in pipeline.steps):
+        found["filtered"] = "count_if(NOT _sluice_keep AND _sluice_bad IS NULL)"
+    if carry and pipeline.bad_rows != "drop":
+        found["carried"] = "collect_list(_sluice_bad)"
+        found["too_large"] = "count_if(_sluice_bad.dropped)"
+    else:
+        found["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+    return [functions.expr(sql).alias(name) for name, sql in found.items()]
+
+
+def counted(spark: SparkSession, observed: Observation) -> Counted:
+    """What was observed. As Python objects ten thousand bad rows would take longer than writing them does."""
+    from pyspark.sql import DataFrame
+
+    jvm: Any = spark._jvm
+    row = cast(Any, observed)._jo.getRow()
+    found = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name != "carried"}
+    carried = None
+    bad = found.get("bad", 0)
+    if "bad" not in found:
+        listed = row.getList(row.fieldIndex("carried"))
+        bad = listed.size()
+        schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(_TRAVELLING)
+        carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
+    return Counted(found["read"], found.get("filtered", 0), bad, carried, found.get("too_large", 0))
 
 
 @contextmanager
@@ -116,7 +144,7 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
     return spark.read.format("kafka").options(**options).load()
 
 
-def bad_rows(spark: SparkSession, pipeline: Pipeline, bad: DataFrame) -> DataFrame:
+def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     """Rows of the bad rows' table, from rows of the columns of `_sluice_bad`: what is said of each is looked up here, off the fast path."""
     faults = pipeline.faults
     lookup = {part: ", ".join(quoted(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
@@ -127,67 +155,80 @@ def bad_rows(spark: SparkSession, pipeline: Pipeline, bad: DataFrame) -> DataFra
     )  # fmt: skip
     explain = pipeline.topic.decoding.explain
     if explain:
-        cases = " ".join(f"WHEN {when} THEN {says}" for when, says in explain)
+        cases = _marked(" ".join(f"WHEN {when} THEN {says}" for when, says in explain))
         made = made.selectExpr(
             "*", f"CASE WHEN code = 'undecodable' AND stage = 'value' THEN CASE {cases} END ELSE message END AS _said"
         )
     said = "_said" if explain else "message"
     return made.selectExpr(
-        "stage", "code", f"{said} AS message", "topic", "partition", "offset", "timestamp", "headers",
+        f"{batch} AS batch", "stage", "code", f"{said} AS message", "topic", "partition", "offset", "timestamp", "headers",
         "CAST(NULL AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
 
-def carried_frame(spark: SparkSession, counted: Counted) -> DataFrame:
-    schema = (
-        "fault int, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
-        " headers array<struct<key: string, value: binary>>, dropped boolean"
-    )
-    return spark.createDataFrame(list(counted.carried), schema).coalesce(1)
-
-
-def _decode(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
+def _decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
+    """One projection that parses, converts and judges. The parse stands in it many times and is computed once (common
+    subexpressions are): as a column of its own it would be copied for each message, and so would the message's bytes, which
+    are wanted of bad rows only. With very many columns the plan would be too large for that."""
     decoding = pipeline.topic.decoding
-    headers = "headers AS _sluice_headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>) AS _sluice_headers"
-    kept = ["_sluice_key", "_sluice_value", "_sluice_headers", *_KAFKA]
+    headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
+    event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
+    found = {
+        **{name: name for name in _KAFKA},
+        **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
+        **{named(name): sql for name, sql in decoding.columns},
+        **({EVENT_TIME: event_time} if any(EVENT_TIME in step_sql for step_sql in _texts(pipeline)) else {}),
+        "_sluice_bad": _found_bad(decoding.faults, 0, bad),
+    }
+    if any(step.keep for step in pipeline.steps):
+        found["_sluice_keep"] = "true"
     made = messages.selectExpr(
-        "key AS _sluice_key", "value AS _sluice_value", "CAST(value AS STRING) AS _sluice_text", headers,
+        *(f"{sql} AS {name}" for name, sql in raw.items()),
         "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
     )  # fmt: skip
-    parse = f"{decoding.parse} AS _sluice_decoded" if decoding.parse else "_sluice_text AS _sluice_decoded"
-    text = [] if decoding.parse and not _reads_text(decoding.faults) else ["_sluice_text"]
-    made = made.selectExpr(*kept, *text, f"({decoding.readable}) AS _sluice_readable", parse)
-    columns = [f"{sql} AS {named(name)}" for name, sql in decoding.columns]
-    made = made.selectExpr(*kept, *text, "_sluice_readable", "_sluice_decoded", *columns)
-    event_time = named(pipeline.topic.event_time) if pipeline.topic.event_time else "_kafka_timestamp"
-    return made.selectExpr(
-        *kept,
-        *(named(name) for name, _ in decoding.columns),
-        f"{event_time} AS {EVENT_TIME}",
-        f"{_first(decoding.faults, 0)} AS _sluice_fault",
-        "true AS _sluice_keep",
-    )
+    parse = decoding.parse
+    if parse and len(decoding.columns) > _INLINED:
+        made = made.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
+        parse = None
+    return made.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in found.items()))
 
 
-def _step(made: DataFrame, step: Any, pipeline: Pipeline) -> DataFrame:
+def _inlined(sql: str, parse: str | None = None) -> str:
+    sql = sql.replace("_sluice_decoded", f"({parse})") if parse else sql
+    return _marked(sql).replace("_sluice_text", "CAST(_sluice_value AS STRING)")
+
+
+def _marked(sql: str) -> str:
+    """The mark behind a message's end is one that no message can know."""
+    return sql.replace("_sluice_end", _END)
+
+
+def _texts(pipeline: Pipeline) -> Iterator[str]:
+    for step in pipeline.steps:
+        yield from (sql for _, sql in step.assign)
+        yield from (fault.when for fault in step.faults)
+        yield step.keep or ""
+
+
+def _step(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
     """The columns a step sets, and what it finds wrong with a row that is still kept and sound."""
-    first = pipeline.faults.index(step.faults[0]) if step.faults else 0
-    fault = f"coalesce(_sluice_fault, CASE WHEN _sluice_keep THEN {_first(step.faults, first)} END)" if step.faults else "_sluice_fault"
-    keep = f"_sluice_keep AND coalesce({step.keep}, false)" if step.keep else "_sluice_keep"
-    assign: Mapping[str, str] = dict(step.assign)
-    others = [named(column.name) for column in step.columns if column.name not in assign]
-    return made.selectExpr(
-        "_sluice_key", "_sluice_value", "_sluice_headers", *_KAFKA, EVENT_TIME,
-        *others,
-        *(f"{sql} AS {named(name)}" for name, sql in assign.items()),
-        f"{fault} AS _sluice_fault",
-        f"{keep} AS _sluice_keep",
-    )  # fmt: skip
+    assign = {named(name): sql for name, sql in step.assign}
+    columns = {named(name): named(name) for name in made.columns} | assign
+    if step.faults:
+        found = _found_bad(step.faults, pipeline.faults.index(step.faults[0]), bad)
+        sound = "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in made.columns else "_sluice_bad IS NULL"
+        columns["`_sluice_bad`"] = f"CASE WHEN {sound} THEN {found} ELSE _sluice_bad END"
+    if step.keep:
+        columns["`_sluice_keep`"] = f"_sluice_keep AND coalesce({step.keep}, false)"
+    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
-def _first(faults: tuple[Fault, ...], index: int) -> str:
-    """The number of the first fault that is there, counted over the whole pipeline."""
-    return "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
+def _found_bad(faults: tuple[Fault, ...], index: int, bad: str) -> str:
+    """The bad row, if one of the faults is there: with the number of the first, counted over the whole pipeline."""
+    any_ = " OR ".join(f"({fault.when})" for fault in faults)
+    first = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
+    return f"CASE WHEN {any_} THEN {bad.replace('_sluice_fault', first)} END"
 
 
 def _travelling(pipeline: Pipeline, range_: Range, carry: bool) -> str:
@@ -200,10 +241,6 @@ def _travelling(pipeline: Pipeline, range_: Range, carry: bool) -> str:
         f"named_struct('fault', _sluice_fault, 'topic', {quoted(pipeline.topic.kafka_name)}, 'partition', _kafka_partition,"
         f" 'offset', _kafka_offset, 'timestamp', _kafka_timestamp, {bytes_}, 'dropped', {large})"
     )
-
-
-def _reads_text(faults: tuple[Fault, ...]) -> bool:
-    return any("_sluice_text" in fault.when for fault in faults)
 
 
 def _login(pipeline: Pipeline, secrets: SecretStore) -> dict[str, str]:

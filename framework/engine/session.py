@@ -35,6 +35,9 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
+        "spark.sql.subexpressionElimination.enabled": "true",
         # A message with one wrong field is a bad row, not a row with a null.
         "spark.sql.json.enablePartialResults": "false",
     }

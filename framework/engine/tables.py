@@ -23,13 +23,13 @@ LAYOUT = {
 }
 
 
-def open_table(context: Context, lake: Lake, pipeline: Pipeline, topic: TopicState) -> Any:
+def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     """The table as it is now; made if it is missing."""
     identifier = pipeline.table.identifier
     table = lake.load(identifier)
     if table is None or table.currentSnapshot() is None:
         bad_rows.refuse_leftovers(lake, pipeline, None)
-        bear(context, lake, pipeline, topic)
+        bear(context, lake, pipeline)
         table = lake.load(identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
@@ -37,10 +37,11 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline, topic: TopicSta
     return _with_columns(lake, pipeline, table)
 
 
-def bear(context: Context, lake: Lake, pipeline: Pipeline, topic: TopicState) -> None:
+def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """Makes the table, with the position from which reading begins: a first batch that fails begins there again, even with
     `start_from: latest`."""
     table = pipeline.table
+    topic = context.kafka(pipeline).look(pipeline.topic)
     starts = _starts(context, pipeline, topic)
     first = Position("born", 0, topic.cluster, topic.topic, starts, 0, 0, pipeline.spec)
 

@@ -11,7 +11,6 @@ COLUMNS = (Column("value", BINARY),)
 def decoding() -> Decoding:
     return Decoding(
         parse=None,
-        readable="true",
         columns=(("value", "_sluice_value"),),
         faults=(Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),),
     )

@@ -11,10 +11,9 @@ COLUMNS = (Column("value", STRING),)
 def decoding() -> Decoding:
     return Decoding(
         parse=None,
-        readable="is_valid_utf8(_sluice_text)",
         columns=(("value", "_sluice_text"),),
         faults=(
             Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
-            Fault("value", "undecodable", "the value is not UTF-8 text", "NOT _sluice_readable"),
+            Fault("value", "undecodable", "the value is not UTF-8 text", "NOT is_valid_utf8(_sluice_text)"),
         ),
     )

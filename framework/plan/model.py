@@ -38,11 +38,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a message becomes columns. `parse` is computed once per message, as the column `_decoded`, from `_text` and `_value`;
-    `readable` beside it. What a fault with the code `undecodable` says of one message is found later, by `explain`."""
+    """How a message becomes columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and over
+    `_sluice_decoded`, which stands for `parse`. What the fault `undecodable` says of one message is found later, by `explain`."""
 
     parse: str | None
-    readable: str
     columns: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
     explain: tuple[tuple[str, str], ...] = ()

@@ -75,9 +75,9 @@ def _with_key(said: kinds.Topic, decoding: Decoding) -> Decoding:
         # Of equal header names the last counts, as in Kafka's own clients.
         value = f"element_at(filter(_sluice_headers, h -> h.key = '{name}'), -1).value"
         columns.append((name, f"CASE WHEN exists(_sluice_headers, h -> h.key = '{name}') THEN CAST({value} AS STRING) END"))
-        invalid = f"NOT coalesce(is_valid_utf8(`{name}`), true)"
+        invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
-    return Decoding(decoding.parse, decoding.readable, tuple(columns), tuple(faults), decoding.explain)
+    return Decoding(decoding.parse, tuple(columns), tuple(faults), decoding.explain)
 
 
 def _column_problems(said: kinds.Topic, names: list[str]) -> Iterable[Problem]:

@@ -21,7 +21,7 @@ class Invalid(Exception):
 
 
 class Span(NamedTuple):
-    """Messages `first` to `behind` (without it) of a partition; in the table the good ones, in the bad rows' table the bad ones."""
+    """Messages `first` to `behind` (without it) of a partition: in the table the good ones, in that of the bad rows the bad."""
 
     topic: str
     partition: int
@@ -117,11 +117,10 @@ class Table:
         """Fast-forward, or cherry-pick where main has gone on since; the branch goes in the same commit."""
         tip = base.snapshots[base.branches[branch]]
         branches = {name: at for name, at in base.branches.items() if name != branch}
-        if tip.attempt != attempt:
-            new = base
-        elif tip.parent == base.main:
+        new = base
+        if tip.attempt == attempt and tip.parent == base.main:
             new = base._replace(main=tip.id)
-        else:
+        elif tip.attempt == attempt:
             added = self.catalog.rows[tip.id][len(self.catalog.rows[tip.parent or 0]) :]
             new = self._grown(base, None, base.main, self.catalog.rows[base.main] + added, None, None)
         self.commit(base, new._replace(branches=branches))
@@ -145,8 +144,8 @@ class Table:
     def expire(self) -> None:
         """expire_snapshots(retain_last => 1): what main, the tag and the branches stand on stays."""
         base = self.current()
-        kept = {base.main, base.tag, *base.branches.values()}
-        self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in kept})
+        left = kept(base)
+        self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in left})
 
     def _grown(
         self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None
@@ -156,6 +155,10 @@ class Table:
         if branch is None:
             return base._replace(main=made, snapshots=snapshots, sequence=base.sequence + 1)
         return base._replace(branches={**base.branches, branch: made}, snapshots=snapshots, sequence=base.sequence + 1)
+
+
+def kept(table: Metadata) -> set[int | None]:
+    return {table.main, table.tag, *table.branches.values()}
 
 
 def state(table: Metadata, owner: str) -> TableState:

@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from itertools import accumulate, product
 
 from tests.model.steps import Broken
-from tests.model.world import _MANY, HAPPENINGS, World, Wrong, calm, check, grow, swept
+from tests.model.world import HAPPENINGS, MANY, World, Wrong, calm, check, grow, swept
 
 Schedule = tuple[str, ...]  # "a5": actor a takes 5 steps; "a!": it dies; "a*": it goes on to its end; else a happening
-LONGEST = 30  # steps of one run without trouble
 _ACTORS = "abcxy"
 _WEIGHTS = {
-    **{f"{actor}{count}": weight for actor, weight in zip("abcxy", (9, 8, 3, 3, 2), strict=True) for count in (1, 2, 3, 5, 8, 13)},
+    **{f"{actor}{count}": often for actor, often in zip(_ACTORS, (9, 8, 3, 3, 2), strict=True) for count in (1, 2, 3, 5, 8, 13)},
     **{f"{actor}*": 4 for actor in _ACTORS},
     **{f"{actor}!": 5 for actor in "abc"}, "x!": 2, "y!": 2,
     "grow": 10, "partition": 4, "recreate": 3, "expire": 8, "rollback": 12, "restore": 3, "foreign": 8, "foreign-bad": 5,
-    "drop": 3, "lose": 10, "refuse": 6, "day": 4,
+    "drop": 3, "drop-both": 2, "retain": 3, "lose": 10, "refuse": 6, "day": 4,
 }  # fmt: skip
 _EVENTS = tuple(_WEIGHTS)
 _CUMULATED = tuple(accumulate(_WEIGHTS.values()))
+_ALONE = tuple(each for each in HAPPENINGS if each != "partition")
+_STEPS = range(1, 30)  # more than one batch takes where nothing disturbs it
 
 
 @dataclass
@@ -34,10 +35,10 @@ class Found:
     wrong: tuple[Schedule, str] | None = None
 
 
-def play(schedule: Schedule, broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> tuple[World, Schedule]:
+def play(schedule: Schedule, broken: Broken | None = None, beyond_limit: bool = False) -> tuple[World, Schedule]:
     """Runs a schedule, then all that is calm; what took effect of it. Raises `Wrong`."""
-    world = World(broken, foreign_on_rolled_back)
-    world.actors["a"].go(_MANY)
+    world = World(broken, beyond_limit)
+    world.actors["a"].go(MANY)
     effective = []
     for event in schedule:
         if _does(world, event):
@@ -46,7 +47,7 @@ def play(schedule: Schedule, broken: Broken | None = None, foreign_on_rolled_bac
     calm(world)
     for actor in world.actors.values():
         if actor.steps is not None:
-            actor.go(_MANY)
+            actor.go(MANY)
     grow(world)
     calm(world)
     check(world)
@@ -57,14 +58,16 @@ def play(schedule: Schedule, broken: Broken | None = None, foreign_on_rolled_bac
 def _does(world: World, event: str) -> bool:
     happening = HAPPENINGS.get(event)
     if happening is not None:
-        return happening(world)
+        done = happening(world)
+        world.disturbed += done and event != "grow"
+        return done
     actor, what = world.actors[event[0]], event[1:]
     if what == "!":
         if actor.steps is None:
             return False
         actor.crash()
     else:
-        actor.go(_MANY if what == "*" else int(what))
+        actor.go(MANY if what == "*" else int(what))
     return True
 
 
@@ -74,25 +77,47 @@ def scattered(seed: int, count: int) -> Iterator[Schedule]:
         yield tuple(rng.choices(_EVENTS, cum_weights=_CUMULATED, k=rng.randint(4, 16)))
 
 
-def systematic() -> Iterator[Schedule]:
-    """Two actors and one happening. One stops at every step, the other at every step or at its end, then each dies or goes on;
-    and one that found nothing to read stops, the other works and stops at every step, and the first wakes for a while."""
-    happenings = tuple(each for each in HAPPENINGS if each != "partition")
+def stopped() -> Iterator[Schedule]:
+    """One actor stops at every step, something happens, another stops at every step or ends; then each dies or goes on."""
     ends = (("a!", "b*"), ("a*", "b*"), ("a*", "b!"), ("b!", "a*"))
-    for first, happens, second, last in product(range(1, LONGEST), happenings, (*range(1, LONGEST, 2), "*"), ends):
+    for first, happens, second, last in product(_STEPS, _ALONE, (*_STEPS[::2], "*"), ends):
         yield ("grow", f"a{first}", happens, f"b{second}", *last)
-    for first, second, happens, third in product(range(1, 5), range(1, LONGEST), (*happenings, "b!"), range(1, 5)):
+
+
+def woken() -> Iterator[Schedule]:
+    """One actor that found nothing to read stops, another works and stops at every step, and the first wakes for a while."""
+    for first, second, happens, third in product(range(1, 5), _STEPS, (*_ALONE, "b!"), range(1, 5)):
         yield (f"a{first}", "grow", f"b{second}", happens, f"a{third}", "b*", "a*")
 
 
-def search(schedules: Iterable[Schedule], broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> Found:
+def mistaken() -> Iterator[Schedule]:
+    """The same, and the one that works is taken for dead, though it is not."""
+    for first, second, happens, third in product(range(1, 5), _STEPS, _ALONE, range(2, 16, 3)):
+        yield (f"a{first}", "grow", f"b{second}", "day", happens, f"a{third}", "b*", "a*")
+
+
+def overtaken() -> Iterator[Schedule]:
+    """One actor, and another that is faster each time."""
+    for first, second in product(_STEPS, _STEPS):
+        yield ("grow", f"a{first}", *("b*", "grow", f"a{second}") * 6)
+
+
+def changed() -> Iterator[Schedule]:
+    """One actor, and two things that happen to its table at any two of its steps."""
+    changes = ("foreign", "rollback", "restore", "expire", "recreate", "drop", "x*")
+    for first, one, second, other in product(_STEPS[:14], changes, _STEPS[:14], changes):
+        yield ("grow", f"a{first}", one, f"a{second}", other, "a*")
+
+
+def search(schedules: Iterable[Schedule], broken: Broken | None = None, beyond_limit: bool = False) -> Found:
     """Stops at the first schedule that goes wrong."""
-    found, seen = Found(), set()
+    found = Found()
+    seen: set[Schedule] = set()
     for schedule in schedules:
         try:
-            world, effective = play(schedule, broken, foreign_on_rolled_back)
+            world, effective = play(schedule, broken, beyond_limit)
         except Wrong:
-            found.wrong = shortest(schedule, broken, foreign_on_rolled_back)
+            found.wrong = shortest(schedule, broken, beyond_limit)
             break
         seen.add(effective)
         found.reached |= world.reached
@@ -101,12 +126,12 @@ def search(schedules: Iterable[Schedule], broken: Broken | None = None, foreign_
     return found
 
 
-def shortest(schedule: Schedule, broken: Broken | None, foreign_on_rolled_back: bool = False) -> tuple[Schedule, str]:
+def shortest(schedule: Schedule, broken: Broken | None, beyond_limit: bool = False) -> tuple[Schedule, str]:
     """Leaves out and shortens whatever is not needed for going wrong, and says what goes wrong then."""
 
     def fails(tried: Schedule) -> str:
         try:
-            play(tried, broken, foreign_on_rolled_back)
+            play(tried, broken, beyond_limit)
         except Wrong as wrong:
             return str(wrong)
         return ""

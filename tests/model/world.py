@@ -1,8 +1,8 @@
-"""A topic, a table with its bad rows, those who work on them, everything that may happen to them, and what must hold in the end."""
+"""A topic, a table with its bad rows, who works on them, all that may happen to them, and what must hold in the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,14 +10,14 @@ from framework.engine import refusals
 from framework.engine.protocol import BRANCH, TopicState
 from framework.errors import RefusedError
 from framework.plan.model import Pipeline
-from tests.model import steps
-from tests.model.catalog import AnswerLost, Catalog, Invalid, Metadata, Refused, Span, Table
-from tests.model.steps import Broken, Ended, Leftovers, Steps
+from tests.model import accepting, steps
+from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
+from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps
 
 _TOPIC = SimpleNamespace(kafka_name="trades", cluster=SimpleNamespace(name="main"))
 PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topic=_TOPIC, table=SimpleNamespace(identifier="markets.trades")))
 OWNER = refusals.owner(PIPELINE)
-_MANY = 10_000  # steps that nothing takes which ends
+MANY = 10_000  # steps that nothing takes which ends
 
 
 class Wrong(AssertionError):
@@ -51,6 +51,8 @@ class Actor:
             except (Refused, AnswerLost, Invalid, Ended, Leftovers, RefusedError) as error:
                 self.end = error
                 self.crash()
+                if str(error) == "table-busy" and self.work is steps.batch and self.world.disturbed < TRIES:
+                    raise Wrong("a batch gives up, though only other batches came between") from None
                 return taken
         return count
 
@@ -62,9 +64,9 @@ class Actor:
 
 
 class World:
-    def __init__(self, broken: Broken | None = None, foreign_on_rolled_back: bool = False) -> None:
+    def __init__(self, broken: Broken | None = None, beyond_limit: bool = False) -> None:
         self.broken = broken
-        self.foreign_on_rolled_back = foreign_on_rolled_back
+        self.beyond_limit = beyond_limit
         self.pipeline, self.owner = PIPELINE, OWNER
         self.catalog = Catalog()
         self.table, self.bad = Table(self.catalog, None), Table(self.catalog, None)
@@ -75,13 +77,13 @@ class World:
         self.alive: set[str] = set()
         self.dead: set[str] = set()
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
-        self.forgets: dict[str, tuple[str, int, int]] = {}  # by acceptance, part of its position: table, batches whose bad rows go
-        self.published: set[str] = set()
+        self.disturbed = 0  # how often something happened that may come between a batch and its commit
         self.rolled_away: set[int] = set()
         self.settled: dict[str, dict[int, int]] = {}  # what the table held of topics that are gone
+        self.skipped: set[tuple[str, int, int]] = set()  # messages that Kafka had no longer when a position went past them
         self.reached: set[str] = set()
         self.actors = {"a": Actor(self, steps.batch), "b": Actor(self, steps.batch), "c": Actor(self, steps.batch)}
-        self.actors["x"], self.actors["y"] = Actor(self, steps.accept), Actor(self, steps.accept)
+        self.actors["x"], self.actors["y"] = Actor(self, accepting.accept), Actor(self, accepting.accept)
 
     def name(self) -> str:
         self.names += 1
@@ -96,12 +98,12 @@ class World:
         """Every message with an odd offset is bad."""
         return span.behind // 2 - span.first // 2
 
-    def publishes(self, attempt: str, base: Metadata, new: Metadata) -> None:
-        try:
-            self.table.commit(base, new)
-        finally:
-            if self.table.now is new:
-                self.published.add(attempt)
+    def skips(self, topic: str, before: Mapping[int, int], behind: Mapping[int, int]) -> None:
+        """A person was told that these messages are never read, or the table was born when they were gone."""
+        if topic == self.topic.topic:
+            for partition, end in behind.items():
+                gone = range(before.get(partition, 0), min(end, self.topic.starts.get(partition, 0)))
+                self.skipped.update((topic, partition, offset) for offset in gone)
 
     def lineage(self) -> list[int]:
         return self.catalog.lineage(self.table.current().main)
@@ -132,16 +134,24 @@ def check(world: World) -> None:
         for topic, ends in {**world.settled, world.topic.topic: world.topic.ends}.items():
             for partition, end in ends.items():
                 for offset in range(parity, end, 2):
-                    if (topic, partition, offset) not in times:
+                    if (topic, partition, offset) not in times and (topic, partition, offset) not in world.skipped:
                         raise Wrong(f"lost: the {kind} {(topic, partition, offset)}")
 
 
 def swept(world: World) -> None:
-    for what in (world.table.current(), world.bad.now):
-        for name in what.branches if what is not None else ():
-            attempt = name[len(BRANCH) :]
-            if attempt not in world.alive:
-                raise Wrong(f"the branch of {attempt} is left")
+    """What is known for dead is gone at once, and all else a day later."""
+    if world.dead & set(_branches(world)):
+        raise Wrong("a dead attempt's branch is left")
+    if _branches(world):
+        world.old.update(_branches(world))
+        calm(world)
+        if _branches(world):
+            raise Wrong("a branch is left for ever")
+
+
+def _branches(world: World) -> list[str]:
+    tables = (world.table.current(), world.bad.now)
+    return [name[len(BRANCH) :] for table in tables if table is not None for name in table.branches]
 
 
 def calm(world: World) -> None:
@@ -150,13 +160,13 @@ def calm(world: World) -> None:
     for _ in range(40):
         before = world.table.now
         runs = Actor(world, steps.batch)
-        runs.go(_MANY)
+        runs.go(MANY)
         if isinstance(runs.end, (RefusedError, Leftovers)):
             if isinstance(runs.end, RefusedError) and runs.end.accepts is None:
                 restore(world)
                 continue
-            accepts = Actor(world, steps.accept)
-            accepts.go(_MANY)
+            accepts = Actor(world, accepting.accept)
+            accepts.go(MANY)
             if accepts.end is not None:
                 raise Wrong(f"accepting fails: {accepts.end!r}")
         elif runs.end is not None:
@@ -182,6 +192,16 @@ def add_partition(world: World) -> bool:
     return True
 
 
+def retain(world: World) -> bool:
+    """Kafka drops all messages but the last of each partition."""
+    topic = world.topic
+    starts = {partition: max(topic.starts[partition], end - 1) for partition, end in topic.ends.items()}
+    if starts == topic.starts:
+        return False
+    world.topic = TopicState(topic.cluster, topic.topic, starts, topic.ends)
+    return True
+
+
 def recreate(world: World) -> bool:
     """The same name, another id, fewer messages or more."""
     table, old = world.table.now, world.topic
@@ -193,10 +213,22 @@ def recreate(world: World) -> bool:
 
 
 def expire(world: World) -> bool:
+    if not world.beyond_limit and _would_hide_rollback(world):
+        return False
     for table in (world.table, world.bad):
         if table.now is not None:
             table.expire()
     return True
+
+
+def _would_hide_rollback(world: World) -> bool:
+    """The one limit: rolled back, foreign commits on top, and now all goes that lies between them and the position."""
+    table = world.table.now
+    if table is None or table.position is None or not world.is_rolled_back():
+        return False
+    left = kept(table)
+    oldest = next(at for at in world.lineage() if world.catalog.parents[at] not in left)
+    return world.catalog.parents[oldest] is not None and table.snapshots[oldest].sequence > table.position.sequence
 
 
 def rollback(world: World) -> bool:
@@ -223,7 +255,7 @@ def restore(world: World) -> bool:
 
 
 def foreign(world: World) -> bool:
-    if world.table.now is None or (world.is_rolled_back() and not world.foreign_on_rolled_back):
+    if world.table.now is None:
         return False
     _grow_by_hand(world.table)
     return True
@@ -250,6 +282,14 @@ def drop(world: World) -> bool:
     return True
 
 
+def drop_both(world: World) -> bool:
+    if world.bad.now is None:
+        return False
+    drop(world)
+    world.bad.now = None
+    return True
+
+
 def lose(world: World) -> bool:
     world.catalog.answer = "lost"
     return True
@@ -266,7 +306,7 @@ def a_day_passes(world: World) -> bool:
 
 
 HAPPENINGS: dict[str, Callable[[World], bool]] = {
-    "grow": grow, "partition": add_partition, "recreate": recreate, "expire": expire, "rollback": rollback,
-    "restore": restore, "foreign": foreign, "foreign-bad": foreign_bad, "drop": drop, "lose": lose, "refuse": refuse,
-    "day": a_day_passes,
+    "grow": grow, "partition": add_partition, "retain": retain, "recreate": recreate, "expire": expire, "rollback": rollback,
+    "restore": restore, "foreign": foreign, "foreign-bad": foreign_bad, "drop": drop, "drop-both": drop_both,
+    "lose": lose, "refuse": refuse, "day": a_day_passes,
 }  # fmt: skip

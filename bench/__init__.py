@@ -1,0 +1,1 @@
+"""Sluice and what it is compared with, side by side."""

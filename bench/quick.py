@@ -1,0 +1,164 @@
+"""Measures Sluice against hand-written jobs: turns A B A B in one run, medians; prints a table and one JSON object as its last line.
+
+It never fails on a number. `make bench-quick` runs it, below ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench import handwritten, load
+from framework.engine.batch import next_batch
+from framework.engine.context import Context
+from framework.engine.loop import batches
+from framework.plan.model import Pipeline
+from framework.plan.passes import make
+
+MESSAGES = 1_000_000
+TURNS = 5
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    from framework.services import kafka
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SLUICE_HOME"] = str(Path(folder, "home"))
+        Path(folder, "home").mkdir()
+        Path(folder, "home", "jars").symlink_to(ROOT / ".sluice" / "jars")
+        os.chdir(folder)
+        with kafka.running(Path(folder, "home")) as bootstrap:
+            print(f"sending {2 * MESSAGES:,} messages", flush=True)
+            load.send(bootstrap, "clean", MESSAGES)
+            load.send(bootstrap, "poisoned", MESSAGES, bad_every=100)
+            load.send(bootstrap, "small", 1000)
+            results = {**_cold(bootstrap), **_warm(bootstrap), **_memory(bootstrap)}
+    _print(results, time.monotonic() - began)
+
+
+def _warm(bootstrap: str) -> dict[str, float]:
+    """Rows per second of whole batches, in one warm session, in turns."""
+    plan = make(load.specs(bootstrap, {"clean": "clean", "poisoned": "poisoned", "small": "small"}))
+    context = Context(plan)
+    clean, poisoned, small = (plan.pipeline(name) for name in ("clean", "poisoned", "small"))
+    assert clean and poisoned and small
+    rates: dict[str, list[float]] = {"hand": [], "ours": [], "poisoned": []}
+    for turn in range(TURNS + 2):
+        for name, run in {
+            "hand": lambda turn=turn: _handwritten(context, bootstrap, f"lake.hand.t{turn}"),
+            "ours": lambda: _whole(context, clean),
+            "poisoned": lambda: _whole(context, poisoned),
+        }.items():
+            seconds = run()
+            if turn >= 2:  # before that the JVM is not warm
+                rates[name].append(MESSAGES / seconds)
+            print(f"turn {turn} {name}: {MESSAGES / seconds:,.0f} rows/s", flush=True)
+    results = {
+        "append_vs_handwritten": statistics.median(rates["ours"]) / statistics.median(rates["hand"]),
+        "append_rows_per_s": statistics.median(rates["ours"]),
+        "handwritten_rows_per_s": statistics.median(rates["hand"]),
+        "poison_cost": 1 - statistics.median(rates["poisoned"]) / statistics.median(rates["ours"]),
+        **_small(context, bootstrap, small),
+    }
+    context.stop()
+    return results
+
+
+def _handwritten(context: Context, bootstrap: str, table: str) -> float:
+    handwritten.create(context.spark, table)
+    starts, ends = load.offsets(bootstrap, "clean")
+    began = time.perf_counter()
+    handwritten.append(context.spark, table, bootstrap, "clean", starts, ends)
+    return time.perf_counter() - began
+
+
+def _whole(context: Context, pipeline: Pipeline) -> float:
+    """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
+    from framework.engine.tables import open_table
+
+    for name in (pipeline.table.identifier, pipeline.table.bad_rows):
+        context.spark.sql(f"drop table if exists lake.{name} purge")
+    open_table(context, context.lake(pipeline), pipeline)
+    began = time.perf_counter()
+    batch = next_batch(context, pipeline)
+    seconds = time.perf_counter() - began
+    assert batch is not None
+    assert batch.read == MESSAGES
+    return seconds
+
+
+def _small(context: Context, bootstrap: str, pipeline: Pipeline) -> dict[str, float]:
+    """A warm batch of 1,000 rows from read to published, and a look that finds nothing."""
+    list(batches(context, pipeline))
+    seconds = []
+    for _ in range(15):
+        load.send(bootstrap, "small", 1000)
+        seconds.append(_timed(lambda: next_batch(context, pipeline)))
+    nothing = [_timed(lambda: list(batches(context, pipeline))) for _ in range(10)]
+    return {"batch_1000_p50_s": statistics.median(seconds[5:]), "empty_tick_s": statistics.median(nothing)}
+
+
+def _timed(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _cold(bootstrap: str) -> dict[str, float]:
+    """New processes: one that lands 1,000 rows, one that finds nothing, and a plain Structured Streaming job."""
+    folder = load.specs(bootstrap, {"cold": "small"})
+    command = [sys.executable, "-c", "from framework.cli import main; main()", "run", "--specs", str(folder)]
+    first = _process(command)
+    nothing = statistics.median(_process(command) for _ in range(3))
+    streaming = _process([sys.executable, "-m", "bench.streaming", bootstrap, "small"])
+    print(f"cold: 1,000 rows {first:.1f} s, nothing {nothing:.2f} s, Structured Streaming {streaming:.1f} s", flush=True)
+    return {"cold_1000_s": first, "cold_1000_streaming_s": streaming, "cold_nothing_s": nothing}
+
+
+def _memory(bootstrap: str) -> dict[str, float]:
+    """The highest resident memory of a JVM that lands all messages once, of each in a process of its own."""
+    folder = load.specs(bootstrap, {"memory": "clean"})
+    ours = _peak([sys.executable, "-m", "bench.once", "ours", str(folder), bootstrap])
+    hand = _peak([sys.executable, "-m", "bench.once", "hand", str(folder), bootstrap])
+    return {"append_memory_vs_handwritten": ours / hand, "append_memory_mib": ours / 1024, "handwritten_memory_mib": hand / 1024}
+
+
+def _peak(command: list[str]) -> float:
+    return float(subprocess.run(command, check=True, capture_output=True, text=True, env=_environment()).stdout.split()[-1])
+
+
+def _process(command: list[str]) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, env=_environment())
+    return time.perf_counter() - began
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+BARS = {
+    "append_vs_handwritten": "≥ 0.95", "append_memory_vs_handwritten": "≤ 1.1", "batch_1000_p50_s": "≤ 0.8", "empty_tick_s": "≤ 0.3",
+    "cold_nothing_s": "≤ 2", "poison_cost": "≤ 0.05",
+}  # fmt: skip
+
+
+def _print(results: Mapping[str, float], seconds: float) -> None:
+    print(f"\n{'what':<32} {'measured':>12}  bar")
+    for name, value in results.items():
+        print(f"{name:<32} {value:>12,.3f}  {BARS.get(name, '')}")
+    print(f"{seconds:.0f} s in all, {os.cpu_count()} cores\n")
+    print(json.dumps({name: round(value, 4) for name, value in results.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC`."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import handwritten, load
+from framework.engine import session
+from framework.plan.passes import make
+
+
+def main(bootstrap: str, topic: str) -> None:
+    spark = session.start(make(load.specs(bootstrap, {"streaming": topic})))
+    handwritten.create(spark, "lake.hand.streaming")
+    messages = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    parsed = messages.option("startingOffsets", "earliest").load().selectExpr(
+        f"from_json(cast(value as string), '{handwritten.SCHEMA}') as m", "partition", "offset", "timestamp"
+    )
+    rows = parsed.selectExpr(
+        "m.*", handwritten.FLAG, "partition as _kafka_partition", "offset as _kafka_offset", "timestamp as _kafka_timestamp"
+    )
+    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", "checkpoint")
+    writer.toTable("lake.hand.streaming").awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,55 @@
+"""Takes away what dead attempts left: their branches, and the files that only those had."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from framework.engine import attempts, protocol
+from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.protocol import Position
+from framework.plan.model import Pipeline
+
+
+def sweep(lake: Lake, pipeline: Pipeline) -> None:
+    """Bad rows of a dead attempt go last: while its branch of the table is there, it may be alive after all and publish."""
+    bad = lake.load(pipeline.table.bad_rows)
+    waiting = _dead(bad)
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        return
+    gone = [name for name in _dead(table) if _swept(lake, table, name)]
+    # Loaded after the dead were found: who is dead, without a branch and not the last published one, will never be.
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        return
+    said = table.properties().get(protocol.POSITION)
+    for name in waiting:
+        mine = said is None or Position.read(said).attempt == name
+        if not mine and table.snapshot(protocol.BRANCH + name) is None and _swept(lake, bad, name):
+            gone.append(name)
+    for name in gone:
+        attempts.forget(name)
+
+
+def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
+    """Takes away what a living attempt of this process has staged and will not publish."""
+    for identifier in (pipeline.table.identifier, pipeline.table.bad_rows):
+        table = lake.load(identifier)
+        if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None:
+            _swept(lake, table, attempt)
+
+
+def _dead(table: Any | None) -> list[str]:
+    if table is None:
+        return []
+    names = [name.removeprefix(protocol.BRANCH) for name in table.refs() if name.startswith(protocol.BRANCH)]
+    return [name for name in names if attempts.is_dead(name)]
+
+
+def _swept(lake: Lake, table: Any, name: str) -> bool:
+    """Another commit may come between; then it is for the next time."""
+    with suppress(Refused, Unknown):
+        lake.sweep(table, name)
+        return True
+    return False

@@ -1,0 +1,86 @@
+"""What accepting does, step by step, as `steps` has it for a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from framework.engine.protocol import TableState
+from framework.engine.refusals import Acceptance
+from framework.errors import RefusedError
+from tests.model.catalog import state
+from tests.model.steps import Broken, Ended, Leftovers, Steps, bear, check, open_table, remove, remove_by_offset, roll_forward
+
+if TYPE_CHECKING:
+    from tests.model.world import Actor, World
+
+
+def accept(world: World, me: Actor) -> Steps:
+    """`accept.refusal` and, when a person has said yes, `accept.accept`."""
+    me.attempt = world.name()
+    early = world.topic
+    if world.broken is Broken.LOOK_FIRST:
+        yield ""
+    try:
+        table = yield from open_table(world)
+        yield ""
+        opened = state(table, world.owner)
+        check(world, opened, early if world.broken is Broken.LOOK_FIRST else world.topic)
+    except Leftovers:
+        yield ""
+        yield from _begin_anew(world)
+    except RefusedError as refused:
+        yield ""
+        if isinstance(refused.accepts, Acceptance):
+            yield from _move(world, me.attempt, opened, refused.accepts)
+
+
+def _begin_anew(world: World) -> Steps:
+    """`accept._begin_anew`: a new table first; then the bad rows' table is emptied and made its own in one commit."""
+    if world.broken is Broken.DROP_LEFTOVERS:
+        world.bad.now = None
+    if world.table.now is None:
+        yield from bear(world)
+    yield ""
+    table = world.table.now
+    if world.broken is Broken.EMPTY_FOR_OLD:
+        yield ""
+    left = world.bad.now
+    if world.broken is not Broken.EMPTY_FOR_OLD:
+        yield ""
+        table = world.table.now
+    if table is not None and left is not None and (left.of != table.uuid or world.broken is Broken.EMPTY_BLINDLY):
+        yield ""
+        world.bad.empty(left, table.uuid)
+
+
+def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> Steps:
+    """`accept._move`"""
+    table = world.table.current()
+    if table.position is None:
+        raise Ended("table-busy")
+    yield from roll_forward(world, table.position, table.uuid)
+    yield ""
+    base = table if world.broken is Broken.LATE_ACCEPTANCE else world.table.current()
+    unseen = (base.uuid, base.main, base.position) != (refused.uuid, refused.main, refused.position)
+    if unseen and world.broken is not Broken.ACCEPT_BLINDLY:
+        raise Ended("table-busy")
+    moved = replace(accepts.position, attempt=me, batch=accepts.position.batch + 1, bad=0)
+    if moved.snapshot not in base.snapshots:
+        moved = replace(moved, snapshot=base.main, sequence=base.snapshots[base.main].sequence)
+    if moved.forget is not None and world.broken is Broken.FORGET_FIRST:
+        remove(world, base.uuid, *moved.forget)
+    yield ""
+    base = world.table.current() if world.broken is Broken.LATE_ACCEPTANCE else base
+    said = replace(moved, forget=None) if world.broken is Broken.FORGET_ONCE else moved
+    new = base._replace(position=said, tag=moved.snapshot)
+    try:
+        world.table.commit(base, new)
+    finally:
+        if world.table.now is new and refused.position is not None:
+            before = refused.position.ends if refused.position.topic == moved.topic else {}
+            world.skips(moved.topic, before, moved.ends)
+    if moved.forget is not None and world.broken is Broken.FORGET_BY_OFFSET:
+        remove_by_offset(world, moved.ends)
+    yield ""
+    yield from roll_forward(world, moved, base.uuid)

@@ -1,0 +1,164 @@
+"""Imports go one way, judged by the source of every file; and a plan is made without Spark, Dagster and Kafka."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What each part of framework/ may import besides itself: a part, or a module of it.
+MAY: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "home": (),
+    "types": (),
+    "java": ("errors",),
+    "jars": ("errors", "home", "java"),
+    "sql": ("errors", "types"),
+    "spec": ("errors",),
+    "formats": ("types", "plan.model", "plan.rows"),
+    "steps": ("types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
+    "plan": ("errors", "types", "sql", "spec", "formats"),
+    "engine": ("errors", "home", "types", "jars", "plan", "spec.options"),
+    "watch": ("errors", "types", "plan", "engine"),
+    "generate": ("errors", "types", "plan", "engine.kafka"),
+    "services": ("errors", "home", "java", "jars"),
+    "doctor": ("errors", "home", "java", "jars", "services"),
+    "assets": ("errors", "plan", "engine"),
+    "cli": (
+        *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
+        "__version__",
+    ),
+    "pipelines": ("assets",),
+}
+# Which parts may import each third party.
+ONLY: dict[str, tuple[str, ...]] = {
+    "dagster": ("assets", "pipelines"),
+    "dagster_pyspark": ("assets",),
+    "pyspark": ("engine", "assets", "steps", "formats"),
+    "py4j": ("engine", "assets"),
+    "pyiceberg": ("engine", "assets", "watch"),
+    "confluent_kafka": ("engine", "generate", "services"),
+    "yaml": ("spec",),
+    "jsonschema": ("spec",),
+    "click": ("cli",),
+    "rich": ("cli",),
+}
+# Where a third party is imported inside functions only, so that importing the part does not load it.
+LAZILY = {("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch")}
+HEAVY = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "framework.engine", "framework.assets")
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    name: str
+    runs: bool  # when the module is imported; not inside a function, not for type checkers alone
+
+
+def imports(source: str) -> Iterator[Import]:
+    tree = ast.parse(source)
+    later = {id(inner) for node in ast.walk(tree) if _is_later(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (Import(node.lineno, name, id(node) not in later) for name in names)
+
+
+def _is_later(node: ast.AST) -> bool:
+    typing_only = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return typing_only or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+def judged(part: str, source: str) -> Iterator[str]:
+    """What is wrong with the imports of a file of this part, with line numbers."""
+    for found in imports(source):
+        first = found.name.split(".")[0]
+        if first == "":
+            yield f"{found.line}: write the whole name of {found.name}"
+        elif first in ("framework", "pipelines"):
+            inside = found.name.removeprefix("framework.")
+            if not any(f"{inside}.".startswith(f"{allowed}.") for allowed in (part, *MAY[part])):
+                yield f"{found.line}: {part} imports {found.name}"
+        elif first in ONLY:
+            if part not in ONLY[first]:
+                yield f"{found.line}: {part} imports {first}"
+            elif found.runs and (first, part) in LAZILY:
+                yield f"{found.line}: {part} imports {first} outside of a function"
+
+
+def files() -> Iterator[tuple[str, Path]]:
+    """Every file with the part that it belongs to."""
+    for path in sorted((ROOT / "framework").rglob("*.py")):
+        name = path.relative_to(ROOT / "framework").parts[0].removesuffix(".py")
+        if name != "__init__":
+            yield name, path
+    yield from (("pipelines", path) for path in sorted((ROOT / "pipelines").rglob("*.py")))
+
+
+def test_every_part_has_its_rule_and_every_rule_its_part() -> None:
+    assert {part for part, _ in files()} == set(MAY)
+
+
+def test_imports_go_one_way() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{said}" for part, path in files() for said in judged(part, path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
+def test_no_module_needs_itself_to_be_imported() -> None:
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for _, path in files()}
+    graph: dict[str, set[str]] = {}
+    for module, path in named.items():
+        needed = {found.name for found in imports(path.read_text(encoding="utf-8")) if found.runs}
+        graph[module] = {name if name in named else name.rpartition(".")[0] for name in needed} & set(named) - {module}
+    TopologicalSorter(graph).prepare()  # a cycle is an error that shows it
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "says"),
+    [
+        ("spec", "from framework.plan.model import Plan", "1: spec imports framework.plan.model.Plan"),
+        ("spec", "def f():\n    from framework import engine", "2: spec imports framework.engine"),
+        ("steps", "from framework.engine import rows", "1: steps imports framework.engine.rows"),
+        ("formats", "import framework.plan.passes", "1: formats imports framework.plan.passes"),
+        ("sql", "from framework import jars", "1: sql imports framework.jars"),
+        ("engine", "from framework.cli import main", "1: engine imports framework.cli.main"),
+        ("engine", "from framework.assets import definitions", "1: engine imports framework.assets.definitions"),
+        ("generate", "from framework.engine.kafka_other import x", "1: generate imports framework.engine.kafka_other.x"),
+        ("engine", "from dagster import asset", "1: engine imports dagster"),
+        ("plan", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame", "2: plan imports pyspark"),
+        ("steps", "from pyspark.sql import functions", "1: steps imports pyspark outside of a function"),
+        ("plan", "from . import model", "1: write the whole name of ..model"),
+        ("pipelines", "from framework.engine import loop", "1: pipelines imports framework.engine.loop"),
+        ("steps", "def f():\n    from pyspark.sql import functions", None),
+        ("engine", "from framework.plan.model import Pipeline", None),
+    ],
+)
+def test_the_judge(part: str, source: str, says: str | None) -> None:
+    assert list(judged(part, source)) == ([says] if says else [])
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "from pathlib import Path; from framework.plan.passes import make; assert make(Path('specs')).pipelines",
+        "from framework.cli import main; main(['plan'], standalone_mode=False)",
+    ],
+)
+def test_a_plan_is_made_without_what_runs_it(work: str) -> None:
+    ask = f"import sys; {work}; print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"

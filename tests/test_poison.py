@@ -1,0 +1,208 @@
+"""Messages that are wrong in every way that was seen or imagined: each a bad row with its exact bytes, and none kills its batch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.project import Project
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+COLUMNS = """
+  id: bigint
+  number: int
+  ratio: double
+  text: string
+  flag: boolean
+  at: timestamp
+  day: date
+  money: decimal(9,2)
+  list: array<int>
+  place: struct<floor int, since timestamp>
+  map: map<string,double>
+  millis: {{type: timestamp, format: epoch_millis}}
+"""
+DEEP = 100_000
+
+GOOD: dict[bytes, dict[str, Any]] = {
+    b'{"id":1}': {"id": 1},
+    b' \r\n\t{"id":2} \n': {"id": 2},
+    b'{"id":3,"id":4}': {"id": 4},
+    b'{"id":5,"more":{"a":[1,{"b":"}"}]}}': {"id": 5},
+    b'{"id":6,"text":"}{"}': {"id": 6, "text": "}{"},
+    b'{"id":7,"text":17}': {"id": 7, "text": "17"},
+    b'{"id":8,"text":{"q": [1, 2.50]}}': {"id": 8, "text": '{"q": [1, 2.50]}'},
+    b'{"id":9,"text":null}': {"id": 9, "text": None},
+    b'{"id":10,"ratio":3}': {"id": 10, "ratio": 3.0},
+    b'{"id":11,"money":1.25}': {"id": 11, "money": "1.25"},
+    b'{"id":12,"money":7}': {"id": 12, "money": "7.00"},
+    b'{"id":13,"at":"2026-01-05T10:00:00Z"}': {"id": 13, "at": "2026-01-05 10:00:00+00:00"},
+    b'{"id":14,"at":"2026-01-05 10:00"}': {"id": 14, "at": "2026-01-05 10:00:00+00:00"},
+    b'{"id":15,"at":"2026-01-05T10:00:00.123456+01:00"}': {"id": 15, "at": "2026-01-05 09:00:00.123456+00:00"},
+    b'{"id":16,"day":"2026-02-28"}': {"id": 16, "day": "2026-02-28"},
+    b'{"id":17,"list":[1,null,3]}': {"id": 17, "list": "[1, None, 3]"},
+    b'{"id":18,"place":{"floor":2,"since":"2026-01-05T10:00:00Z"}}': {"id": 18},
+    b'{"id":19,"map":{"a":1,"b":2.5}}': {"id": 19},
+    b'{"id":20,"millis":1767607200000}': {"id": 20, "millis": "2026-01-05 10:00:00+00:00"},
+    b'{"ID":21}': {"id": None},
+    b"{}": {"id": None},
+    b'{"id":22,"_sluice_corrupt":"x"}': {"id": 22},
+    b'{"_sluice_end":true,"id":23}': {"id": 23},
+    '{"id":24,"text":"ünïcödé 🚀"}'.encode(): {"id": 24, "text": "ünïcödé 🚀"},
+    json.dumps({"id": 25, "text": "x" * 5_000_000}).encode(): {"id": 25, "text": "x" * 5_000_000},
+}
+
+BAD: dict[bytes | None, str] = {
+    b"not json": "the value is not JSON",
+    b"": "the value is empty",
+    b"  ": "the value is empty",
+    b"null": "the value is no JSON object but void",
+    b"5": "the value is no JSON object but bigint",
+    b'"x"': "the value is no JSON object but string",
+    b'[{"id":1}]': "the value is no JSON object but array",
+    b'{"id":1} trailing': "more text follows the JSON object",
+    b'{"id":1}{"id":2}': "more text follows the JSON object",
+    b'{"id":1},{"id":2}': "more text follows the JSON object",
+    b'{"id":1}\n{"id":2}': "more text follows the JSON object",
+    b'{"id":1}]': "more text follows the JSON object",
+    b'{"id":1}] x }': "more text follows the JSON object",
+    b'{"id":1},{"_sluice_end":true}] x': "more text follows the JSON object",
+    b'{"id":1': "the value is not JSON",
+    b'{"id":1,}': "the value is not JSON",
+    b"{'id':1}": "the value is not JSON",
+    b"{id:1}": "the value is not JSON",
+    b'{"id":01}': "the value is not JSON",
+    b'{"id":1 /*c*/}': "the value is not JSON",
+    b'{"ratio":NaN}': "the value is not JSON",
+    b'{"ratio":Infinity}': "the value is not JSON",
+    b'{"ratio":"NaN"}': "`ratio` is not double but string",
+    b'{"ratio":1e400}': "a value does not fit its column",
+    b'{"ratio":-1e400}': "a value does not fit its column",
+    b'{"map":{"a":1e400}}': "a value does not fit its column",
+    b'{"number":"1"}': "`number` is not int but string",
+    b'{"number":1.0}': "a value does not fit its column",
+    b'{"number":3000000000}': "a value does not fit its column",
+    b'{"id":9223372036854775808}': "a value does not fit its column",
+    b'{"flag":"true"}': "`flag` is not boolean but string",
+    b'{"flag":1}': "`flag` is not boolean but bigint",
+    b'{"at":1767607200000}': "`at` is not timestamp but bigint",
+    b'{"at":"10:00"}': "a value does not fit its column",
+    b'{"at":"2026"}': "a value does not fit its column",
+    b'{"at":"tomorrow"}': "a value does not fit its column",
+    b'{"at":"2026-02-30T10:00:00Z"}': "a value does not fit its column",
+    b'{"day":"2026-02-30"}': "a value does not fit its column",
+    b'{"millis":"1767607200000"}': "`millis` is not timestamp but string",
+    b'{"millis":1767607200000000}': "a value does not fit its column",
+    b'{"millis":9223372036854775807}': "a value does not fit its column",
+    b'{"money":"1.2"}': "`money` is not decimal(9,2) but string",
+    b'{"money":12345678901}': "a value does not fit its column",
+    b'{"list":5}': "`list` is not array<int> but bigint",
+    b'{"list":[1,"x"]}': "a value does not fit its column",
+    b'{"place":[]}': "`place` is not struct<floor:int,since:timestamp> but array<void>",
+    b'{"place":{"floor":"q"}}': "a value does not fit its column",
+    b'{"place":{"since":"10:00"}}': "a value does not fit its column",
+    b'{"text":"\xff\xfe"}': "the value is not UTF-8 text",
+    b'\xef\xbb\xbf{"id":1}': None,  # type: ignore[dict-item]
+    b'{"id":1,"list":' + b"[" * DEEP + b"]" * DEEP + b"}": "the value is not JSON",
+    b'{"more":' + b"[" * DEEP + b"]" * DEEP + b"}": "the value is not JSON",
+    b'{"id":' + b"9" * 2000 + b"}": None,  # type: ignore[dict-item]
+    b'{"text":"' + b"x" * 30_000_000 + b'"}': "the value is over 20000000 bytes",
+    b"\x00\x01\x02": "the value is not JSON",
+    None: "the message has no value",
+}
+
+
+def test_every_poison_is_a_bad_row_with_its_bytes(project: Project) -> None:
+    project.template = project.template.replace("  id: {{type: bigint, required: true}}\n  price: double", COLUMNS.strip("\n"))
+    project.template = project.template.replace("when: price > 900", "when: number > 900")
+    project.make_topic(3, **{"max.message.bytes": "100000000"})
+    project.send([*GOOD, *BAD])
+
+    project.run()
+
+    project.assert_exactly_once()
+    found = {row["value"]: (row["code"], row["message"]) for row in project.rows(bad=True)}
+    assert set(found) == set(BAD), "other messages are bad than should be"
+    wrong = {value: (found[value][1], said) for value, said in BAD.items() if said is not None and found[value][1] != said}
+    assert wrong == {}
+    assert found[None][0] == "null_value"
+    rows = [{name: _plain(value) for name, value in row.items()} for row in project.rows()]
+    for value, expected in GOOD.items():
+        shown = {name: _plain(each) for name, each in expected.items()}
+        assert [row for row in rows if shown.items() <= row.items()], f"{value[:60]!r} is not {shown}"
+
+
+def _plain(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def test_unknown_fields_can_be_bad(project: Project) -> None:
+    project.topic_more = "unknown_fields: bad"
+    project.make_topic()
+    project.send([b'{"id":1}', b'{"id":2,"other":1}', b'{"id":3,"price":null}'])
+    project.run()
+    assert sorted(row["id"] for row in project.rows()) == [1, 3]
+    assert [(row["code"], row["message"]) for row in project.rows(bad=True)] == [
+        ("unknown_field", "the value has a field that is no column")
+    ]
+
+
+def test_required_fields(project: Project) -> None:
+    project.make_topic()
+    project.send([b'{"id":1}', b'{"price":1}', b'{"id":null}'])
+    project.run()
+    assert [row["id"] for row in project.rows()] == [1]
+    assert {row["message"] for row in project.rows(bad=True)} == {"`id` is required and missing or null"}
+
+
+def test_keys_and_headers(project: Project) -> None:
+    from confluent_kafka import Producer
+
+    project.topic_more = "key: {{format: string, as: user}}\nheaders: {{source: string}}".replace("{{", "{").replace("}}", "}")
+    project.make_topic(1)
+    producer = Producer({"bootstrap.servers": project.bootstrap})
+    producer.produce(project.topic, b'{"id":1}', key="ann", headers=[("source", b"web"), ("other", b"x"), ("source", b"app")])
+    producer.produce(project.topic, b'{"id":2}')
+    producer.produce(project.topic, b'{"id":3}', key=b"\xff")
+    producer.produce(project.topic, b'{"id":4}', key="bob", headers=[("source", b"\xff")])
+    producer.flush(30)
+
+    project.run()
+
+    assert sorted((row["id"], row["user"], row["source"]) for row in project.rows()) == [(1, "ann", "app"), (2, None, None)]
+    bad = {row["value"]: (row["code"], row["key"], row["headers"] or None) for row in project.rows(bad=True)}
+    assert bad == {
+        b'{"id":3}': ("undecodable_key", b"\xff", None),
+        b'{"id":4}': ("undecodable_header", b"bob", [{"key": "source", "value": b"\xff"}]),
+    }
+
+
+@pytest.mark.parametrize(("format_", "good", "bad"), [("string", "plain ünïcödé".encode(), b"\xff"), ("bytes", b"\xff\x00", None)])
+def test_text_and_bytes(project: Project, format_: str, good: bytes, bad: bytes | None) -> None:
+    project.template = f"""
+topic: trades
+kafka_name: {{topic}}
+value: {format_}
+---
+pipeline: trades
+from: {{{{topic: trades}}}}
+into: {{{{table: {{namespace}}.trades}}}}
+"""
+    project.make_topic(1)
+    project.send([good, bad], partition=0)
+    project.run()
+    assert [row["value"] for row in project.rows()] == [good.decode() if format_ == "string" else good]
+    assert [row["value"] for row in project.rows(bad=True)] == [bad]
+
+
+def test_many_large_bad_messages_do_not_pass_through_memory(project: Project) -> None:
+    project.make_topic(3)
+    values = [b"x" * 100_000 + str(number).encode() for number in range(200)]
+    project.send(values)
+    (batch,) = project.run()
+    assert batch.bad == 200
+    assert sorted(row["value"] for row in project.rows(bad=True)) == sorted(values)
+    project.assert_exactly_once()

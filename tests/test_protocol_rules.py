@@ -1,0 +1,164 @@
+"""The protocol's rules, each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine.protocol import (
+    Lost,
+    Position,
+    Range,
+    Snapshot,
+    Standing,
+    TableState,
+    TopicState,
+    Verdict,
+    beyond,
+    lost,
+    next_range,
+    standing,
+    verdict,
+)
+
+Offsets = dict[int, int]
+partitions = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1)
+
+
+def at(ends: Offsets, snapshot: int = 1, sequence: int = 1, attempt: str = "a") -> Position:
+    return Position(attempt, 1, "kafka", "topic", ends, snapshot, sequence)
+
+
+def topic(starts: Offsets, ends: Offsets) -> TopicState:
+    return TopicState("kafka", "topic", starts, ends)
+
+
+def table(*snapshots: Snapshot, position: Position | None, main: int | None = None, uuid: str = "t") -> TableState:
+    return TableState(uuid, main or snapshots[-1].id, {each.id: each for each in snapshots}, position, "me")
+
+
+def ranges(position: Position, of: TopicState, limit: int) -> list[Range]:
+    made = []
+    while (range_ := next_range(position, of, limit)) is not None:
+        made.append(range_)
+        position = replace(position, ends=range_.ends)
+    return made
+
+
+@settings(deadline=None)
+@given(partitions, st.integers(1, 60))
+def test_successive_batches_read_every_offset_once(sizes: dict[int, tuple[int, int]], limit: int) -> None:
+    of = topic({each: first for each, (first, _) in sizes.items()}, {each: first + size for each, (first, size) in sizes.items()})
+    made = ranges(at(dict(of.starts)), of, limit)
+    read = [
+        (each, offset) for range_ in made for each in range_.starts for offset in range(range_.starts[each], range_.ends[each])
+    ]
+    assert sorted(read) == [(each, offset) for each in sorted(of.starts) for offset in range(of.starts[each], of.ends[each])]
+
+
+@settings(deadline=None)
+@given(partitions, st.integers(1, 60))
+def test_a_batch_is_as_large_as_it_may_be(sizes: dict[int, tuple[int, int]], limit: int) -> None:
+    of = topic(dict.fromkeys(sizes, 0), {each: first + size for each, (first, size) in sizes.items()})
+    position = at({each: first for each, (first, _) in sizes.items()})
+    waiting = sum(size for _, size in sizes.values())
+    for range_ in ranges(position, of, limit):
+        assert range_.size == min(limit, waiting)
+        assert range_.waiting == waiting
+        assert all(range_.starts[each] <= range_.ends[each] <= of.ends[each] for each in sizes)
+        waiting -= range_.size
+    assert waiting == 0
+
+
+def test_a_batch_takes_from_each_partition_what_waits_there() -> None:
+    range_ = next_range(at({0: 0, 1: 0}), topic({0: 0, 1: 0}, {0: 900, 1: 100}), 100)
+    assert range_ is not None
+    assert range_.ends == {0: 90, 1: 10}
+
+
+def test_nothing_waits() -> None:
+    assert next_range(at({0: 5}), topic({0: 0}, {0: 5}), 10) is None
+    assert next_range(at({0: 5}), topic({0: 0}, {0: 3}), 10) is None
+
+
+def test_a_new_partition_begins_at_its_start() -> None:
+    assert next_range(at({0: 5}), topic({0: 0, 1: 0}, {0: 5, 1: 2}), 10) == Range({0: 5, 1: 0}, {0: 5, 1: 2}, 2)
+
+
+def test_lost_and_beyond() -> None:
+    position = at({0: 5, 1: 5, 2: 5})
+    assert lost(position, topic({0: 5, 1: 7, 2: 0}, {0: 9, 1: 9, 2: 9})) == (Lost(1, 5, 7),)
+    assert beyond(position, topic({0: 0, 1: 0}, {0: 4, 1: 5})) == (Lost(0, 5, 4), Lost(2, 5, 0))
+
+
+def test_the_first_messages_of_a_new_partition_can_be_lost() -> None:
+    assert lost(at({0: 5}), topic({0: 0, 1: 3}, {0: 5, 1: 9})) == (Lost(1, 0, 3),)
+
+
+def test_standing() -> None:
+    first, second, third = Snapshot(1, None, 1), Snapshot(2, 1, 2), Snapshot(3, 2, 3)
+    here = at({}, snapshot=2, sequence=2)
+    assert standing(table(first, second, position=None)) is Standing.FOREIGN
+    assert standing(table(first, second, position=here)) is Standing.HERE
+    assert standing(table(first, second, third, position=here)) is Standing.HERE
+    assert standing(table(first, second, position=here, main=1)) is Standing.ROLLED_BACK
+    assert standing(table(first, second, Snapshot(3, 1, 3), position=here)) is Standing.ROLLED_BACK
+
+
+def test_standing_where_snapshots_are_expired() -> None:
+    here = at({}, snapshot=2, sequence=2)
+    assert standing(table(Snapshot(3, 2, 3), position=here)) is Standing.HERE
+    assert standing(table(Snapshot(4, 3, 4), position=here)) is Standing.EXPIRED
+    assert standing(table(Snapshot(1, 0, 1), position=here)) is Standing.ROLLED_BACK
+
+
+def test_a_foreign_commit_on_a_main_that_was_rolled_back_is_not_expiry() -> None:
+    older, foreign = Snapshot(1, 0, 1), Snapshot(3, 1, 3)
+    here = at({}, snapshot=2, sequence=2)
+    assert standing(table(older, foreign, position=here)) is Standing.ROLLED_BACK
+    assert standing(table(older, foreign, Snapshot(4, 3, 4), position=here)) is Standing.ROLLED_BACK
+
+
+@settings(deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(1, 8), st.integers(0, 7))
+def test_a_position_in_main_is_never_rolled_back(kept: list[bool], behind: int, expired: int) -> None:
+    chain = [Snapshot(number, number - 1 or None, number) for number in range(1, len(kept) + 1)]
+    position = chain[min(behind, len(chain)) - 1]
+    left = [each for each in chain[expired:] if kept[each.id - 1]] or [chain[-1]]
+    if left[-1] is not chain[-1]:
+        left.append(chain[-1])
+    state = table(*left, position=at({}, position.id, position.sequence))
+    assert standing(state) in (Standing.HERE, Standing.EXPIRED)
+
+
+BORN = Snapshot(1, None, 1)
+STAGED = Snapshot(2, 1, 2, attempt="me")
+OPENED = table(BORN, position=at({0: 5}))
+
+
+@pytest.mark.parametrize(
+    ("now", "staged", "says"),
+    [
+        (OPENED, STAGED, Verdict.PUBLISH),
+        (OPENED, None, Verdict.RESTAGE),
+        (OPENED, replace(STAGED, parent=7), Verdict.RESTAGE),
+        (OPENED, replace(STAGED, attempt="other"), Verdict.RESTAGE),
+        (replace(OPENED, main=7), STAGED, Verdict.RESTAGE),
+        (replace(OPENED, position=at({0: 9}, attempt="other")), STAGED, Verdict.AGAIN),
+        (replace(OPENED, position=None), STAGED, Verdict.AGAIN),
+        (replace(OPENED, main=2, position=at({0: 9}, attempt="me")), None, Verdict.DONE),
+        (replace(OPENED, uuid="other", position=at({0: 9}, attempt="me")), STAGED, Verdict.RECREATED),
+    ],
+)
+def test_verdict(now: TableState, staged: Snapshot | None, says: Verdict) -> None:
+    assert verdict(OPENED, now, "me", staged) is says
+
+
+@given(st.dictionaries(st.integers(0, 99), st.integers(0, 2**62)), st.dictionaries(st.integers(0, 99), st.integers(0, 2**62)))
+def test_a_position_is_read_as_it_was_written(ends: Offsets, accepted: Offsets) -> None:
+    position = replace(at(ends), accepted=accepted, bad=3, spec="ünïcode", forget=(2, 5))
+    assert Position.read(position.text()) == position
+    assert Position.read(replace(position, forget=None).text()).forget is None

@@ -1,0 +1,188 @@
+"""What the README and the pages beside it say: commands run or at least parse, specs plan, names exist."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from framework import errors, steps
+from framework.cli import main
+from framework.spec import kinds
+from framework.spec.kinds.pipeline import LANGUAGE_STEPS
+from framework.spec.options import Bound, Option
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "framework" / "DECISIONS.md"])
+SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "framework").rglob("*.py"))}
+CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+CHEAP = ("plan", "--help")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every line of every `sh` block with the page it stands on."""
+    return [
+        (page.name, line)
+        for page in PAGES
+        for block in blocks("sh", page.read_text(encoding="utf-8"))
+        for line in block.splitlines()
+    ]
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", README, re.MULTILINE | re.DOTALL)
+    assert found, f"README has no section {title}"
+    return found[1]
+
+
+def sluice(*arguments: str, cwd: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*SLUICE, *arguments], check=False, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    """A folder with the shipped `main.yaml` and the README's own spec."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "main.yaml").write_text((ROOT / "specs" / "main.yaml").read_text().replace("memory: 4g", "memory: 1g"))
+    (tmp_path / "specs" / "orders.yaml").write_text(blocks("yaml")[0])
+    return tmp_path
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_every_command_exists(page: str, line: str) -> None:
+    words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
+    if not words or words[0] == "export":
+        assert re.search(r"(PIP|SLUICE)_[A-Z_]+=", line), f"{page}: {line}"
+    elif words[0] == "make":
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+        assert set(words[1:]) <= targets, f"{page}: {line}"
+    elif words[0] == ".venv/bin/sluice":
+        parse(words[1:])
+    elif words[0] == ".venv/bin/dagster":
+        assert words[1] == "dev" or " ".join(words[1:]) in CI.replace("'*'", "*"), f"{page}: .ci/run does not call {line}"
+    else:
+        assert words[:3] == [".venv/bin/python", "-m", "pytest"], f"{page}: say here how {line} is tested"
+        assert all((ROOT / word).exists() for word in words[3:] if word.startswith("tests/"))
+
+
+def parse(words: list[str]) -> None:
+    """Reads a command line as `sluice` would, without doing anything."""
+    command: click.Command = main
+    context: click.Context | None = None
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        context = click.Context(command, parent=context)
+        name, *words = words
+        found = command.get_command(context, name)
+        assert found is not None, f"there is no command {name}"
+        command = found
+    if "--help" not in words:
+        command.make_context(command.name, words, parent=context)
+
+
+@pytest.mark.parametrize(
+    "line", [line for page, line in commands() if line.startswith(".venv/bin/sluice") and line.endswith(CHEAP)]
+)
+def test_cheap_commands_run(line: str, orders: Path) -> None:
+    assert sluice(*shlex.split(line)[1:], cwd=orders)
+
+
+def test_ci_runs_what_the_readme_says() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert "make test" in blocks("sh")[0].splitlines()
+    assert re.search(r"^part \S+ make test$", CI, re.MULTILINE)
+    assert "dagster asset materialize --select '*' -m pipelines.definitions" in CI
+    assert not re.search(r"(?<![\w.$}\"/])/(?!usr/bin/env|/)[a-z]+/", CI), "an absolute path"
+
+
+def test_the_spec_of_ten_lines(orders: Path) -> None:
+    assert len(blocks("yaml")[0].splitlines()) == 10
+    planned = sluice("plan", cwd=orders)
+    assert "lake.shop.orders, append" in planned
+    assert "LARGE when amount > 400" in planned
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_table_of_your_own(orders: Path, kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
+    lines = [line for line in section("A table of your own").splitlines() if line.startswith(".venv/bin/sluice")]
+    said = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
+    assert "1,000 messages sent" in said[-2]
+    assert "shop.orders is caught up" in said[-1]
+    looked = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
+    rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", looked.stdout))
+    assert [row["size"] for row in rows] == ["LARGE" if row["amount"] > 400 else "NORMAL" for row in rows]
+    assert len(rows) == 3
+
+
+def test_the_command_table_is_complete() -> None:
+    with click.Context(main) as context:
+        assert sorted(re.findall(r"^\| `(\w+)`", section("Commands"), re.MULTILINE)) == main.list_commands(context)
+
+
+def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
+    lacks = {*kinds.LATER_KINDS, *LANGUAGE_STEPS} - {path.stem for path in (ROOT / "framework" / "steps").glob("*.py")}
+    for module in (*modules(kinds), *modules(steps)):
+        for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
+            lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
+    said = set(re.findall(r"`([\w-]+)`", "".join(re.findall(r"^[-0-9 ].*\n", section("Refused by name"), re.MULTILINE))))
+    assert said == lacks
+
+
+def modules(package: ModuleType) -> list[ModuleType]:
+    return [importlib.import_module(f"{package.__name__}.{module.name}") for module in pkgutil.iter_modules(package.__path__)]
+
+
+def later(field: dataclasses.Field[object]) -> tuple[str, ...]:
+    """The names at an option that the language has and this version does not."""
+    option = field.metadata.get("option")
+    if not isinstance(option, Option):
+        return ()
+    return option.later if option.in_this_version else (field.name,)
+
+
+def test_every_error_of_a_run_is_explained() -> None:
+    tree = {name for name, cls in vars(errors).items() if isinstance(cls, type) and issubclass(cls, errors.SluiceError)}
+    raised = {
+        call.args[0].value
+        for path, source in SOURCES.items()
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in tree and "engine" in path.parts
+        if call.args and isinstance(call.args[0], ast.Constant)
+    }
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", page))
+    assert raised - explained == set(), "docs/operations.md does not explain these"
+    unknown = {code for code in explained if not any(f'"{code}"' in source for source in SOURCES.values())}
+    assert unknown == set(), "docs/operations.md explains errors that there are not"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_on_a_page_are_real(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    source = "".join(SOURCES.values())
+    variables = set(re.findall(r"\bSLUICE_[A-Z_]+[A-Z]\b", text))
+    assert {name for name in variables if f'"{name}"' not in source} == set()
