@@ -19,7 +19,7 @@ test: setup  ## The whole suite
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
 
 test-fast: setup  ## The part of the suite without Spark and Kafka
-	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka"
+	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow"
 
 up: setup  ## Start the local services
 	@$(BIN)/sluice services up

@@ -44,7 +44,9 @@ def messages(spark: SparkSession, bootstrap: str, topic: str, starts: Mapping[in
     return spark.read.format("kafka").options(**options).load()
 
 
-def append(spark: SparkSession, table: str, bootstrap: str, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]) -> None:
+def append(
+    spark: SparkSession, table: str, bootstrap: str, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]
+) -> None:
     from pyspark.sql import functions
 
     parsed = messages(spark, bootstrap, topic, starts, ends).select(

@@ -58,7 +58,9 @@ def send(bootstrap: str, topic: str, count: int, bad_every: int = 0) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
+    )
     chance = random.Random(1)
     for number in range(count):
         value = _trade(chance, number)

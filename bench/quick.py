@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from bench import handwritten, load
@@ -54,9 +55,9 @@ def _warm(bootstrap: str) -> dict[str, float]:
     rates: dict[str, list[float]] = {"hand": [], "ours": [], "poisoned": []}
     for turn in range(TURNS + 2):
         for name, run in {
-            "hand": lambda turn=turn: _handwritten(context, bootstrap, f"lake.hand.t{turn}"),
-            "ours": lambda: _whole(context, clean),
-            "poisoned": lambda: _whole(context, poisoned),
+            "hand": partial(_handwritten, context, bootstrap, f"lake.hand.t{turn}"),
+            "ours": partial(_whole, context, clean),
+            "poisoned": partial(_whole, context, poisoned),
         }.items():
             seconds = run()
             if turn >= 2:  # before that the JVM is not warm
@@ -114,14 +115,16 @@ def _timed(action: Callable[[], object]) -> float:
 
 
 def _cold(bootstrap: str) -> dict[str, float]:
-    """New processes: one that lands 1,000 rows, one that finds nothing, and a plain Structured Streaming job."""
-    folder = load.specs(bootstrap, {"cold": "small"})
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "run", "--specs", str(folder)]
-    first = _process(command)
-    nothing = statistics.median(_process(command) for _ in range(3))
-    streaming = _process([sys.executable, "-m", "bench.streaming", bootstrap, "small"])
-    print(f"cold: 1,000 rows {first:.1f} s, nothing {nothing:.2f} s, Structured Streaming {streaming:.1f} s", flush=True)
-    return {"cold_1000_s": first, "cold_1000_streaming_s": streaming, "cold_nothing_s": nothing}
+    """New processes in turns: one that lands 1,000 rows, a plain Structured Streaming job, and one that finds nothing."""
+    found: dict[str, list[float]] = {"cold_1000_s": [], "cold_1000_streaming_s": [], "cold_nothing_s": []}
+    for turn in range(3):
+        folder = load.specs(bootstrap, {f"cold{turn}": "small"})
+        run = [sys.executable, "-c", "from framework.cli import main; main()", "run", "--specs", str(folder)]
+        found["cold_1000_s"].append(_process(run))
+        found["cold_1000_streaming_s"].append(_process([sys.executable, "-m", "bench.streaming", bootstrap, "small", str(turn)]))
+        found["cold_nothing_s"].append(_process(run))
+        print(f"turn {turn} cold: " + ", ".join(f"{name} {seconds[-1]:.1f}" for name, seconds in found.items()), flush=True)
+    return {name: statistics.median(seconds) for name, seconds in found.items()}
 
 
 def _memory(bootstrap: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC`."""
+"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC TURN`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from framework.engine import session
 from framework.plan.passes import make
 
 
-def main(bootstrap: str, topic: str) -> None:
+def main(bootstrap: str, topic: str, turn: str) -> None:
     spark = session.start(make(load.specs(bootstrap, {"streaming": topic})))
-    handwritten.create(spark, "lake.hand.streaming")
+    handwritten.create(spark, f"lake.hand.streaming{turn}")
     messages = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
-    parsed = messages.option("startingOffsets", "earliest").load().selectExpr(
-        f"from_json(cast(value as string), '{handwritten.SCHEMA}') as m", "partition", "offset", "timestamp"
+    parsed = (
+        messages.option("startingOffsets", "earliest")
+        .load()
+        .selectExpr(f"from_json(cast(value as string), '{handwritten.SCHEMA}') as m", "partition", "offset", "timestamp")
     )
     rows = parsed.selectExpr(
         "m.*", handwritten.FLAG, "partition as _kafka_partition", "offset as _kafka_offset", "timestamp as _kafka_timestamp"
     )
-    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", "checkpoint")
-    writer.toTable("lake.hand.streaming").awaitTermination()
+    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", f"checkpoint{turn}")
+    writer.toTable(f"lake.hand.streaming{turn}").awaitTermination()
     spark.stop()
 
 

@@ -42,9 +42,7 @@ def look() -> tuple[Finding, ...]:
 
 def check_python() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(
-        "Python", version, "" if sys.version_info >= (3, 10) else "install Python 3.10 or later; make setup PYTHON=..."
-    )
+    yield Finding("Python", version, "" if sys.version_info >= (3, 10) else "install Python 3.10 or later; make setup PYTHON=...")
 
 
 def check_java() -> Iterator[Finding]:
@@ -121,14 +119,10 @@ def check_disk() -> Iterator[Finding]:
     while not place.exists():
         place = place.parent
     if not os.access(place, os.W_OK | os.X_OK):
-        yield Finding(
-            "disk", f"{place} cannot be written to", "change its permissions, or set SLUICE_HOME to another folder"
-        )
+        yield Finding("disk", f"{place} cannot be written to", "change its permissions, or set SLUICE_HOME to another folder")
         return
     free = shutil.disk_usage(place).free
-    hint = (
-        "" if free >= DISK else f"make room, {DISK // GIB} GiB at least, or set SLUICE_HOME to a folder on another disk"
-    )
+    hint = "" if free >= DISK else f"make room, {DISK // GIB} GiB at least, or set SLUICE_HOME to a folder on another disk"
     yield Finding("disk", f"{free / GIB:.1f} GiB free for {home()}", hint)
 
 
@@ -139,9 +133,7 @@ def check_memory() -> Iterator[Finding]:
         total = min(total, int(text)) if text.isdigit() else total
     # A machine sold as 4 GiB shows a little less.
     hint = (
-        ""
-        if total >= MEMORY * 0.9
-        else f"Spark and Kafka together need {MEMORY // GIB} GiB: give the machine or container more"
+        "" if total >= MEMORY * 0.9 else f"Spark and Kafka together need {MEMORY // GIB} GiB: give the machine or container more"
     )
     yield Finding("memory", f"{total / GIB:.1f} GiB", hint)
 

@@ -27,9 +27,7 @@ from framework.java import java
 LOCK = Path(__file__).with_name("jars.lock")
 _SETTINGS = "SLUICE_IVY_SETTINGS"
 _PATIENCE = 30  # seconds without a word or a byte
-_MIRROR = (
-    f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then `make setup` again"
-)
+_MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then `make setup` again"
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,7 @@ def sets(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
             continue
         match = re.fullmatch(r"(\w+) ([^:\s]+):([^:\s]+):([^:\s]+) ([0-9a-f]{64})", line.strip())
         if match is None:
-            raise SetupError(
-                "jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line"
-            )
+            raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
         found[match[1]] = (*found.get(match[1], ()), Jar(*match.groups()[1:]))
     return found
 
@@ -66,9 +62,7 @@ def folder(name: str, lock: Path = LOCK) -> Path:
     jars = _jars(name, lock)
     place = home() / "jars" / name
     if not _ready(place, jars):
-        raise SetupError(
-            "jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup"
-        )
+        raise SetupError("jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup")
     return place
 
 
@@ -149,9 +143,7 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
         for jar in jars:
             found = _sha256(staging / jar.file)
             if found is None:
-                raise SetupError(
-                    "jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such jar", _MIRROR
-                )
+                raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such jar", _MIRROR)
             if found != jar.sha256:
                 raise SetupError(
                     "jar-checksum",
@@ -181,18 +173,14 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
     command += ["-retrieve", str(staging / "[artifact]-[revision].[ext]")]
     log = staging.parent / f"{name}.log"
     with open(log, "wb") as out:
-        ivy = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,)
-        )
+        ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,))
         try:
             silent = _silent(ivy, log)
         finally:
             ivy.kill()
             ivy.wait()
     if silent:
-        raise SetupError(
-            "jars-network", f"the {name} jars cannot be fetched: no answer for {_PATIENCE} seconds ({log})", _MIRROR
-        )
+        raise SetupError("jars-network", f"the {name} jars cannot be fetched: no answer for {_PATIENCE} seconds ({log})", _MIRROR)
     if ivy.returncode != 0:
         raise _failure(name, jars, log)
     log.unlink()
@@ -216,9 +204,7 @@ def _settings() -> list[str]:
     if not named:
         return []
     if not Path(named).is_file():
-        raise SetupError(
-            "ivy-settings", f"{_SETTINGS} names {named}, which is not a file", f"correct it, or unset {_SETTINGS}"
-        )
+        raise SetupError("ivy-settings", f"{_SETTINGS} names {named}, which is not a file", f"correct it, or unset {_SETTINGS}")
     return ["-settings", str(Path(named).absolute())]
 
 
@@ -253,9 +239,7 @@ def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
     if unreached:
         return SetupError("jars-network", f"the {name} jars cannot be fetched: {unreached[0].lower()} ({log})", _MIRROR)
     absent = [
-        _coordinates(jar)
-        for jar in jars
-        if re.search(rf":: {re.escape(f'{jar.group}#{jar.artifact};{jar.version}')}\b", output)
+        _coordinates(jar) for jar in jars if re.search(rf":: {re.escape(f'{jar.group}#{jar.artifact};{jar.version}')}\b", output)
     ]
     if absent:
         return SetupError("jar-missing", f"the Maven repository does not have {', '.join(absent)} ({log})", _MIRROR)

@@ -17,9 +17,7 @@ from pathlib import Path
 from framework.errors import SetupError
 
 VERSIONS = (17, 21)
-_INSTALL = (
-    "install Java 17 or 21 (a package such as openjdk-17-jre-headless or temurin-21), then set JAVA_HOME or PATH to it"
-)
+_INSTALL = "install Java 17 or 21 (a package such as openjdk-17-jre-headless or temurin-21), then set JAVA_HOME or PATH to it"
 
 
 @dataclass(frozen=True)

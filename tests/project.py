@@ -127,7 +127,9 @@ class Project:
         return list(batches(context, context.plan.pipelines[0]))
 
     def sql(self, text: str) -> list[Any]:
-        return [tuple(row) for row in self.spark.sql(text.format(table=self.table, bare=self.table.removeprefix("lake."))).collect()]
+        return [
+            tuple(row) for row in self.spark.sql(text.format(table=self.table, bare=self.table.removeprefix("lake."))).collect()
+        ]
 
     def rows(self, bad: bool = False) -> list[dict[str, Any]]:
         """What is in the table, read by an engine that is not Spark."""

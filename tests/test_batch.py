@@ -104,7 +104,9 @@ def test_filtered_rows_are_counted_and_the_position_moves_on(project: Project) -
 
 
 def test_a_step_that_fails_makes_a_bad_row(project: Project) -> None:
-    project.template = project.template.replace("steps:", "steps:\n  - derive: {{share: 1000000000000000000 * id, part: 10 / id}}")
+    project.template = project.template.replace(
+        "steps:", "steps:\n  - derive: {{share: 1000000000000000000 * id, part: 10 / id}}"
+    )
     project.make_topic()
     project.send([good(0), good(2), good(10)])
 

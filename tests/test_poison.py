@@ -62,7 +62,7 @@ BAD: dict[bytes | None, str] = {
     b"null": "the value is no JSON object but void",
     b"5": "the value is no JSON object but bigint",
     b'"x"': "the value is no JSON object but string",
-    b'[{"id":1}]': "the value is no JSON object but array",
+    b'[{"id":1}]': "the value is no JSON object but array<object<id: bigint>>",
     b'{"id":1} trailing': "more text follows the JSON object",
     b'{"id":1}{"id":2}': "more text follows the JSON object",
     b'{"id":1},{"id":2}': "more text follows the JSON object",
@@ -180,7 +180,9 @@ def test_keys_and_headers(project: Project) -> None:
     }
 
 
-@pytest.mark.parametrize(("format_", "good", "bad"), [("string", "plain ünïcödé".encode(), b"\xff"), ("bytes", b"\xff\x00", None)])
+@pytest.mark.parametrize(
+    ("format_", "good", "bad"), [("string", "plain ünïcödé".encode(), b"\xff"), ("bytes", b"\xff\x00", None)]
+)
 def test_text_and_bytes(project: Project, format_: str, good: bytes, bad: bytes | None) -> None:
     project.template = f"""
 topic: trades

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
     """Does something the first time that a kill point is reached."""
-    done = []
+    done: list[str] = []
 
     def at(reached: str) -> None:
         if reached == point and not done:
@@ -53,7 +54,7 @@ def begun(project: Project, count: int = 12, bad_every: int = 4) -> Project:
 @pytest.mark.parametrize("point", [None, "opened", "ranged", "branched", "staged", "staged_bad_rows", "checked"])
 def test_foreign_commits_between_and_within_batches(project: Project, point: str | None) -> None:
     begun(project)
-    foreign = lambda: project.sql("delete from {table} where id = 1")  # noqa: E731
+    foreign = partial(project.sql, "delete from {table} where id = 1")
     project.send_good(12, bad_every=4)
     if point is None:
         foreign()
@@ -68,7 +69,7 @@ def test_foreign_commits_between_and_within_batches(project: Project, point: str
 def test_foreign_commits_to_the_bad_rows(project: Project) -> None:
     begun(project)
     project.send_good(12, bad_every=4)
-    foreign = lambda: project.sql("delete from {table}__bad_rows where offset = 0 and partition = 0")  # noqa: E731
+    foreign = partial(project.sql, "delete from {table}__bad_rows where offset = 0 and partition = 0")
     project.run(at=once(foreign, "published"))
     project.assert_exactly_once(project.messages() - {(0, 0)})
     assert project.branches() == []
@@ -79,8 +80,9 @@ def test_expiry_between_and_within_batches(project: Project, point: str | None) 
     begun(project)
     project.send_good(6, bad_every=3)
     project.sql("delete from {table} where id = 1")
-    expire = lambda: project.sql(  # noqa: E731
-        "call lake.system.expire_snapshots(table => '{bare}', older_than => timestamp '2999-01-01', retain_last => 1)"
+    expire = partial(
+        project.sql,
+        "call lake.system.expire_snapshots(table => '{bare}', older_than => timestamp '2999-01-01', retain_last => 1)",
     )
     if point is None:
         expire()
@@ -127,7 +129,7 @@ def test_a_rollback_within_a_batch(project: Project, point: str) -> None:
     project.send_good(3)
     project.run()
     project.send_good(12, bad_every=4)
-    rollback = lambda: project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")  # noqa: E731
+    rollback = partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
     with pytest.raises(RolledBack):
         project.run(at=once(rollback, point))
     accept_it(project)
@@ -247,7 +249,7 @@ def test_bad_rows_stop_until_they_are_accepted(project: Project) -> None:
 def test_catalog_answers_that_are_lost(project: Project, times: int) -> None:
     begun(project)
     project.send_good(12, bad_every=4)
-    lost = []
+    lost: list[Any] = []
 
     def commit(transaction: Any) -> None:
         commit_transaction(transaction)
@@ -264,7 +266,7 @@ def test_catalog_answers_that_are_lost(project: Project, times: int) -> None:
 def test_catalog_commits_that_fail_before_they_arrive(project: Project) -> None:
     begun(project)
     project.send_good(12, bad_every=4)
-    failed = []
+    failed: list[Any] = []
 
     def commit(transaction: Any) -> None:
         if len(failed) < 2:

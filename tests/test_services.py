@@ -127,9 +127,7 @@ def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
         "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); time.sleep(60)"
     )
     root = Path(__file__).parents[1]
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, cwd=root, text=True
-    ) as owner:
+    with subprocess.Popen([sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, cwd=root, text=True) as owner:
         assert owner.stdout is not None
         started = process.running(place) if owner.stdout.readline() else None
         assert started is not None
@@ -173,7 +171,7 @@ def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.kafka
 def test_kafka_up_twice_down_twice_and_its_topics_stay(kafka_home: Path) -> None:
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka.admin import AdminClient, NewTopic
 
     try:
         (first,) = services.up(["kafka"])

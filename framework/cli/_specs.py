@@ -15,7 +15,12 @@ _SPECS = click.option(
     "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."
 )
 _ENV = click.option(
-    "--env", "environment", default="local", show_default=True, envvar="SLUICE_ENV", help="The environment, of specs/environments."
+    "--env",
+    "environment",
+    default="local",
+    show_default=True,
+    envvar="SLUICE_ENV",
+    help="The environment, of specs/environments.",
 )
 
 
@@ -36,5 +41,7 @@ def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
         from framework.sql.faults import closest
 
         known = [pipeline.name for pipeline in plan.pipelines]
-        raise SluiceError("unknown-pipeline", f"there is no pipeline `{unknown[0]}`", closest(unknown[0], known, f"there is {', '.join(known)}"))
+        raise SluiceError(
+            "unknown-pipeline", f"there is no pipeline `{unknown[0]}`", closest(unknown[0], known, f"there is {', '.join(known)}")
+        )
     return tuple(pipeline for pipeline in plan.pipelines if not names or pipeline.name in names)

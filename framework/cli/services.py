@@ -19,9 +19,7 @@ def command() -> None:
 def up(names: tuple[str, ...]) -> None:
     """Start services, all if none is named, and wait until they answer."""
     for state in services.up(names):
-        click.echo(
-            f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}"
-        )
+        click.echo(f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}")
 
 
 @command.command()

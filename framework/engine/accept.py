@@ -7,7 +7,7 @@ from dataclasses import replace
 from framework.engine import attempts, bad_rows, refusals
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
-from framework.engine.lake import Refused, state
+from framework.engine.lake import Refused, Unknown, state
 from framework.engine.refusals import Acceptance
 from framework.engine.tables import bear, open_table
 from framework.errors import BatchError, RefusedError, TableRecreated
@@ -36,7 +36,7 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
             _move(context, pipeline, accepts)
         else:
             raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
-    except Refused:
+    except (Refused, Unknown):
         hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
         raise BatchError("table-busy", f"{pipeline.table.identifier} changed while this was accepted", hint) from None
 
@@ -46,10 +46,7 @@ def _begin_anew(context: Context, pipeline: Pipeline) -> None:
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
         bear(context, lake, pipeline)
-    table = lake.load(pipeline.table.identifier)
-    left = lake.load(pipeline.table.bad_rows)
-    if table is not None and left is not None:
-        bad_rows.begin_anew(lake, left, str(table.uuid()))
+    bad_rows.begin_anew(lake, pipeline)
 
 
 def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
@@ -59,7 +56,7 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         raise Refused
     now = state(table)
     if now.position is not None:
-        bad_rows.roll_forward(context, lake, pipeline, now.position)
+        bad_rows.roll_forward(lake, pipeline, now.uuid, now.position)
     with attempts.attempt() as attempt:
         transaction = lake.begin(table)
         now = state(transaction.table())
@@ -69,4 +66,4 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
             moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
         lake.move_position(transaction, moved)
-    bad_rows.roll_forward(context, lake, pipeline, moved)
+    bad_rows.roll_forward(lake, pipeline, now.uuid, moved)

@@ -15,7 +15,7 @@ from framework.engine.protocol import Position, Range, TableState
 from framework.engine.refusals import Acceptance
 from framework.errors import BadRowsStop, BatchError, TableRecreated
 from framework.plan.model import Column, Pipeline
-from framework.types import BINARY, BIGINT, INT, STRING, TIMESTAMP, Array, Field, Struct
+from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
 OF = "sluice.of"  # the uuid of the table whose bad rows these are
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
@@ -47,6 +47,8 @@ def stage(
         table = lake.load(identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
+    if table.properties().get(OF) != opened.uuid:
+        raise _leftovers(pipeline)
     bad = counted.carried
     if bad is None or counted.too_large:
         bad = rows.frame(context.spark, pipeline, range_, context.plan.secrets, carry=False).bad
@@ -67,10 +69,12 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
         return False
     if protocol.BRANCH + position.attempt in table.metadata.refs:
         return True
-    return position.forget is not None and table.scan(row_filter="batch > {} and batch <= {}".format(*position.forget)).count() > 0
+    return (
+        position.forget is not None and table.scan(row_filter="batch > {} and batch <= {}".format(*position.forget)).count() > 0
+    )
 
 
-def roll_forward(context: Context, lake: Lake, pipeline: Pipeline, position: Position) -> None:
+def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Brings the bad rows of the last published batch to their table, if that has not been done; forgets what is read again."""
     for _ in range(_TRIES):
         if not position.bad and position.forget is None:
@@ -80,12 +84,13 @@ def roll_forward(context: Context, lake: Lake, pipeline: Pipeline, position: Pos
             return
         try:
             lake.join(table, position.attempt)
+            if position.forget is not None:
+                transaction = lake.begin(table)
+                # The numbers are those of one table's batches; a later table by this name counts again.
+                if transaction.table().properties().get(OF) == uuid:
+                    lake.delete_batches(transaction, *position.forget)
         except (Refused, Unknown):
-            continue  # joining again finds out
-        if position.forget is not None:
-            above, up_to = position.forget
-            name = f"`{pipeline.table.catalog.name}`.{pipeline.table.bad_rows}"
-            context.spark.sql(f"DELETE FROM {name} WHERE batch > {above} AND batch <= {up_to}")
+            continue  # doing it again finds out
         return
     raise BatchError(
         "bad-rows-not-published",
@@ -122,15 +127,23 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     left = lake.load(pipeline.table.bad_rows)
     if left is None or (table is not None and left.properties().get(OF) == str(table.uuid())):
         return
-    raise TableRecreated(
+    raise _leftovers(pipeline)
+
+
+def _leftovers(pipeline: Pipeline) -> TableRecreated:
+    return TableRecreated(
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
         f"`sluice accept {pipeline.name}`: those bad rows are dropped and the topic is read from `start_from` into a new table",
     )
 
 
-def begin_anew(lake: Lake, left: Any, uuid: str) -> None:
-    """Bad rows of a former table go, and those of the table with this uuid may come."""
+def begin_anew(lake: Lake, pipeline: Pipeline) -> None:
+    """Bad rows of a former table go, and those of the table that is there now may come."""
+    left = lake.load(pipeline.table.bad_rows)
+    if left is None:
+        return
     transaction = lake.begin(left)
-    if transaction.table().properties().get(OF) != uuid:
-        lake.empty(transaction, {OF: uuid})
+    table = lake.load(pipeline.table.identifier)  # after the transaction began: what is judged then is what is emptied
+    if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
+        lake.empty(transaction, {OF: str(table.uuid())})

@@ -113,7 +113,7 @@ class _Attempt:
         topic = self.context.kafka(self.pipeline).look(self.pipeline.topic)
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
-        bad_rows.roll_forward(self.context, self.lake, self.pipeline, position)
+        bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         self.at("rolled_forward")
         range_ = next_range(position, topic, self.pipeline.batch_rows)
         self.clock.done("open")
@@ -134,7 +134,7 @@ class _Attempt:
             return judged
         self.at("published")
         if made.counted.bad and self.pipeline.bad_rows != "drop":
-            bad_rows.roll_forward(self.context, self.lake, self.pipeline, made.position)
+            bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
         sweep(self.lake, self.pipeline)
@@ -148,7 +148,10 @@ class _Attempt:
         self.at("staged")
         bad_rows.stop(self.pipeline, opened, position, counted)
         if counted.bad and self.pipeline.bad_rows != "drop":
-            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+            try:
+                bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+            except (Refused, Unknown):
+                return None
             self.at("staged_bad_rows")
         tip = staged(self._table(), self.attempt)
         if tip is None or tip.attempt != self.attempt:

@@ -15,7 +15,12 @@ from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore, Topic
 
 _PATIENCE = 10.0  # seconds until Kafka counts as not answering
-_LOGIN = {"protocol": "security.protocol", "mechanism": "sasl.mechanism", "username": "sasl.username", "password": "sasl.password"}
+_LOGIN = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanism",
+    "username": "sasl.username",
+    "password": "sasl.password",
+}
 
 
 class Kafka:
@@ -72,9 +77,7 @@ class Kafka:
         asked = {TopicPartition(topic.kafka_name, each): spec for each in partitions}
         # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
         try:
-            answers = self._admin.list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_PATIENCE
-            )
+            answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_PATIENCE)
             return {each.partition: int(self._ask(answer.result).offset) for each, answer in answers.items()}
         except KafkaException as error:
             raise self._unreachable(error) from None

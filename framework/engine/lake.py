@@ -146,6 +146,16 @@ class Lake:
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
 
+    def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
+        """Removes whole files, each of one batch."""
+        expressions = self._iceberg.expressions.Expressions
+        filter_ = getattr(expressions, "and")(
+            expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
+        )
+        with _answers():
+            transaction.newDelete().deleteFromRowFilter(filter_).commit()
+        self._finish(transaction)
+
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
         """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
         transaction.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
@@ -166,7 +176,8 @@ class Lake:
     def _schema(self, columns: tuple[Column, ...]) -> Any:
         types = self._jvm.org.apache.spark.sql.types
         ddl = ", ".join(
-            f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "") for column in columns
+            f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "")
+            for column in columns
         )
         return self._iceberg.spark.SparkSchemaUtil.convert(types.StructType.fromDDL(ddl))
 
@@ -217,7 +228,6 @@ def staged(table: Any, attempt: str) -> Snapshot | None:
     """What stands at the tip of the attempt's branch."""
     tip = table.snapshot(protocol.BRANCH + attempt)
     return None if tip is None else _snapshot(tip)
-
 
 
 def _ancestors(table: Any, snapshot: Any, until: int | None) -> Iterator[tuple[int, Snapshot]]:

@@ -69,7 +69,8 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
         hint = _hint(pipeline, says)
     return RolledBack(
         "rolled-back",
-        f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, but main no longer has those rows",
+        f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, "
+        "but main no longer has those rows",
         hint,
         accepts,
     )

@@ -6,7 +6,7 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from secrets import token_hex
@@ -118,10 +118,14 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
         topic = pipeline.topic.kafka_name
         if "data loss" in said.lower() or "data may have been lost" in said.lower() or "KAFKA_DATA_LOSS" in said:
             raise BatchError(
-                "messages-gone", f"Kafka lost messages of {topic} while they were read", "run again: what is missing is then named"
+                "messages-gone",
+                f"Kafka lost messages of {topic} while they were read",
+                "run again: what is missing is then named",
             ) from None
         if "No space left on device" in said:
-            raise BatchError("disk-full", "the disk is full; nothing of this batch was published", "free some space and run again") from None
+            raise BatchError(
+                "disk-full", "the disk is full; nothing of this batch was published", "free some space and run again"
+            ) from None
         raise
 
 

@@ -30,7 +30,9 @@ def _from_file(name: str, path: Path) -> str:
         mode = stat.S_IMODE(path.stat().st_mode)
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise SetupError("no-secret", f"the secrets in {path} cannot be read: {error.strerror}", f"write `{name}=…` into it") from None
+        raise SetupError(
+            "no-secret", f"the secrets in {path} cannot be read: {error.strerror}", f"write `{name}=…` into it"
+        ) from None
     if mode & 0o077:
         raise SetupError("open-secrets", f"others can read {path} (mode {mode:04o})", f"chmod 600 {path}")
     for line in lines:

@@ -18,7 +18,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
-    gone = [name for name in _dead(table) if _swept(lake, table, name)]
+    gone = {name for name in _dead(table) if _swept(lake, table, name)}
     # Loaded after the dead were found: who is dead, without a branch and not the last published one, will never be.
     table = lake.load(pipeline.table.identifier)
     if table is None:
@@ -27,7 +27,9 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     for name in waiting:
         mine = said is None or Position.read(said).attempt == name
         if not mine and table.snapshot(protocol.BRANCH + name) is None and _swept(lake, bad, name):
-            gone.append(name)
+            gone.add(name)
+        else:
+            gone.discard(name)
     for name in gone:
         attempts.forget(name)
 

@@ -1,6 +1,7 @@
 """JSON: one object per message, each field only as its own JSON type.
 
-Guarantee: trailing text, a second document, a wrong type, a number out of range or bytes that are not UTF-8 make a bad row, never another value.
+Guarantee: trailing text, a second document, a wrong type, a number out of range or bytes that are not UTF-8 make a bad row,
+never another value.
 Cost: Spark's parser once per message; a message with a `}` before its end (nested objects) is walked a second time.
 """
 
@@ -47,7 +48,9 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
 
 # An object that ends with the only `}` of its text cannot be followed by anything. Otherwise the text is parsed between
 # two brackets and before a mark: whatever follows the object would add an element, end the list early or break the parse.
-_MARKED = """from_json(concat('[', _sluice_text, ',{"_sluice_end":true}]'), 'array<struct<_sluice_end:boolean>>', """ + _OPTIONS + ")"
+_MARKED = (
+    """from_json(concat('[', _sluice_text, ',{"_sluice_end":true}]'), 'array<struct<_sluice_end:boolean>>', """ + _OPTIONS + ")"
+)
 _ONE_OBJECT = (
     "CASE WHEN startswith(_sluice_text, '{') AND endswith(_sluice_text, '}')"
     " AND NOT contains(CAST(substring(_sluice_value, 2, octet_length(_sluice_value) - 2) AS STRING), '}') THEN true"
@@ -61,7 +64,7 @@ _READABLE = f"{_FITS} AND is_valid_utf8(_sluice_text) AND ({_ONE_OBJECT})"
 def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:
     wrong = [f"NOT ({_READABLE})", "_sluice_decoded IS NULL", "_sluice_decoded._sluice_corrupt IS NOT NULL"]
     for field in fields:
-        found = _wrong(_field(field), _column(field), field.type, field.format)
+        found = _wrong(_field(field), _column(field), field.type)
         wrong += [f"({found})"] if found else []
     faults = [
         Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
@@ -117,7 +120,8 @@ def _convert(raw: str, type_: Type, format_: str | None = None, depth: int = 0) 
             return f"transform_values({raw}, (k{depth}, x{depth}) -> {_convert(f'x{depth}', type_.value, depth=depth + 1)})"
         case Struct():
             parts = ", ".join(
-                f"{quoted(field.name)}, {_convert(f'{raw}.{named(field.name)}', field.type, depth=depth)}" for field in type_.fields
+                f"{quoted(field.name)}, {_convert(f'{raw}.{named(field.name)}', field.type, depth=depth)}"
+                for field in type_.fields
             )
             return f"CASE WHEN {raw} IS NOT NULL THEN named_struct({parts}) END"
         case Decimal():
@@ -147,7 +151,7 @@ def _converts(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 
 
-def _wrong(raw: str, converted: str, type_: Type, format_: str | None = None, depth: int = 0) -> str | None:
+def _wrong(raw: str, converted: str, type_: Type, depth: int = 0) -> str | None:
     """SQL that is true where the parser gave a value that is none of this type."""
     match type_:
         case Array() | Map():

@@ -6,9 +6,9 @@ import re
 
 from framework import types
 from framework.errors import Problem
-from framework.sql.faults import closest
 from framework.plan.model import Column, PartitionField
 from framework.spec import kinds
+from framework.sql.faults import closest
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>\d+)\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
 _TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
@@ -36,7 +36,11 @@ def _field_problem(text: str, columns: tuple[Column, ...]) -> PartitionField | t
     if transform not in (*_PLAIN, *_WIDTH):
         return "bad-partition", f"there is no partition by `{transform}`", closest(transform, (*_PLAIN, *_WIDTH), examples)
     if (transform in _WIDTH) != (width is not None) or width == "0":
-        return "bad-partition", f"`{text}` is no partition", f"write `{transform}(16, {name})`" if transform in _WIDTH else f"write `{transform}({name})`"
+        return (
+            "bad-partition",
+            f"`{text}` is no partition",
+            f"write `{transform}(16, {name})`" if transform in _WIDTH else f"write `{transform}({name})`",
+        )
     column = next((column for column in columns if column.name == name), None)
     if column is None:
         names = [column.name for column in columns]

@@ -12,7 +12,6 @@ from typing import TypeVar
 from framework import types
 from framework.errors import Problem, SpecError, Where
 from framework.plan import topics
-from framework.sql.faults import closest
 from framework.plan.model import (
     KAFKA_COLUMNS,
     Catalog,
@@ -31,6 +30,7 @@ from framework.plan.partitions import partition_fields, sort_columns
 from framework.plan.rows import Rows, Unresolved, add
 from framework.spec import Written, kinds, load
 from framework.spec.options import Kind
+from framework.sql.faults import closest
 
 DEFAULT_BATCH_ROWS = 1_000_000
 Thing = TypeVar("Thing")
@@ -145,7 +145,9 @@ def one_writer(made: Draft) -> Draft:
             if first is not pipeline:
                 message = f"`{pipeline.name}` and `{first.name}` both write the table `{name}`"
                 made.problems.append(
-                    Problem(pipeline.where, "two-writers", message, f"the other is at {first.where}: give one of them another table")
+                    Problem(
+                        pipeline.where, "two-writers", message, f"the other is at {first.where}: give one of them another table"
+                    )
                 )
     return made
 

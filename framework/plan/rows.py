@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from framework.errors import Problem, Where
-from framework.sql.expressions import Checked, ExpressionError, check
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Fault
+from framework.sql.expressions import Checked, ExpressionError, check
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
 
-RESERVED = tuple(column.name for column in KAFKA_COLUMNS) + (EVENT_TIME,)
+RESERVED = (*(column.name for column in KAFKA_COLUMNS), EVENT_TIME)
 
 
 class Unresolved(Exception):
@@ -71,7 +71,9 @@ def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Proble
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
     return [
-        Problem(where, "case-collision", f"`{name}` and `{other}` differ only in case", "tables do not tell them apart: rename one")
+        Problem(
+            where, "case-collision", f"`{name}` and `{other}` differ only in case", "tables do not tell them apart: rename one"
+        )
         for other in others
         if other.lower() == name.lower() and other != name
     ]

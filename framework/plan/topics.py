@@ -9,10 +9,10 @@ from framework.errors import Problem
 from framework.formats import bytes as bytes_format
 from framework.formats import json, string
 from framework.plan import generated
-from framework.sql.faults import closest
 from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
 from framework.plan.rows import name_problems
 from framework.spec import kinds
+from framework.sql.faults import closest
 from framework.types import Type
 
 
@@ -51,7 +51,9 @@ def _fields(said: kinds.Topic, problems: list[Problem]) -> list[json.Field]:
 def _value(said: kinds.Topic, fields: list[json.Field]) -> tuple[tuple[Column, ...], Decoding]:
     if said.value == "json":
         docs = {name: column.doc or "" for name, column in said.columns.items()}
-        return tuple(Column(field.name, field.type, docs[field.name]) for field in fields), json.decoding(fields, said.unknown_fields)
+        return tuple(Column(field.name, field.type, docs[field.name]) for field in fields), json.decoding(
+            fields, said.unknown_fields
+        )
     module = string if said.value == "string" else bytes_format
     return module.COLUMNS, module.decoding()
 
@@ -98,7 +100,9 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
         hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
         yield Problem(where, "unknown-column", f"there is no column `{said.event_time}`", hint)
     elif found.type not in (types.TIMESTAMP, types.VOID):
-        yield Problem(where, "not-a-time", f"`{found.name}` is {found.type}, not timestamp", "an event time is a timestamp column")
+        yield Problem(
+            where, "not-a-time", f"`{found.name}` is {found.type}, not timestamp", "an event time is a timestamp column"
+        )
 
 
 def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Problem]) -> Generator | None:

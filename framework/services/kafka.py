@@ -28,9 +28,7 @@ def ports() -> tuple[int, int]:
     """The broker's port, and the controller's, which is the next one."""
     said = os.environ.get(_PORT) or "19092"
     if not said.isdecimal() or not 0 < int(said) < 65535:
-        raise SetupError(
-            "port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534"
-        )
+        raise SetupError("port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
     return int(said), int(said) + 1
 
 
@@ -82,9 +80,7 @@ def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
     )
     if done.returncode != 0:
         last = "".join(f"\n  | {line}" for line in done.stdout.splitlines()[-12:])
-        raise SetupError(
-            "service-failed", f"kafka cannot format its data folder:{last}", f"see to {folder}: space, permissions"
-        )
+        raise SetupError("service-failed", f"kafka cannot format its data folder:{last}", f"see to {folder}: space, permissions")
     (folder / "data.new").rename(folder / "data")
 
 

@@ -188,6 +188,4 @@ def _began(pid: int) -> str | None:
 
 def _ps(pid: int, *columns: str) -> str:
     command = ["ps", *(part for column in columns for part in ("-o", column)), "-p", str(pid)]
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
-    ).stdout.strip()
+    return subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout.strip()
