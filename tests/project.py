@@ -37,7 +37,7 @@ warehouse: warehouse
 ---
 engine: spark
 master: local[2]
-memory: 1g
+memory: 2g
 conf: {{spark.driver.extraJavaOptions: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}}
 """
 

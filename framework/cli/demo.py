@@ -19,7 +19,7 @@ import click
 
 from framework.cli import _landed, _specs
 from framework.errors import SluiceError
-from framework.home import home
+from framework.home import dagster_home, home
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,13 +138,8 @@ def _messages(topic: Topic) -> Iterable[Message]:
 
 def _materialize() -> None:
     """Every asset, by Dagster's own command in a process of its own; what it says goes into a file."""
-    folder = home() / "dagster"
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = folder / "dagster.yaml"
-    if not settings.exists():
-        settings.write_text("telemetry: {enabled: false}\nnux: {enabled: false}\n", encoding="utf-8")
     command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "*", "-m", "pipelines.definitions"]
-    environment = {**os.environ, "DAGSTER_HOME": str(folder), "SLUICE_ENV": "local"}
+    environment = {**os.environ, "DAGSTER_HOME": str(dagster_home()), "SLUICE_ENV": "local"}
     with open(_log(), "wb") as log:
         # In a session of its own: Ctrl-C reaches only the demo, which then ends the child and its JVM together.
         child = subprocess.Popen(

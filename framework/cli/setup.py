@@ -1,4 +1,4 @@
-"""`sluice setup`: get the jars, each checked against jars.lock."""
+"""`sluice setup`: get the jars, each checked against jars.lock, and a folder for Dagster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ def command() -> None:
     """Get the jars that Spark and the services need; takes no time when they are here."""
     from framework import jars
     from framework.errors import SetupError
+    from framework.home import dagster_home
     from framework.java import java
 
     java()
+    dagster_home()
     for name, locked in jars.sets().items():
         try:
             jars.folder(name)

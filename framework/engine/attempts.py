@@ -26,6 +26,9 @@ def attempt() -> Iterator[str]:
     """A new attempt's id, which begins with the time; alive until the block or the process ends."""
     name = f"{int(time.time() * 1000):012x}{uuid.uuid4().hex[:20]}"
     path = _folder() / name
+    for old in _folder().iterdir():
+        if _age(old.name) > OLDEST and is_dead(old.name):
+            forget(old.name)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield name

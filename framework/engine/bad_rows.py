@@ -57,7 +57,8 @@ def stage(
     made = rows.bad_rows(pipeline, number, bad)
     catalog, namespace, name = pipeline.table.catalog.name, *identifier.split(".")
     writer = made.writeTo(f"`{catalog}`.`{namespace}`.`{name}`.`branch_{protocol.BRANCH}{attempt}`")
-    writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
+    with rows.named_errors(pipeline):
+        writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
 
 
 def pending(pipeline: Pipeline, position: Position) -> bool:
@@ -89,7 +90,11 @@ def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) 
                 # The numbers are those of one table's batches; a later table by this name counts again.
                 if transaction.table().properties().get(OF) == uuid:
                     lake.delete_batches(transaction, *position.forget)
-        except (Refused, Unknown):
+        except Refused as refused:
+            if "some, but not all" in str(refused) and position.forget is not None:
+                raise _compacted(pipeline, position.forget) from None
+            continue
+        except Unknown:
             continue  # doing it again finds out
         return
     raise BatchError(
@@ -128,6 +133,15 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     if left is None or (table is not None and left.properties().get(OF) == str(table.uuid())):
         return
     raise _leftovers(pipeline)
+
+
+def _compacted(pipeline: Pipeline, batches: tuple[int, int]) -> BatchError:
+    above, up_to = batches
+    return BatchError(
+        "bad-rows-compacted",
+        f"bad rows that are read again share files with others: {pipeline.table.bad_rows} was compacted",
+        f"delete them by Spark, `DELETE FROM {pipeline.table.bad_rows} WHERE batch > {above} AND batch <= {up_to}`, and run again",
+    )
 
 
 def _leftovers(pipeline: Pipeline) -> TableRecreated:

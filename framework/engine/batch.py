@@ -16,7 +16,7 @@ from framework.engine.lake import Lake, Refused, Unknown, staged, state
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, next_range, verdict
 from framework.engine.sweep import sweep, withdraw
 from framework.engine.tables import open_table
-from framework.errors import BatchError
+from framework.errors import BatchError, RefusedError
 from framework.plan.model import Pipeline
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
@@ -114,6 +114,8 @@ class _Attempt:
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
         bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
+            sweep(self.lake, self.pipeline)
         self.at("rolled_forward")
         range_ = next_range(position, topic, self.pipeline.batch_rows)
         self.clock.done("open")
@@ -126,9 +128,13 @@ class _Attempt:
         except (Refused, Unknown):
             return Verdict.RESTAGE
         self.at("branched")
-        made = self._stage(opened, position, topic, range_)
-        self.clock.done("stage")
-        judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
+        try:
+            made = self._stage(opened, position, topic, range_)
+            self.clock.done("stage")
+            judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
+        except RefusedError:
+            withdraw(self.lake, self.pipeline, self.attempt)
+            raise
         if made is None or judged is not Verdict.DONE:
             withdraw(self.lake, self.pipeline, self.attempt)
             return judged
@@ -178,15 +184,15 @@ class _Attempt:
         if self.context.kafka(self.pipeline).topic_id(self.pipeline.topic) != topic.topic:
             return Verdict.AGAIN
         for left in reversed(range(_TRIES)):
-            transaction = self.lake.begin(self._table())
-            now = transaction.table()
-            judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
-            if judged is not Verdict.PUBLISH:
-                return judged
-            if left == 0:
-                break
-            self.at("checked")
             try:
+                transaction = self.lake.begin(self._table())
+                now = transaction.table()
+                judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
+                if judged is not Verdict.PUBLISH:
+                    return judged
+                if left == 0:
+                    break
+                self.at("checked")
                 self.lake.publish(transaction, self.attempt, made.position)
             except (Refused, Unknown):
                 continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id

@@ -33,7 +33,13 @@ class Unknown(Exception):
     """The answer to a commit is lost, which does not say that the commit is."""
 
 
-_REFUSALS = ("CommitFailedException", "ValidationException", "IllegalArgumentException", "CherrypickAncestorCommitException")
+_REFUSALS = (
+    "CommitFailedException",
+    "ValidationException",
+    "IllegalArgumentException",
+    "IllegalStateException",
+    "CherrypickAncestorCommitException",
+)
 
 
 class Lake:
@@ -107,20 +113,23 @@ class Lake:
     def begin(self, table: Any) -> Any:
         """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
         committed, and it is refused if anything was committed after this."""
-        return table.newTransaction()
+        with _answers():
+            return table.newTransaction()
 
     def publish(self, transaction: Any, attempt: str, position: Position) -> None:
         """Main, position, tag and branch change together or not at all."""
-        _set(transaction, {protocol.POSITION: position.text()})
-        snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-        _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt).commit()
-        self._finish(transaction)
+        with _answers():
+            _set(transaction, {protocol.POSITION: position.text()})
+            snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
+            _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt).commit()
+            self._commit(transaction)
 
     def move_position(self, transaction: Any, position: Position) -> None:
         """The position alone, which is what accepting is; main stays."""
-        _set(transaction, {protocol.POSITION: position.text()})
-        _tag(transaction, transaction.manageSnapshots(), position).commit()
-        self._finish(transaction)
+        with _answers():
+            _set(transaction, {protocol.POSITION: position.text()})
+            _tag(transaction, transaction.manageSnapshots(), position).commit()
+            self._commit(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
         """Brings the branch's rows to main, whatever has been committed there since; done already is fine."""
@@ -130,12 +139,34 @@ class Lake:
         tip = now.snapshot(branch)
         if tip is None:
             return
-        snapshots = transaction.manageSnapshots()
-        if tip.summary().get(protocol.ATTEMPT) == attempt:
-            behind = tip.parentId() == now.currentSnapshot().snapshotId()
-            snapshots = snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())
-        snapshots.removeBranch(branch).commit()
-        self._finish(transaction)
+        with _answers():
+            snapshots = transaction.manageSnapshots()
+            if tip.summary().get(protocol.ATTEMPT) == attempt:
+                behind = tip.parentId() == now.currentSnapshot().snapshotId()
+                snapshots = snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())
+            snapshots.removeBranch(branch).commit()
+            self._commit(transaction)
+
+    def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
+        """Removes the rows of these batches, by whole files: a batch's bad rows are in files of their own."""
+        expressions = self._iceberg.expressions.Expressions
+        filter_ = getattr(expressions, "and")(
+            expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
+        )
+        with _answers():
+            transaction.newDelete().deleteFromRowFilter(filter_).commit()
+            _pin(transaction)
+            self._commit(transaction)
+
+    def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
+        """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
+        with _answers():
+            transaction.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
+            for name, _ in list(_branches(transaction.table())):
+                transaction.manageSnapshots().removeBranch(name).commit()
+            _set(transaction, properties)
+            _pin(transaction)
+            self._commit(transaction)
 
     def sweep(self, table: Any, attempt: str) -> None:
         """Removes the branch of a dead attempt, and the files that only it had."""
@@ -146,32 +177,10 @@ class Lake:
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
 
-    def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
-        """Removes whole files, each of one batch."""
-        expressions = self._iceberg.expressions.Expressions
-        filter_ = getattr(expressions, "and")(
-            expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
-        )
-        with _answers():
-            transaction.newDelete().deleteFromRowFilter(filter_).commit()
-        self._finish(transaction)
-
-    def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
-        """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
-        transaction.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
-        for name, _ in list(_branches(transaction.table())):
-            transaction.manageSnapshots().removeBranch(name).commit()
-        _set(transaction, properties)
-        self._finish(transaction)
-
     def column_types(self, table: Any) -> dict[str, str]:
         """The table's columns and their types as Spark writes them."""
         fields = self._iceberg.spark.SparkSchemaUtil.convert(table.schema()).fields()
         return {field.name(): str(field.dataType().catalogString()) for field in fields}
-
-    def _finish(self, transaction: Any) -> None:
-        with _answers():
-            self._commit(transaction)
 
     def _schema(self, columns: tuple[Column, ...]) -> Any:
         types = self._jvm.org.apache.spark.sql.types
@@ -254,6 +263,13 @@ def _branches(table: Any) -> Iterator[tuple[str, Any]]:
     for name in refs:
         if name.startswith(protocol.BRANCH) and refs[name].isBranch():
             yield name, refs[name]
+
+
+def _pin(transaction: Any) -> None:
+    """A transaction is done over again on whatever was committed since, unless it changes branches: then it is refused. So a
+    branch comes and goes in it."""
+    pin, main = protocol.BRANCH + "pin", transaction.table().currentSnapshot().snapshotId()
+    transaction.manageSnapshots().createBranch(pin, main).removeBranch(pin).commit()
 
 
 def _tag(transaction: Any, snapshots: Any, position: Position) -> Any:

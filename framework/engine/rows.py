@@ -108,25 +108,32 @@ def counted(spark: SparkSession, observed: Observation) -> Counted:
 @contextmanager
 def named_errors(pipeline: Pipeline) -> Iterator[None]:
     """What Spark throws while it reads and writes, by a name that says what to do."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
+    smaller = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
     try:
         yield
-    except (PySparkException, Py4JJavaError) as error:
-        said = str(error)
-        topic = pipeline.topic.kafka_name
-        if "data loss" in said.lower() or "data may have been lost" in said.lower() or "KAFKA_DATA_LOSS" in said:
-            raise BatchError(
-                "messages-gone",
-                f"Kafka lost messages of {topic} while they were read",
-                "run again: what is missing is then named",
-            ) from None
-        if "No space left on device" in said:
-            raise BatchError(
-                "disk-full", "the disk is full; nothing of this batch was published", "free some space and run again"
-            ) from None
+    except Py4JError as error:
+        if not isinstance(error, Py4JJavaError):
+            raise BatchError("spark-ended", "Spark ended while it worked", smaller) from None
+        if "OutOfMemoryError" in str(error):
+            raise BatchError("out-of-memory", "Spark ran out of memory", smaller) from None
+        _name(pipeline, error)
         raise
+    except PySparkException as error:
+        _name(pipeline, error)
+        raise
+
+
+def _name(pipeline: Pipeline, error: Exception) -> None:
+    said = str(error)
+    if any(text in said.lower() for text in ("data loss", "data may have been lost", "kafka_data_loss")):
+        message = f"Kafka lost messages of {pipeline.topic.kafka_name} while they were read"
+        raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
+    if "No space left on device" in said:
+        message = "the disk is full; nothing of this batch was published"
+        raise BatchError("disk-full", message, "free some space and run again") from None
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
@@ -149,25 +156,23 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
 
 
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
-    """Rows of the bad rows' table, from rows of the columns of `_sluice_bad`: what is said of each is looked up here, off the fast path."""
-    faults = pipeline.faults
+    """Rows of the bad rows' table, from travelling bad rows: what is said of each is looked up here, off the fast path."""
+    faults, decoding = pipeline.faults, pipeline.topic.decoding
     lookup = {part: ", ".join(quoted(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
-    made = bad.selectExpr(
-        *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()),
-        "topic", "partition", "offset", "timestamp", "headers", "key", "value",
-        "CAST(value AS STRING) AS _sluice_text", "value AS _sluice_value",
-    )  # fmt: skip
-    explain = pipeline.topic.decoding.explain
-    if explain:
-        cases = _marked(" ".join(f"WHEN {when} THEN {says}" for when, says in explain))
-        made = made.selectExpr(
-            "*", f"CASE WHEN code = 'undecodable' AND stage = 'value' THEN CASE {cases} END ELSE message END AS _said"
-        )
-    said = "_said" if explain else "message"
+    made = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
+    said = "message"
+    if decoding.explain:
+        made = made.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
+        cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
+        said = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
     return made.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{said} AS message", "topic", "partition", "offset", "timestamp", "headers",
         "CAST(NULL AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
+
+
+def _explained(sql: str) -> str:
+    return _inlined(sql).replace("_sluice_value", "value")
 
 
 def _decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
@@ -237,7 +242,8 @@ def _found_bad(faults: tuple[Fault, ...], index: int, bad: str) -> str:
 
 def _travelling(pipeline: Pipeline, range_: Range, carry: bool) -> str:
     """A bad row on its way: with its bytes, unless all bad rows of a batch of that size could be too much for memory."""
-    most = min(_MOST_PER_ROW, max(256, CARRIED // max(1, range_.size)))
+    # In steps of two: another number would be other code, which Java compiles anew for each batch.
+    most = min(_MOST_PER_ROW, max(256, CARRIED >> range_.size.bit_length()))
     size = "coalesce(octet_length(_sluice_value), 0) + coalesce(octet_length(_sluice_key), 0)"
     large = f"{size} > {most}" if carry else "false"
     bytes_ = ", ".join(f"'{name}', IF({large}, NULL, _sluice_{name})" for name in ("key", "value", "headers"))

@@ -11,6 +11,8 @@ from framework import jars
 from framework.home import home
 from framework.plan.model import Catalog, Plan
 
+_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,12 +28,11 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": jars.class_path("spark"),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={_LOGGING}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
@@ -71,6 +72,7 @@ def warehouse(catalog: Catalog) -> str:
 def prepare(plan: Plan) -> None:
     """What must be there before a session starts."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     (home() / "spark").mkdir(parents=True, exist_ok=True)
     for catalog in plan.catalogs:
         database(catalog).parent.mkdir(parents=True, exist_ok=True)

@@ -28,10 +28,10 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
         mine = said is None or Position.read(said).attempt == name
         if not mine and table.snapshot(protocol.BRANCH + name) is None and _swept(lake, bad, name):
             gone.add(name)
-        else:
-            gone.discard(name)
+    bad = lake.load(pipeline.table.bad_rows)
     for name in gone:
-        attempts.forget(name)
+        if bad is None or bad.snapshot(protocol.BRANCH + name) is None:
+            attempts.forget(name)
 
 
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:

@@ -16,6 +16,7 @@ from framework.plan.rows import named, quoted
 from framework.types import Array, Decimal, Map, Struct, Type
 
 LARGEST = 20_000_000  # bytes; Spark's parser gives up on longer texts
+EXPLAINED = 1 << 20  # bytes; what is wrong with a larger value is not looked for
 _OPTIONS = (
     "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_sluice_corrupt', 'allowSingleQuotes', 'false',"
     " 'allowNonNumericNumbers', 'false')"
@@ -43,6 +44,7 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
         columns=tuple((field.name, _column(field)) for field in fields),
         faults=_faults(fields, unknown_fields),
         explain=_explain(fields),
+        explained=f"CASE WHEN octet_length(_sluice_value) <= {EXPLAINED} THEN try_parse_json(_sluice_text) END",
     )
 
 
@@ -176,17 +178,18 @@ def _wrong(raw: str, converted: str, type_: Type, depth: int = 0) -> str | None:
 
 def _explain(fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:
     """Why a message cannot be decoded: SQL conditions over `_sluice_text` in order, and SQL for what is said."""
-    kind = "schema_of_variant(try_parse_json(_sluice_text))"
+    kind = "schema_of_variant(_sluice_parsed)"
     found = [
         ("NOT is_valid_utf8(_sluice_text)", "'the value is not UTF-8 text'"),
         ("trim(' \\t\\n\\r', _sluice_text) = ''", "'the value is empty'"),
-        ("try_parse_json(_sluice_text) IS NULL", "'the value is not JSON'"),
+        (f"octet_length(_sluice_value) > {EXPLAINED}", "message"),
+        ("_sluice_parsed IS NULL", "'the value is not JSON'"),
         (f"NOT startswith({kind}, 'OBJECT')", f"concat('the value is no JSON object but ', lower({kind}))"),
         (f"NOT ({_ONE_OBJECT})", "'more text follows the JSON object'"),
     ]
     for field in fields:
         path = quoted('$["' + field.name.replace('"', '\\"') + '"]')
-        given = f"schema_of_variant(try_variant_get(try_parse_json(_sluice_text), {path}, 'variant'))"
+        given = f"schema_of_variant(try_variant_get(_sluice_parsed, {path}, 'variant'))"
         wrong = f"coalesce({given} NOT RLIKE '^({_json_types(field)}|VOID)', false)"
         found.append((wrong, f"concat({quoted(f'`{field.name}` is not {field.type} but ')}, lower({given}))"))
     return (*found, ("true", "'a value does not fit its column'"))

@@ -45,6 +45,7 @@ class Decoding:
     columns: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
     explain: tuple[tuple[str, str], ...] = ()
+    explained: str = "NULL"  # what `explain` calls `_sluice_parsed`
 
 
 @dataclass(frozen=True)

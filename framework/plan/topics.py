@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from framework import types
 from framework.errors import Problem
@@ -79,7 +80,7 @@ def _with_key(said: kinds.Topic, decoding: Decoding) -> Decoding:
         columns.append((name, f"CASE WHEN exists(_sluice_headers, h -> h.key = '{name}') THEN CAST({value} AS STRING) END"))
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
-    return Decoding(decoding.parse, tuple(columns), tuple(faults), decoding.explain)
+    return replace(decoding, columns=tuple(columns), faults=tuple(faults))
 
 
 def _column_problems(said: kinds.Topic, names: list[str]) -> Iterable[Problem]:

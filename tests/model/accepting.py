@@ -42,16 +42,17 @@ def _begin_anew(world: World) -> Steps:
     if world.table.now is None:
         yield from bear(world)
     yield ""
-    table = world.table.now
+    old = world.table.now
     if world.broken is Broken.EMPTY_FOR_OLD:
         yield ""
     left = world.bad.now
-    if world.broken is not Broken.EMPTY_FOR_OLD:
+    if left is None:
+        return
+    yield ""
+    table = old if world.broken is Broken.EMPTY_FOR_OLD else world.table.now
+    if table is not None and (left.of != table.uuid or world.broken is Broken.EMPTY_BLINDLY):
         yield ""
-        table = world.table.now
-    if table is not None and left is not None and (left.of != table.uuid or world.broken is Broken.EMPTY_BLINDLY):
-        yield ""
-        world.bad.empty(left, table.uuid)
+        world.bad.empty(world.bad.current() if world.broken is Broken.EMPTY_REPLAYED else left, table.uuid)
 
 
 def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> Steps:
@@ -69,7 +70,7 @@ def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> St
     if moved.snapshot not in base.snapshots:
         moved = replace(moved, snapshot=base.main, sequence=base.snapshots[base.main].sequence)
     if moved.forget is not None and world.broken is Broken.FORGET_FIRST:
-        remove(world, base.uuid, *moved.forget)
+        remove(world, world.bad.current(), *moved.forget)
     yield ""
     base = world.table.current() if world.broken is Broken.LATE_ACCEPTANCE else base
     said = replace(moved, forget=None) if world.broken is Broken.FORGET_ONCE else moved

@@ -38,15 +38,18 @@ class Broken(Enum):
     FORGET_ONCE = "they are removed behind it, by who accepts alone: the position does not say so"
     FORGET_BY_OFFSET = "they are found by the offsets of the partitions that the position names"
     FORGET_ANY_TABLE = "they are removed by their batches alone, though those may be another table's by now"
+    FORGET_REPLAYED = "whose they are is asked, and then they are removed from whatever came between"
     NO_NUMBER = "the position in a staged snapshot's summary does not say which batch it is"
     LOOK_FIRST = "the topic is looked at before the table"
     SWEEP_FIRST = "bad rows are swept before the branches of the table, by which they still can be published"
     SWEEP_UNASKED = "they are swept after those, without asking whether those are really gone"
+    FORGOTTEN_EARLY = "a dead attempt is forgotten though its bad rows are there, which were not when the dead were listed"
     SWEEP_LOOKED_BEFORE = "the table was loaded before the bad rows of dead attempts were listed"
     STAGE_ANYWHERE = "bad rows are staged beside a table's without asking whose bad rows those are"
     DROP_LEFTOVERS = "bad rows of a table that is gone are dropped by name"
     EMPTY_BLINDLY = "they are emptied without asking whose they are by now"
     EMPTY_FOR_OLD = "they are emptied for a table that was loaded before the transaction began"
+    EMPTY_REPLAYED = "whose they are is asked, and then whatever came between is emptied"
     LOST_UNSEEN = "the first messages of a partition that the position does not know may be gone unnamed"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 
@@ -89,6 +92,8 @@ def _run(world: World, me: str) -> Judging:
     position = check(world, opened, topic)
     if world.broken is not Broken.NO_ROLL_FORWARD:
         yield from roll_forward(world, position, opened.uuid)
+    if table.branches:
+        yield from _sweep(world, me)
     yield "rolled_forward"
     range_ = next_range(position, topic, LIMIT)
     if range_ is None:
@@ -100,8 +105,12 @@ def _run(world: World, me: str) -> Judging:
     except (Refused, AnswerLost, Invalid):
         return Verdict.RESTAGE
     yield "branched"
-    made = yield from _stage(world, me, opened, position, topic, range_)
-    judged = Verdict.RESTAGE if made is None else (yield from _publish(world, me, opened, topic, made))
+    try:
+        made = yield from _stage(world, me, opened, position, topic, range_)
+        judged = Verdict.RESTAGE if made is None else (yield from _publish(world, me, opened, topic, made))
+    except Leftovers:
+        yield from _withdraw(world, me)
+        raise
     if made is None or judged is not Verdict.DONE:
         yield from _withdraw(world, me)
         return judged
@@ -191,7 +200,9 @@ def _stage(
     yield "staged"
     bad = sum(map(world.bad_in, rows))
     if bad:
-        yield from _stage_bad_rows(world, me, opened, rows)
+        staged_too = yield from _stage_bad_rows(world, me, opened, rows)
+        if not staged_too:
+            return None
         yield "staged_bad_rows"
     tip = staged(world.table.current(), branch_of(world, me))
     if tip is None or (tip.attempt != me and world.broken is not Broken.ONE_NAME):
@@ -199,18 +210,26 @@ def _stage(
     return replace(to, snapshot=tip.id, sequence=tip.sequence, bad=bad)
 
 
-def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span, ...]) -> Steps:
-    """`bad_rows.stage`"""
+def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span, ...]) -> Generator[str, None, bool]:
+    """`bad_rows.stage`; whether nothing came between."""
     if world.bad.now is None:
+        yield ""
         world.births += 1
         world.bad.create(f"bad{world.births}", of=opened.uuid)
-    base = world.bad.current()
+        yield ""
+    base = world.bad.now
+    if base is None:
+        raise Ended("table-not-created")
     if base.of != opened.uuid and world.broken is not Broken.STAGE_ANYWHERE:
         raise Leftovers
     yield ""
-    world.bad.branch(BRANCH + me, base.main)
+    try:
+        world.bad.branch(BRANCH + me, base.main)
+    except (Refused, AnswerLost, Invalid):
+        return False
     yield ""
     world.bad.append(BRANCH + me, rows, me)
+    return True
 
 
 def _publish(world: World, me: str, opened: TableState, topic: TopicState, made: Position) -> Generator[str, None, Verdict]:
@@ -263,30 +282,38 @@ def roll_forward(world: World, position: Position, uuid: str) -> Steps:
             return
         if world.bad.now is None:
             return
-        yield ""
-        base = world.bad.current()
-        if BRANCH + position.attempt in base.branches:
-            yield ""
-            try:
-                world.bad.join(base, BRANCH + position.attempt, position.attempt)
-            except (Refused, AnswerLost):
-                continue
-        if forget is not None:
-            yield ""
-            remove(world, uuid, *forget)
+        try:
+            yield from _join(world, position.attempt)
+            if forget is not None:
+                yield from _delete_batches(world, uuid, *forget)
+        except (Refused, AnswerLost):
+            continue
         return
     raise Ended("bad-rows-not-published")
 
 
-def remove(world: World, uuid: str, above: int, up_to: int) -> None:
-    """The bad rows of these batches. As no batch's number comes twice in a table, it may be done again, however late."""
-    bad = world.bad.current()
-    if bad.of != uuid and world.broken is not Broken.FORGET_ANY_TABLE:
-        return
-    rows = world.catalog.rows[bad.main]
-    kept = tuple(row for row in rows if not above < row.batch <= up_to)
-    if kept != rows:
-        world.bad.rewrite(bad, kept)
+def _join(world: World, attempt: str) -> Steps:
+    """`lake.join`"""
+    yield ""
+    base = world.bad.current()
+    if BRANCH + attempt in base.branches:
+        yield ""
+        world.bad.join(base, BRANCH + attempt, attempt)
+
+
+def _delete_batches(world: World, uuid: str, above: int, up_to: int) -> Steps:
+    """The bad rows of these batches, if they are this table's. As no batch's number comes twice in a table, it may be done again,
+    however late."""
+    yield ""
+    base = world.bad.current()
+    if base.of == uuid or world.broken is Broken.FORGET_ANY_TABLE:
+        yield ""
+        base = world.bad.current() if world.broken is Broken.FORGET_REPLAYED else base
+        remove(world, base, above, up_to)
+
+
+def remove(world: World, base: Metadata, above: int, up_to: int) -> None:
+    world.bad.rewrite(base, tuple(row for row in world.catalog.rows[base.main] if not above < row.batch <= up_to))
 
 
 def remove_by_offset(world: World, ends: Mapping[int, int]) -> None:
@@ -315,29 +342,34 @@ def _sweep(world: World, me: str) -> Steps:
     yield ""
     if world.table.now is None:
         return
-    gone: list[str] = []
+    gone: set[str] = set()
     if world.broken is Broken.SWEEP_FIRST:
         yield from _sweep_bad_rows(world, waiting, world.table.now, gone)
     for name in _dead(world, me, world.table):
         yield ""
         if _swept(world.table, name):
-            gone.append(name)
+            gone.add(name)
+    yield ""
     table = before if world.broken is Broken.SWEEP_LOOKED_BEFORE else world.table.now
-    if table is not None:
-        yield from _sweep_bad_rows(world, waiting, table, gone)
+    if table is None:
+        return
+    yield from _sweep_bad_rows(world, waiting, table, gone)
+    if world.broken is not Broken.FORGOTTEN_EARLY:
+        yield ""
+        gone.difference_update(world.bad.now.branches if world.bad.now is not None else ())
     world.dead.difference_update(name[len(BRANCH) :] for name in gone)
 
 
-def _sweep_bad_rows(world: World, waiting: list[str], table: Metadata, gone: list[str]) -> Steps:
+def _sweep_bad_rows(world: World, waiting: list[str], table: Metadata, gone: set[str]) -> Steps:
     for name in waiting:
         mine = table.position is None or BRANCH + table.position.attempt == name
-        if mine and world.broken is not Broken.SWEEP_PUBLISHED:
-            continue
-        if name in table.branches and world.broken not in (Broken.SWEEP_FIRST, Broken.SWEEP_UNASKED):
-            continue
+        mine = mine and world.broken is not Broken.SWEEP_PUBLISHED
+        may_publish = name in table.branches and world.broken not in (Broken.SWEEP_FIRST, Broken.SWEEP_UNASKED)
         yield ""
-        if _swept(world.bad, name):
-            gone.append(name)
+        if not mine and not may_publish and _swept(world.bad, name):
+            gone.add(name)
+        else:
+            gone.discard(name)
 
 
 def _dead(world: World, me: str, table: Table) -> list[str]:

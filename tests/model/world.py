@@ -60,6 +60,7 @@ class Actor:
         if self.attempt in self.world.alive:
             self.world.alive.discard(self.attempt)
             self.world.dead.add(self.attempt)
+            self.world.crashed.add(self.attempt)
         self.steps = None
 
 
@@ -76,6 +77,7 @@ class World:
         self.names = 0
         self.alive: set[str] = set()
         self.dead: set[str] = set()
+        self.crashed: set[str] = set()
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
         self.disturbed = 0  # how often something happened that may come between a batch and its commit
         self.rolled_away: set[int] = set()
@@ -140,7 +142,7 @@ def check(world: World) -> None:
 
 def swept(world: World) -> None:
     """What is known for dead is gone at once, and all else a day later."""
-    if world.dead & set(_branches(world)):
+    if world.crashed & set(_branches(world)):
         raise Wrong("a dead attempt's branch is left")
     if _branches(world):
         world.old.update(_branches(world))
