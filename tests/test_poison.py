@@ -34,7 +34,7 @@ GOOD: dict[bytes, dict[str, Any]] = {
     b'{"id":5,"more":{"a":[1,{"b":"}"}]}}': {"id": 5},
     b'{"id":6,"text":"}{"}': {"id": 6, "text": "}{"},
     b'{"id":7,"text":17}': {"id": 7, "text": "17"},
-    b'{"id":8,"text":{"q": [1, 2.50]}}': {"id": 8, "text": '{"q": [1, 2.50]}'},
+    b'{"id":8,"text":{"q": [1, 2.50]}}': {"id": 8, "text": '{"q":[1,2.5]}'},
     b'{"id":9,"text":null}': {"id": 9, "text": None},
     b'{"id":10,"ratio":3}': {"id": 10, "ratio": 3.0},
     b'{"id":11,"money":1.25}': {"id": 11, "money": "1.25"},

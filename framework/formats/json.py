@@ -2,6 +2,7 @@
 
 Guarantee: trailing text, a second document, a wrong type, a number out of range or bytes that are not UTF-8 make a bad row,
 never another value.
+Limit: a `string` column takes an object, a list or a fraction as Spark writes it again: without spaces, 2.50 as 2.5.
 Cost: Spark's parser once per message; a message with a `}` before its end (nested objects) is walked a second time.
 """
 
@@ -56,7 +57,7 @@ _MARKED = (
 _ONE_OBJECT = (
     "CASE WHEN startswith(_sluice_text, '{') AND endswith(_sluice_text, '}')"
     " AND NOT contains(CAST(substring(_sluice_value, 2, octet_length(_sluice_value) - 2) AS STRING), '}') THEN true"
-    " ELSE startswith(ltrim(' \\t\\n\\r', _sluice_text), '{')"
+    " ELSE startswith(trim(LEADING ' \\t\\n\\r' FROM _sluice_text), '{')"
     f" AND exists(array({_MARKED}), parts -> size(parts) = 2 AND coalesce(parts[1]._sluice_end, false)) END"
 )
 _FITS = f"octet_length(_sluice_value) <= {LARGEST}"
@@ -181,7 +182,7 @@ def _explain(fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:
     kind = "schema_of_variant(_sluice_parsed)"
     found = [
         ("NOT is_valid_utf8(_sluice_text)", "'the value is not UTF-8 text'"),
-        ("trim(' \\t\\n\\r', _sluice_text) = ''", "'the value is empty'"),
+        ("trim(BOTH ' \\t\\n\\r' FROM _sluice_text) = ''", "'the value is empty'"),
         (f"octet_length(_sluice_value) > {EXPLAINED}", "message"),
         ("_sluice_parsed IS NULL", "'the value is not JSON'"),
         (f"NOT startswith({kind}, 'OBJECT')", f"concat('the value is no JSON object but ', lower({kind}))"),
