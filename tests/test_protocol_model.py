@@ -93,19 +93,3 @@ def test_a_foreign_commit_on_a_table_that_was_rolled_back() -> None:
 @pytest.mark.xfail(raises=Wrong, strict=True, reason="what tells a rollback from expiry is gone with main's parent")
 def test_a_rollback_and_a_foreign_commit_of_which_all_between_is_expired() -> None:
     play(("rollback", "foreign", "expire"), beyond_limit=True)
-
-
-# The model does these right and the engine does not, yet: each goes with the engine's repair.
-@pytest.mark.xfail(raises=Wrong, strict=True, reason="the engine does this")
-@pytest.mark.parametrize(
-    ("broken", "schedule"),
-    [
-        pytest.param(Broken.FORGET_REPLAYED, ("rollback", "y7", "b3", "drop", "b3"), id="lake.delete_batches-is-replayed"),
-        pytest.param(Broken.EMPTY_REPLAYED, ("drop", "x5"), id="lake.empty-is-replayed"),
-        pytest.param(
-            Broken.FORGOTTEN_EARLY, ("a3", "grow", "b11", "lose", "a3", "b*", "a*"), id="sweep-forgets-who-was-not-listed"
-        ),
-    ],
-)
-def test_what_the_engine_does_otherwise(broken: Broken, schedule: Schedule) -> None:
-    play(schedule, broken)
