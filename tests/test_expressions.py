@@ -142,10 +142,10 @@ def test_what_is_not_one_safe_value_is_refused_with_its_place(text: str, offset:
 
 
 def test_hints_name_what_was_meant() -> None:
-    assert hint("prce") == "did you mean price?"
-    assert hint("symbl") == "did you mean Symbol?"
-    assert hint("location.bilding") == "did you mean building?"
-    assert hint("uppr(Symbol)") == "did you mean upper?"
+    assert hint("prce") == "did you mean `price`?"
+    assert hint("symbl") == "did you mean `Symbol`?"
+    assert hint("location.bilding") == "did you mean `building`?"
+    assert hint("uppr(Symbol)") == "did you mean `upper`?"
     assert "cast(x as int)" in hint("quantity = Symbol")
     assert "date'" in hint("day = '2026-01-01'")
 

@@ -230,8 +230,8 @@ place.Room.floor: {now: true}
     ]
     hints = {text.split("`")[1]: text.split("hint: ")[1] for text in found}
     assert hints["place"] == "say how each of its fields is made, such as `place.building`"
-    assert hints["place.room.floor"] == "did you mean place.Room.floor?"
-    assert hints["sidd"] == "did you mean side?"
+    assert hints["place.room.floor"] == "did you mean `place.Room.floor`?"
+    assert hints["sidd"] == "did you mean `side`?"
 
 
 def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
@@ -255,7 +255,7 @@ def run(specs: Path, *arguments: str) -> tuple[int, str]:
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:
     specs = project(tmp_path)
-    assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean things?\n")
+    assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean `things`?\n")
     status, said = run(specs, "silent")
     assert (status, said.split("\n")[0]) == (1, "no-generate: the topic `silent` does not say how its messages are made")
     assert "a.yaml:" in said

@@ -162,4 +162,4 @@ def _document(kind: str, name: str, node: Node, root: Path, problems: list[Probl
     wrong = list(check(cls, node))
     value = bind(cls, node, root, problems)
     problems += wrong
-    return Document(kind, name, node.place(kind), None if wrong or value is FAILED else value, node)
+    return Document(kind, name, node.place(kind), None if value is FAILED else value, node)

@@ -81,12 +81,16 @@ class _Binder:
             return FAILED if slot is None or value is FAILED else shape.cls(**{slot.field: value}, node=node)
         given = {key.text: value for key, value in node.entries}
         values = {slot.field: self.slot(slot, given.get(name), [*path, name]) for name, slot in shape.slots.items()}
-        fits = node.whole and all(name in shape.slots for name in given) and (not shape.cls.exactly_one or len(given) == 1)
+        # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
+        alone = [slot.field for slot in shape.slots.values() if values[slot.field] is FAILED and _stands_alone(slot)]
+        values |= dict.fromkeys(alone, _ABSENT)
+        known = shape.slots if shape.cls.exactly_one else {**shape.slots, **shape.later}
+        fits = node.whole and all(name in known for name in given) and (not shape.cls.exactly_one or len(given) == 1)
         if FAILED in values.values() or not fits:
             return FAILED
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
-        found = list(bound.problems())
+        found = [] if alone else list(bound.problems())
         self.problems.extend(found)
         return FAILED if found else bound
 
@@ -180,6 +184,10 @@ _ABSENT: Any = object()
 
 def _least(option: Option) -> int:
     return int(option.at_least or 0)
+
+
+def _stands_alone(slot: Slot) -> bool:
+    return not slot.required and isinstance(slot.shape, (ScalarShape, EnumShape))
 
 
 def _fits(shape: ScalarShape, node: Node) -> bool:

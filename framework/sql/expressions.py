@@ -58,7 +58,7 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
         Fault(
             node.offset,
             "unknown-column",
-            f"there is no column {name}",
+            f"there is no column `{name}`",
             closest(name, declared.values(), f"columns here: {', '.join(declared.values())}"),
         )
     ]

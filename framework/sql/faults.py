@@ -54,4 +54,4 @@ def closest(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for a name that does not exist."""
     spelling = {each.lower(): each for each in known}
     close = difflib.get_close_matches(name.lower(), spelling, 1, 0.6)
-    return f"did you mean {spelling[close[0]]}?" if close else otherwise
+    return f"did you mean `{spelling[close[0]]}`?" if close else otherwise
