@@ -66,4 +66,5 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
             moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
         lake.move_position(transaction, moved)
+        attempts.forget(attempt)
     bad_rows.roll_forward(lake, pipeline, now.uuid, moved)

@@ -32,8 +32,7 @@ def attempt() -> Iterator[str]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield name
-        # After a failure the file stays, unlocked: that is how the next run knows the attempt's branches for dead ones.
-        path.unlink()
+    # Who has branches left does not forget itself: the file stays, unlocked, and the next run knows them for a dead one's.
 
 
 def is_dead(name: str) -> bool:
@@ -53,7 +52,7 @@ def is_dead(name: str) -> bool:
 
 
 def forget(name: str) -> None:
-    """A dead attempt of which nothing is left."""
+    """An attempt of which nothing is left."""
     (_folder() / name).unlink(missing_ok=True)
 
 

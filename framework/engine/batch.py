@@ -121,11 +121,13 @@ class _Attempt:
         self.clock.done("open")
         if range_ is None:
             sweep(self.lake, self.pipeline)
+            attempts.forget(self.attempt)
             return None
         self.at("ranged")
         try:
             self.lake.branch(table, self.attempt, opened.main)
         except (Refused, Unknown):
+            withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
             return Verdict.RESTAGE
         self.at("branched")
         try:
@@ -143,6 +145,7 @@ class _Attempt:
             bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
+        attempts.forget(self.attempt)
         sweep(self.lake, self.pipeline)
         self.at("swept")
         self.clock.done("sweep")

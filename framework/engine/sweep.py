@@ -35,11 +35,12 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
 
 
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
-    """Takes away what a living attempt of this process has staged and will not publish."""
-    for identifier in (pipeline.table.identifier, pipeline.table.bad_rows):
-        table = lake.load(identifier)
-        if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None:
-            _swept(lake, table, attempt)
+    """Takes away what a living attempt of this process has staged and will not publish, if it can be taken away now."""
+    tables = [lake.load(identifier) for identifier in (pipeline.table.identifier, pipeline.table.bad_rows)]
+    left = [table for table in tables if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None]
+    gone = [_swept(lake, table, attempt) for table in left]
+    if all(gone):
+        attempts.forget(attempt)
 
 
 def _dead(table: Any | None) -> list[str]:
