@@ -18,7 +18,7 @@ demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 
 test: setup  ## The whole suite
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
 
-test-fast: setup  ## The part of the suite without Spark and Kafka
+test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow"
 
 up: setup  ## Start the local services

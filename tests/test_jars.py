@@ -86,6 +86,7 @@ def test_wrong_checksum_names_the_jar_and_keeps_nothing(mirror: Mirror) -> None:
         jars.class_path("small", altered)
 
 
+@pytest.mark.slow
 def test_a_cut_jar_and_another_lock_are_seen_and_put_right(mirror: Mirror) -> None:
     jars.fetch("small", mirror.lock)
     (mirror.place / "one-1.0.jar").write_bytes(b"cut")
@@ -124,6 +125,7 @@ def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:
         jars.sets(mirror.altered("one:1.0", "one"))
 
 
+@pytest.mark.slow
 def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> None:
     """One fetch is killed while its Ivy still writes; two others wait for that Ivy to end, then one of them fetches."""
     slow = mirror.root / "slow" / "bin" / "java"

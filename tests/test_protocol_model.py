@@ -72,6 +72,7 @@ def test_a_hundred_thousand_schedules() -> None:
     assert found.schedules >= 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", Broken, ids=lambda broken: broken.name.lower())
 def test_what_is_broken_is_found(broken: Broken) -> None:
     schedules, needed, says = FINDS[broken]
