@@ -48,10 +48,6 @@ class Context:
                 signal.signal(signal.SIGINT, asked)
         return self._spark
 
-    @property
-    def is_warm(self) -> bool:
-        return self._spark is not None
-
     def kafka(self, pipeline: Pipeline) -> Kafka:
         cluster = pipeline.topic.cluster
         if cluster.name not in self._kafka:

@@ -18,7 +18,10 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
-    gone = {name for name in _dead(table) if _swept(lake, table, name)}
+    dead = _dead(table)
+    if not dead and not waiting:
+        return
+    gone = {name for name in dead if _swept(lake, table, name)}
     # Loaded after the dead were found: who is dead, without a branch and not the last published one, will never be.
     table = lake.load(pipeline.table.identifier)
     if table is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from framework import types
@@ -46,7 +47,7 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     first = Position("born", 0, topic.cluster, topic.topic, starts, 0, 0, pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
-        position = Position("born", 0, topic.cluster, topic.topic, starts, snapshot, sequence, pipeline.spec)
+        position = replace(first, snapshot=snapshot, sequence=sequence)
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}

@@ -27,7 +27,7 @@ from framework.plan.model import (
     Topic,
 )
 from framework.plan.partitions import partition_fields, sort_columns
-from framework.plan.rows import Rows, Unresolved, add
+from framework.plan.rows import Rows, add
 from framework.spec import Written, kinds, load
 from framework.spec.options import Kind
 from framework.sql.faults import closest
@@ -165,7 +165,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline) -> Pipeline | None:
     steps = tuple(_steps(said, topic, made.problems))
     columns = steps[-1].columns if steps else topic.columns
     table = _table(made, said, columns)
-    if table is None or len(steps) < len(said.steps):
+    if table is None:
         return None
     every = said.run.every if isinstance(said.run, kinds.Every) else None
     rows = said.batch.rows or DEFAULT_BATCH_ROWS
@@ -181,10 +181,7 @@ def _steps(said: kinds.Pipeline, topic: Topic, problems: list[Problem]) -> Itera
     for written in said.steps:
         rows = Rows({column.name: column.type for column in columns}, problems)
         module = importlib.import_module(f"framework.steps.{written.name}")
-        try:
-            resolved = module.resolve(written, rows)
-        except Unresolved:
-            return
+        resolved = module.resolve(written, rows)
         columns = add(columns, resolved.types)
         yield Step(
             written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, columns

@@ -13,10 +13,6 @@ from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
 RESERVED = (*(column.name for column in KAFKA_COLUMNS), EVENT_TIME)
 
 
-class Unresolved(Exception):
-    """A step that cannot be understood; what is wrong with it has been noted."""
-
-
 @dataclass(frozen=True)
 class Resolved:
     """A step's own part of a plan: columns set, condition kept, types of new columns, in order."""
