@@ -57,14 +57,16 @@ class SparkOfARun(LazyPySparkResource):
 def definitions(specs: Path, environment: str | None = None) -> Definitions:
     """What Dagster loads; a spec's problems are raised with their places."""
     from framework.plan.passes import make
+    from framework.spec import without_collection
 
-    plan = make(specs, environment or os.environ.get("SLUICE_ENV", "local"))
-    return Definitions(
-        assets=[*(_topic(topic) for topic in plan.topics), *(_table(plan, pipeline) for pipeline in plan.pipelines)],
-        sensors=[_sensor(plan, pipeline) for pipeline in plan.pipelines if pipeline.every],
-        resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
-        executor=in_process_executor,
-    )
+    with without_collection():
+        plan = make(specs, environment or os.environ.get("SLUICE_ENV", "local"))
+        return Definitions(
+            assets=[*(_topic(topic) for topic in plan.topics), *(_table(plan, pipeline) for pipeline in plan.pipelines)],
+            sensors=[_sensor(plan, pipeline) for pipeline in plan.pipelines if pipeline.every],
+            resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
+            executor=in_process_executor,
+        )
 
 
 def topic_key(topic: Topic) -> AssetKey:
@@ -77,6 +79,12 @@ def table_key(pipeline: Pipeline) -> AssetKey:
 
 def bad_rows_key(pipeline: Pipeline) -> AssetKey:
     return AssetKey([pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")])
+
+
+def _deps(pipeline: Pipeline) -> list[AssetKey]:
+    if pipeline.source:
+        return [AssetKey([pipeline.source.catalog.name, *pipeline.source.identifier.split(".")])]
+    return [topic_key(topic) for topic in pipeline.topics]
 
 
 def _topic(topic: Topic) -> AssetSpec:
@@ -147,7 +155,7 @@ def _table_spec(pipeline: Pipeline) -> AssetSpec:
     )
     return AssetSpec(
         table_key(pipeline),
-        deps=[topic_key(pipeline.topic)],
+        deps=_deps(pipeline),
         description=pipeline.doc or None,
         group_name=table.namespace,
         kinds={"iceberg", "spark"},
@@ -168,8 +176,8 @@ def _bad_rows_spec(pipeline: Pipeline) -> AssetSpec:
 
     return AssetSpec(
         bad_rows_key(pipeline),
-        deps=[topic_key(pipeline.topic)],
-        description=f"Messages of {pipeline.topic.name} that {pipeline.name} could not read, with their exact bytes.",
+        deps=_deps(pipeline),
+        description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
         kinds={"iceberg", "spark"},
         owners=[pipeline.owner] if pipeline.owner else None,

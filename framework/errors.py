@@ -10,7 +10,8 @@
         ├── TopicRecreated  the topic's id changed
         ├── OffsetsGone     Kafka no longer has the next messages
         ├── TableRecreated  the table was dropped, but its bad rows are still there
-        └── BadRowsStop     `bad_rows: stop` found bad rows
+        ├── BadRowsStop     `bad_rows: stop` found bad rows
+        └── Unexpected      an expectation with `else: stop` does not hold
 
 Anything else that escapes is a defect of Sluice and shows a traceback.
 """
@@ -19,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+MOST_PROBLEMS = 500  # nobody reads more, and each takes its time to find what was meant
 
 
 @dataclass(frozen=True, order=True)
@@ -43,8 +46,25 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.code}: {self.message}"
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        text = _visible(f"{self.where}: {self.code}: {self.message}")
+        return f"{text}\n  hint: {_visible(self.hint)}" if self.hint else text
+
+
+def _visible(text: str) -> str:
+    """On one line of any terminal, whatever a spec or a variable holds."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """In the order of their places, with a word on those that are left out."""
+    found = sorted(set(problems))
+    if len(found) <= MOST_PROBLEMS:
+        return tuple(found)
+    last = found[MOST_PROBLEMS - 1]
+    more = f"there are more problems than these {MOST_PROBLEMS}"
+    return (*found[:MOST_PROBLEMS], Problem(last.where, "too-many-problems", more, "mend these, then look again"))
 
 
 class SluiceError(Exception):
@@ -65,7 +85,7 @@ class SpecError(SluiceError):
     """All problems that the specs have, in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(set(problems)))
+        self.problems = _first(problems)
         super().__init__("specs", f"{len(self.problems)} problem(s) in the specs")
 
     def __str__(self) -> str:
@@ -106,6 +126,10 @@ class OffsetsGone(RefusedError):
 
 class TableRecreated(RefusedError):
     """The table is new, but bad rows of its predecessor remain."""
+
+
+class Unexpected(RefusedError):
+    """An expectation of the pipeline says `else: stop`, and does not hold."""
 
 
 class BadRowsStop(RefusedError):

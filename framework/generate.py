@@ -65,7 +65,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
 
     kafka = Kafka(topic.cluster, secrets)
     try:
-        kafka.topic_id(topic)
+        kafka.topic_ids(topic)
         return False
     except UnreachableError as error:
         if error.code != "no-topic":
@@ -83,7 +83,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
                 f"Kafka did not create the topic `{topic.kafka_name}`: {said.str()}",
                 f"create it by hand with {topic.partitions} partitions, or see what the cluster allows",
             ) from None
-    kafka.topic_id(topic)
+    kafka.topic_ids(topic)
     return True
 
 

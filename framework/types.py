@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 DEEPEST = 32
 """Levels of nesting; more than this is a mistake or an attack on the recursion below."""
+LONGEST = 10_000
+"""Characters."""
 
 
 class TypeTextError(ValueError):
@@ -156,6 +158,8 @@ def quoted(name: str) -> str:
 
 def parse(text: str) -> Type:
     """The type that a DDL text means, in any case and spacing that Spark accepts."""
+    if len(text) > LONGEST:
+        raise TypeTextError(f"a type has at most {LONGEST:,} characters, this one {len(text):,}", LONGEST, "use fewer fields")
     reader = _Reader(text)
     type = reader.type(0)
     reader.end()
@@ -283,6 +287,7 @@ class _Reader:
     def struct(self, depth: int) -> Type:
         self.mark("<")
         fields: list[Field] = []
+        known: set[str] = set()
         while True:
             token = self.take()
             if token.kind not in ("name", "quoted"):
@@ -290,10 +295,11 @@ class _Reader:
                     "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
-            if Struct(tuple(fields)).field(name):
+            if name.lower() in known:
                 raise TypeTextError(
                     f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
                 )
+            known.add(name.lower())
             if self.next.text == ":":
                 self.take()
             fields.append(Field(name, self.type(depth + 1)))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import bad_rows, look, protocol, refusals
+from framework.engine import bad_rows, look
+from framework.engine.ahead import going_on
 from framework.engine.kafka import Kafka
-from framework.engine.protocol import Position, TableState, TopicState
+from framework.engine.protocol import Position, TableState
+from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import SluiceError
 from framework.plan.model import KAFKA_COLUMNS, Pipeline, Plan
 from framework.types import TIMESTAMP
@@ -37,7 +39,7 @@ class Watched:
 
 def watch(plan: Plan) -> tuple[Watched, ...]:
     clusters = {cluster.name: Kafka(cluster, plan.secrets) for cluster in plan.clusters}
-    return tuple(_watched(pipeline, clusters[pipeline.topic.cluster.name]) for pipeline in plan.pipelines)
+    return tuple(_watched(pipeline, _source(pipeline, clusters)) for pipeline in plan.pipelines)
 
 
 def newest(pipeline: Pipeline) -> datetime | None:
@@ -47,7 +49,8 @@ def newest(pipeline: Pipeline) -> datetime | None:
 
     table = look.table(pipeline.table.catalog, pipeline.table.identifier)
     kept = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
-    name = next((name for name in (pipeline.topic.event_time, KAFKA_COLUMNS[-1].name) if name in kept), None)
+    event_time = None if pipeline.source else pipeline.topic.event_time
+    name = next((name for name in (event_time, KAFKA_COLUMNS[-1].name) if name in kept), None)
     if table is None or name is None:
         return None
     field = table.schema().find_field(name)
@@ -56,14 +59,18 @@ def newest(pipeline: Pipeline) -> datetime | None:
     return None if latest is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=int(latest))
 
 
-def _watched(pipeline: Pipeline, kafka: Kafka) -> Watched:
+def _source(pipeline: Pipeline, clusters: Mapping[str, Kafka]) -> Source:
+    return FromTable(pipeline) if pipeline.source else FromTopics(pipeline, clusters[pipeline.topic.cluster.name])
+
+
+def _watched(pipeline: Pipeline, source: Source) -> Watched:
     # The position first: what is committed in between is then in the rows and still counted as lag, never missing from both.
     seen = look.state(pipeline.table)
     position = seen.position if seen else None
     table = look.table(pipeline.table.catalog, pipeline.table.identifier)
     bad = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
     waiting = position.bad if position and bad_rows.pending(pipeline, position) else 0
-    lag, trouble = _lag(pipeline, seen, kafka)
+    lag, trouble = _lag(pipeline, seen, source)
     total = _summary(table)
     main = table.current_snapshot() if table else None
     return Watched(
@@ -80,23 +87,12 @@ def _watched(pipeline: Pipeline, kafka: Kafka) -> Watched:
     )
 
 
-def _lag(pipeline: Pipeline, seen: TableState | None, kafka: Kafka) -> tuple[int | None, SluiceError | None]:
+def _lag(pipeline: Pipeline, seen: TableState | None, source: Source) -> tuple[int | None, SluiceError | None]:
     try:
-        topic = kafka.look(pipeline.topic)
-        position = refusals.check(pipeline, seen, topic) if seen else _unborn(pipeline, topic, kafka)
+        range_ = source.next(*going_on(pipeline, seen, source))
     except SluiceError as error:
         return None, error
-    range_ = protocol.next_range(position, topic, 1)
     return (range_.waiting if range_ else 0), None
-
-
-def _unborn(pipeline: Pipeline, topic: TopicState, kafka: Kafka) -> Position:
-    """Where a table that does not exist would begin if it were made now."""
-    start = pipeline.topic.start_from
-    starts = topic.starts if start == "earliest" else topic.ends
-    if isinstance(start, datetime):
-        starts = kafka.offsets_at(pipeline.topic, start)
-    return Position("", 0, topic.cluster, topic.topic, starts, 0, 0)
 
 
 def _summary(table: IcebergTable | None) -> Mapping[str, Any]:

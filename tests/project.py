@@ -20,6 +20,7 @@ from framework.engine.batch import Batch
 from framework.engine.context import Context
 from framework.engine.lake import Commit, commit_transaction
 from framework.engine.loop import batches
+from framework.engine.protocol import parted
 from framework.plan.model import Pipeline, Plan
 from framework.plan.passes import make
 
@@ -151,8 +152,8 @@ class Project:
 
     def messages(self) -> set[tuple[int, int]]:
         """Every message that Kafka has below the last stable offsets; only right for topics without transactions."""
-        state = self.context().kafka(self.pipeline).look(self.pipeline.topic)
-        return {(partition, offset) for partition, end in state.ends.items() for offset in range(state.starts[partition], end)}
+        state = self.context().kafka(self.pipeline).look(*self.pipeline.topics)
+        return {(parted(each)[1], offset) for each, end in state.ends.items() for offset in range(state.starts[each], end)}
 
     def branches(self) -> list[str]:
         names = [f"{self.namespace}.trades", f"{self.namespace}.trades__bad_rows"]

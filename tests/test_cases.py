@@ -1,11 +1,14 @@
 """Cases: specs as text, and the problems that are printed. With REWRITE=1 in the environment they are written anew.
 
 A case begins with `=== title`, which may end in `| env=prod SLUICE_VAR_X=1`; then the YAML, a line `----` and the
-problems, or `ok`. A line `>>> path` begins another file of the same case; the first is `a.yaml`.
+problems, or `ok`. A line `>>> path` begins another file of the same case; the first is `a.yaml`. Behind `>>> path * 100`
+stands what is in that file 100 times. In `spec` the documents are read; in `plan` the plan is made, and a cluster and a
+catalog are there.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from dataclasses import dataclass
@@ -13,9 +16,21 @@ from pathlib import Path
 
 import pytest
 
+from framework.plan.passes import draft
 from framework.spec import load
 
-CASES = Path(__file__).parent / "cases" / "spec"
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "cases" / "spec"
+PLANS = ROOT / "tests" / "cases" / "plan"
+MAIN = """\
+cluster: main
+bootstrap: kafka:9092
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+"""
 
 
 @dataclass(frozen=True)
@@ -48,29 +63,69 @@ def read(path: Path) -> list[Case]:
     return cases
 
 
-def answer(case: Case, folder: Path) -> str:
+def answer(case: Case, folder: Path, plans: bool) -> str:
     parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
-    for name, text in zip(["a.yaml", *parts[1::2]], parts[::2], strict=True):
+    files = dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
+    for head, text in ({"main.yaml": MAIN, **files} if plans else files).items():
+        name, _, times = head.partition(" * ")
         path = folder / "specs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if text or name != "a.yaml":
-            path.write_text(text, encoding="utf-8", newline="")
+            path.write_text(text * int(times or 1), encoding="utf-8", newline="")
     os.chdir(folder)
-    written = load(Path("specs"), case.settings.get("env", "local"), environ=case.settings)
-    return "".join(f"{problem}\n" for problem in written.problems) or "ok\n"
+    environment = case.settings.get("env", "local")
+    if plans:
+        problems = draft(Path("specs"), environment)[1]
+    else:
+        problems = load(Path("specs"), environment, environ=case.settings).problems
+    return "".join(f"{problem}\n" for problem in problems) or "ok\n"
 
 
-@pytest.mark.parametrize("path", sorted(CASES.glob("*.case")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)
 def test_cases(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    plans = path.parent == PLANS
     cases = read(path)
     titles = [case.title for case in cases]
     assert len(set(titles)) == len(titles), "two cases of one title"
     answers = [
-        Case(case.head, case.given, answer(case, tmp_path / str(number)) + ("\n" if case is not cases[-1] else ""))
+        Case(case.head, case.given, answer(case, tmp_path / str(number), plans) + ("\n" if case is not cases[-1] else ""))
         for number, case in enumerate(cases)
     ]
     if os.environ.get("REWRITE") == "1":
         path.write_text("".join(map(str, answers)), encoding="utf-8")
     else:
         assert [str(case) for case in answers] == [str(case) for case in cases]
+
+
+# Codes that no text of a case can have, and the test that has them.
+ELSEWHERE = {
+    "bad-step": "test_own_steps.py",
+    "duplicate-step": "test_own_steps.py",
+    "no-folder": "test_spec.py",
+    "not-a-file": "test_spec.py",
+    "not-utf8": "test_spec.py",
+    "too-many-problems": "test_limits.py",
+    "unreadable-file": "test_spec.py",
+}
+# Codes that the sources put together, and the one that is a single word.
+JOINED = {
+    "no-catalog", "no-cluster", "several-catalogs", "several-clusters", "unknown-catalog", "unknown-step", "unknown-table", "unknown-topic", "tab",
+}  # fmt: skip
+
+
+def codes() -> set[str]:
+    """Every text that looks like a code in what reads specs and makes plans."""
+    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "spec", "sql", "plan", "steps", "formats")]
+    files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
+    texts = [node.value for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)]
+    found = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", text)}
+    return (found | JOINED) - {"utf-8"}
+
+
+def test_every_refusal_has_a_case() -> None:
+    shown = "".join(path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case")))
+    without = {code for code in codes() if not re.search(rf"^\S+:[0-9]+:[0-9]+: {code}: ", shown, re.MULTILINE)}
+    assert sorted(without) == sorted(ELSEWHERE)
+    for code, file in ELSEWHERE.items():
+        assert f'"{code}"' in (ROOT / "tests" / file).read_text(encoding="utf-8") or f": {code}: " in (ROOT / "tests" / file).read_text(), code

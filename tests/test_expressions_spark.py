@@ -19,6 +19,7 @@ import pytest
 from framework import types
 from framework.sql import functions
 from framework.sql.expressions import Checked, check
+from framework.sql.select import select
 
 pytestmark = pytest.mark.spark
 
@@ -438,6 +439,44 @@ def test_safe_forms_survive_shared_parts_and_filters(rows: Any) -> None:
         )
         assert safe.selectExpr(*(f"bit_xor(c{at})" for at in range(len(batch)))).collect()
         assert rows.where(" OR ".join(f"({checked.error})" for checked in batch)).count() > 0
+
+
+SELECTS = """
+select * from input
+select * except (counts, PLACE), i + 1 as i1, upper(s) s2 from input where i < 100
+select I, place.FLOOR, place.building as b1, `day` from input where b or not c;
+select cast(i as bigint) * 2 as twice, d / e as part, at + interval 1 day as later, texts from input where s like 'a%' and i <> 1000
+select case when b then i end as i, coalesce(s, r) as s, n from input where day is not null and l > -5
+select null is null as always, 1 as one, 'it''s' as text, r'\\d' `a raw one` from input where d is distinct from e
+"""
+
+
+def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
+    rows.createOrReplaceTempView("input")
+    kept = []
+    for text in SELECTS.strip().splitlines():
+        found = select(text, TYPES)
+        safe = rows.where(found.where.sql) if found.where else rows
+        safe = safe.selectExpr(*(f"{item.value.sql} AS {types.quoted(item.name)}" for item in found.items))
+        meant = spark.sql(text.rstrip(";"))
+        assert [field.dataType.simpleString() for field in meant.schema] == [str(item.value.type) for item in found.items], text
+        assert [field.dataType.simpleString() for field in safe.schema] == [str(item.value.type) for item in found.items], text
+        assert [name.lower() for name in meant.columns] == [item.name.lower() for item in found.items], text
+        failed = rows.where(" OR ".join(f"({when})" for _, when in found.faults) or "false").count()
+        if failed:
+            # Spark throws for one row what fails no other here.
+            with pytest.raises(Exception, match=r"OVERFLOW|DIVIDE_BY_ZERO"):
+                meant.selectExpr(f"xxhash64({', '.join(map(types.quoted, meant.columns))})").collect()
+        else:
+            hashes = [
+                frame.selectExpr("to_json(struct(*)) AS row").groupBy("row").count()
+                for frame in (meant.toDF(*safe.columns), safe)
+            ]
+            assert hashes[0].exceptAll(hashes[1]).count() == 0, text
+            assert hashes[1].exceptAll(hashes[0]).count() == 0, text
+        kept.append((failed, safe.count()))
+    assert any(failed for failed, _ in kept)
+    assert all(count > 0 for _, count in kept)
 
 
 def test_an_index_that_ends_the_jvm_in_spark_is_an_error(rows: Any) -> None:

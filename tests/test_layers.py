@@ -24,16 +24,18 @@ MAY: dict[str, tuple[str, ...]] = {
     "sql": ("errors", "types"),
     "spec": ("errors",),
     "formats": ("types", "plan.model", "plan.rows"),
-    "steps": ("types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
+    "steps": ("errors", "types", "sql", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
     "plan": ("errors", "types", "sql", "spec", "formats"),
     "engine": ("errors", "home", "types", "jars", "plan", "spec.options"),
     "watch": ("errors", "types", "plan", "engine"),
+    "init": ("errors", "types", "spec", "plan", "engine", "services"),
     "generate": ("errors", "types", "plan", "engine.kafka"),
     "services": ("errors", "home", "java", "jars"),
     "doctor": ("errors", "home", "java", "jars", "services"),
     "assets": ("errors", "plan", "engine"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
+        "init",
         "__version__",
     ),
     "pipelines": ("assets",),
@@ -155,7 +157,7 @@ def test_the_judge(part: str, source: str, says: str | None) -> None:
     "work",
     [
         "from pathlib import Path; from framework.plan.passes import make; assert make(Path('specs')).pipelines",
-        "from framework.cli import main; main(['plan'], standalone_mode=False)",
+        "from framework.cli import main; main(['plan', '--no-look'], standalone_mode=False)",
     ],
 )
 def test_a_plan_is_made_without_what_runs_it(work: str) -> None:

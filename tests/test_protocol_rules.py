@@ -24,16 +24,17 @@ from framework.engine.protocol import (
     verdict,
 )
 
-Offsets = dict[int, int]
-partitions = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1)
+Offsets = dict[str, int]
+names = st.builds("t/{}".format, st.integers(0, 12))
+partitions = st.dictionaries(names, st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1)
 
 
 def at(ends: Offsets, snapshot: int = 1, sequence: int = 1, attempt: str = "a") -> Position:
-    return Position(attempt, 1, "kafka", "topic", ends, snapshot, sequence)
+    return Position(attempt, 1, "kafka", {"t": "topic"}, ends, snapshot, sequence)
 
 
 def topic(starts: Offsets, ends: Offsets) -> TopicState:
-    return TopicState("kafka", "topic", starts, ends)
+    return TopicState("kafka", {"t": "topic"}, starts, ends)
 
 
 def table(*snapshots: Snapshot, position: Position | None, main: int | None = None, uuid: str = "t") -> TableState:
@@ -50,7 +51,7 @@ def ranges(position: Position, of: TopicState, limit: int) -> list[Range]:
 
 @settings(deadline=None)
 @given(partitions, st.integers(1, 60))
-def test_successive_batches_read_every_offset_once(sizes: dict[int, tuple[int, int]], limit: int) -> None:
+def test_successive_batches_read_every_offset_once(sizes: dict[str, tuple[int, int]], limit: int) -> None:
     of = topic({each: first for each, (first, _) in sizes.items()}, {each: first + size for each, (first, size) in sizes.items()})
     made = ranges(at(dict(of.starts)), of, limit)
     read = [
@@ -61,7 +62,7 @@ def test_successive_batches_read_every_offset_once(sizes: dict[int, tuple[int, i
 
 @settings(deadline=None)
 @given(partitions, st.integers(1, 60))
-def test_a_batch_is_as_large_as_it_may_be(sizes: dict[int, tuple[int, int]], limit: int) -> None:
+def test_a_batch_is_as_large_as_it_may_be(sizes: dict[str, tuple[int, int]], limit: int) -> None:
     of = topic(dict.fromkeys(sizes, 0), {each: first + size for each, (first, size) in sizes.items()})
     position = at({each: first for each, (first, _) in sizes.items()})
     waiting = sum(size for _, size in sizes.values())
@@ -74,28 +75,28 @@ def test_a_batch_is_as_large_as_it_may_be(sizes: dict[int, tuple[int, int]], lim
 
 
 def test_a_batch_takes_from_each_partition_what_waits_there() -> None:
-    range_ = next_range(at({0: 0, 1: 0}), topic({0: 0, 1: 0}, {0: 900, 1: 100}), 100)
+    range_ = next_range(at({"t/0": 0, "t/1": 0}), topic({"t/0": 0, "t/1": 0}, {"t/0": 900, "t/1": 100}), 100)
     assert range_ is not None
-    assert range_.ends == {0: 90, 1: 10}
+    assert range_.ends == {"t/0": 90, "t/1": 10}
 
 
 def test_nothing_waits() -> None:
-    assert next_range(at({0: 5}), topic({0: 0}, {0: 5}), 10) is None
-    assert next_range(at({0: 5}), topic({0: 0}, {0: 3}), 10) is None
+    assert next_range(at({"t/0": 5}), topic({"t/0": 0}, {"t/0": 5}), 10) is None
+    assert next_range(at({"t/0": 5}), topic({"t/0": 0}, {"t/0": 3}), 10) is None
 
 
 def test_a_new_partition_begins_at_its_start() -> None:
-    assert next_range(at({0: 5}), topic({0: 0, 1: 0}, {0: 5, 1: 2}), 10) == Range({0: 5, 1: 0}, {0: 5, 1: 2}, 2)
+    assert next_range(at({"t/0": 5}), topic({"t/0": 0, "t/1": 0}, {"t/0": 5, "t/1": 2}), 10) == Range({"t/0": 5, "t/1": 0}, {"t/0": 5, "t/1": 2}, 2)
 
 
 def test_lost_and_beyond() -> None:
-    position = at({0: 5, 1: 5, 2: 5})
-    assert lost(position, topic({0: 5, 1: 7, 2: 0}, {0: 9, 1: 9, 2: 9})) == (Lost(1, 5, 7),)
-    assert beyond(position, topic({0: 0, 1: 0}, {0: 4, 1: 5})) == (Lost(0, 5, 4), Lost(2, 5, 0))
+    position = at({"t/0": 5, "t/1": 5, "t/2": 5})
+    assert lost(position, topic({"t/0": 5, "t/1": 7, "t/2": 0}, {"t/0": 9, "t/1": 9, "t/2": 9})) == (Lost("t/1", 5, 7),)
+    assert beyond(position, topic({"t/0": 0, "t/1": 0}, {"t/0": 4, "t/1": 5})) == (Lost("t/0", 5, 4), Lost("t/2", 5, 0))
 
 
 def test_the_first_messages_of_a_new_partition_can_be_lost() -> None:
-    assert lost(at({0: 5}), topic({0: 0, 1: 3}, {0: 5, 1: 9})) == (Lost(1, 0, 3),)
+    assert lost(at({"t/0": 5}), topic({"t/0": 0, "t/1": 3}, {"t/0": 5, "t/1": 9})) == (Lost("t/1", 0, 3),)
 
 
 def test_standing() -> None:
@@ -136,7 +137,7 @@ def test_a_position_in_main_is_never_rolled_back(kept: list[bool], behind: int, 
 
 BORN = Snapshot(1, None, 1)
 STAGED = Snapshot(2, 1, 2, attempt="me")
-OPENED = table(BORN, position=at({0: 5}))
+OPENED = table(BORN, position=at({"t/0": 5}))
 
 
 @pytest.mark.parametrize(
@@ -147,17 +148,17 @@ OPENED = table(BORN, position=at({0: 5}))
         (OPENED, replace(STAGED, parent=7), Verdict.RESTAGE),
         (OPENED, replace(STAGED, attempt="other"), Verdict.RESTAGE),
         (replace(OPENED, main=7), STAGED, Verdict.RESTAGE),
-        (replace(OPENED, position=at({0: 9}, attempt="other")), STAGED, Verdict.AGAIN),
+        (replace(OPENED, position=at({"t/0": 9}, attempt="other")), STAGED, Verdict.AGAIN),
         (replace(OPENED, position=None), STAGED, Verdict.AGAIN),
-        (replace(OPENED, main=2, position=at({0: 9}, attempt="me")), None, Verdict.DONE),
-        (replace(OPENED, uuid="other", position=at({0: 9}, attempt="me")), STAGED, Verdict.RECREATED),
+        (replace(OPENED, main=2, position=at({"t/0": 9}, attempt="me")), None, Verdict.DONE),
+        (replace(OPENED, uuid="other", position=at({"t/0": 9}, attempt="me")), STAGED, Verdict.RECREATED),
     ],
 )
 def test_verdict(now: TableState, staged: Snapshot | None, says: Verdict) -> None:
     assert verdict(OPENED, now, "me", staged) is says
 
 
-@given(st.dictionaries(st.integers(0, 99), st.integers(0, 2**62)), st.dictionaries(st.integers(0, 99), st.integers(0, 2**62)))
+@given(st.dictionaries(names, st.integers(0, 2**62)), st.dictionaries(names, st.integers(0, 2**62)))
 def test_a_position_is_read_as_it_was_written(ends: Offsets, accepted: Offsets) -> None:
     position = replace(at(ends), accepted=accepted, bad=3, spec="ünïcode", forget=(2, 5))
     assert Position.read(position.text()) == position

@@ -25,7 +25,11 @@ _ENV = click.option(
 
 
 def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _SPECS(_ENV(command))
+    return _SPECS(with_environment(command))
+
+
+def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _ENV(command)
 
 
 def plan(specs: Path, environment: str) -> Plan:

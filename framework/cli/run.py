@@ -64,6 +64,7 @@ def _tell(batch: object) -> None:
     parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
     parts += [f"{batch.bad:,} bad"] if batch.bad else []
     parts += [f"{batch.filtered:,} filtered"] if batch.filtered else []
+    parts += [f"{count:,} not as `{name}` expects" for name, count in batch.warnings]
     parts += [f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s", f"{batch.waiting:,} waiting"]
     click.echo(", ".join(parts))
 

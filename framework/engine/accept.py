@@ -18,7 +18,7 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
     """Why the pipeline does not go on. With `bad_rows: stop` that only a batch can tell, which is published if nothing stops it."""
     try:
         table = open_table(context, context.lake(pipeline), pipeline)
-        refusals.check(pipeline, state(table), context.kafka(pipeline).look(pipeline.topic))
+        refusals.check(pipeline, state(table), context.source(pipeline).look())
         if pipeline.bad_rows == "stop":
             next_batch(context, pipeline)
     except RefusedError as refused:

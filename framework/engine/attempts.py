@@ -56,8 +56,13 @@ def forget(name: str) -> None:
     (_folder() / name).unlink(missing_ok=True)
 
 
+def began(name: str) -> float:
+    """When an attempt began, in seconds since 1970."""
+    return int(name[:12], 16) / 1000
+
+
 def _age(name: str) -> float:
     try:
-        return time.time() - int(name[:12], 16) / 1000
+        return time.time() - began(name)
     except ValueError:
         return 0.0

@@ -13,6 +13,7 @@ from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, Range, TableState
 from framework.engine.refusals import Acceptance
+from framework.engine.spark_errors import named_errors
 from framework.errors import BadRowsStop, BatchError, TableRecreated
 from framework.plan.model import Column, Pipeline
 from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
@@ -24,6 +25,7 @@ COLUMNS = (
     Column("stage", STRING, "Where it failed: value, key, headers, or the step"),
     Column("code", STRING, "What is wrong, as a code"),
     Column("message", STRING, "What is wrong, in words"),
+    Column("item", STRING, "Which row of the message, counted from 1, where a list was taken apart; else null"),
     Column("topic", STRING, "Kafka topic"),
     Column("partition", INT, "Kafka partition"),
     Column("offset", BIGINT, "Kafka offset"),
@@ -51,13 +53,14 @@ def stage(
         raise _leftovers(pipeline)
     bad = counted.carried
     if bad is None or counted.too_large:
-        bad = rows.frame(context.spark, pipeline, range_, context.plan.secrets, carry=False).bad
+        messages = context.source(pipeline).read(context.spark, range_)
+        bad = rows.frame(messages, pipeline, range_.size, carry=False).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     number = opened.position.batch + 1 if opened.position else 1
     made = rows.bad_rows(pipeline, number, bad)
     catalog, namespace, name = pipeline.table.catalog.name, *identifier.split(".")
     writer = made.writeTo(f"`{catalog}`.`{namespace}`.`{name}`.`branch_{protocol.BRANCH}{attempt}`")
-    with rows.named_errors(pipeline):
+    with named_errors(pipeline):
         writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
 
 
@@ -108,20 +111,23 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: ro
     """With `bad_rows: stop`, refuses a batch with bad rows that nobody has accepted."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
-    bad = counted.carried.select("partition", "offset", "fault").collect()
-    fresh = [row for row in bad if row["offset"] >= position.accepted.get(row["partition"], 0)]
+    if pipeline.source:
+        hint = "correct the spec, or let it go on by `bad_rows: quarantine`"
+        raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
+    bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
+    found = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
+    fresh = sorted(each for each in found if each[1] >= position.accepted.get(each[0], 0))
     if not fresh:
         return
-    first = min(fresh, key=lambda row: (row["partition"], row["offset"]))
-    fault = pipeline.faults[first["fault"]]
+    where, offset, number = fresh[0]
+    fault = pipeline.faults[number]
     below = dict(position.accepted)
-    for row in fresh:
-        below[row["partition"]] = max(below.get(row["partition"], 0), row["offset"] + 1)
+    for each, at, _ in fresh:
+        below[each] = max(below.get(each, 0), at + 1)
     says = f"the {len(fresh)} bad messages of this batch are quarantined in {pipeline.table.bad_rows}"
     raise BadRowsStop(
         "bad-rows",
-        f"{len(fresh)} bad messages in {pipeline.topic.kafka_name}, the first at partition {first['partition']}, "
-        f"offset {first['offset']}: {fault.code}: {fault.message}",
+        f"{len(fresh)} bad messages, the first in {where} at offset {offset}: {fault.code}: {fault.message}",
         f"`sluice accept {pipeline.name}`: {says}",
         Acceptance(says, replace(position, accepted=below), opened),
     )

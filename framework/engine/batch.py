@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, staged, state
-from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, next_range, verdict
+from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
+from framework.engine.spark_errors import named_errors
 from framework.engine.sweep import sweep, withdraw
-from framework.engine.tables import open_table
-from framework.errors import BatchError, RefusedError
+from framework.engine.tables import join_topics, open_table
+from framework.errors import BatchError, RefusedError, Unexpected
 from framework.plan.model import Pipeline
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
@@ -32,6 +34,7 @@ class Batch:
     rows: int
     bad: int
     filtered: int
+    warnings: tuple[tuple[str, int], ...]  # expectations that do not hold, with the rows that fail them
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
     phases: tuple[tuple[str, float], ...]  # seconds
@@ -63,11 +66,14 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     seen = look.state(pipeline.table)
     if seen is None or seen.position is None:
         return False
-    topic = context.kafka(pipeline).look(pipeline.topic)
+    source = context.source(pipeline)
+    topic = source.look()
     if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
         return False
     position = refusals.check(pipeline, seen, topic)
-    return next_range(position, topic, 1) is None and not bad_rows.pending(pipeline, position)
+    if position.topics.keys() != topic.topics.keys():
+        return False
+    return source.next(position, topic) is None and not bad_rows.pending(pipeline, position)
 
 
 def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
@@ -104,20 +110,26 @@ class _Attempt:
         self.attempt = attempt
         self.clock = clock
         self.lake: Lake = context.lake(pipeline)
+        self.source = context.source(pipeline)
         self.at: Callable[[str], None] = context.at
 
     def run(self) -> Batch | Verdict | None:
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
         # After the table: a topic that was seen before it could seem to have lost what others have read meanwhile.
-        topic = self.context.kafka(self.pipeline).look(self.pipeline.topic)
+        topic = self.source.look()
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
         bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
             sweep(self.lake, self.pipeline)
         self.at("rolled_forward")
-        range_ = next_range(position, topic, self.pipeline.batch_rows)
+        if position.topics.keys() != topic.topics.keys():
+            with suppress(Refused, Unknown):
+                join_topics(self.context, self.pipeline, opened, topic, self.attempt)
+            attempts.forget(self.attempt)
+            return Verdict.AGAIN
+        range_ = self.source.next(position, topic)
         self.clock.done("open")
         if range_ is None:
             sweep(self.lake, self.pipeline)
@@ -141,7 +153,7 @@ class _Attempt:
             withdraw(self.lake, self.pipeline, self.attempt)
             return judged
         self.at("published")
-        if made.counted.bad and self.pipeline.bad_rows != "drop":
+        if made.position.bad or made.position.forget:
             bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
@@ -156,6 +168,7 @@ class _Attempt:
         counted = self._write(position.batch + 1, range_, topic)
         self.at("staged")
         bad_rows.stop(self.pipeline, opened, position, counted)
+        self._expect(counted)
         if counted.bad and self.pipeline.bad_rows != "drop":
             try:
                 bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
@@ -167,24 +180,42 @@ class _Attempt:
             return None
         bad = counted.bad if self.pipeline.bad_rows != "drop" else 0
         to = Position(
-            self.attempt, position.batch + 1, topic.cluster, topic.topic, range_.ends, tip.id, tip.sequence,
+            self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
+            (0, position.batch) if self.pipeline.table.write == "replace" else None,
         )  # fmt: skip
         return _Staged(tip, to, counted)
 
+    def _expect(self, counted: rows.Counted) -> None:
+        """Refuses a batch for which an expectation with `else: stop` does not hold."""
+        for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
+            if failing and expected.otherwise == "stop":
+                raise Unexpected(
+                    "not-as-expected",
+                    f"{failing:,} of {counted.rows:,} rows are not as `{expected.name}` expects ({expected.where})",
+                    "nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+                )
+
     def _write(self, number: int, range_: Range, topic: TopicState) -> rows.Counted:
-        frame = rows.frame(self.context.spark, self.pipeline, range_, self.context.plan.secrets)
+        messages = self.source.read(self.context.spark, range_)
+        frame = rows.frame(messages, self.pipeline, range_.size)
+        from pyspark.sql import functions
+
         table = self.pipeline.table
         target = f"`{table.catalog.name}`.`{table.namespace}`.`{table.name}`.`branch_{protocol.BRANCH}{self.attempt}`"
-        ends = Position(self.attempt, number, topic.cluster, topic.topic, range_.ends, 0, 0)
+        ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0)
         writer = frame.good.writeTo(target).option(f"snapshot-property.{protocol.ATTEMPT}", self.attempt)
-        with rows.named_errors(self.pipeline):
-            writer.option(f"snapshot-property.{protocol.POSITION}", ends.text()).append()
-        return rows.counted(self.context.spark, frame.observed)
+        with named_errors(self.pipeline):
+            writer = writer.option(f"snapshot-property.{protocol.POSITION}", ends.text())
+            if table.write == "replace":
+                writer.overwrite(functions.lit(True))
+            else:
+                writer.append()
+        return rows.counted(self.context.spark, self.pipeline, frame.observed)
 
     def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
         """DONE once the batch is published; any other verdict says why it begins again."""
-        if self.context.kafka(self.pipeline).topic_id(self.pipeline.topic) != topic.topic:
+        if self.source.ids() != topic.topics:
             return Verdict.AGAIN
         for left in reversed(range(_TRIES)):
             try:
@@ -206,6 +237,10 @@ class _Attempt:
             "nothing was lost: run again",
         )
 
+    def _warnings(self, counted: rows.Counted) -> tuple[tuple[str, int], ...]:
+        found = zip(self.pipeline.expectations, counted.failing, strict=True)
+        return tuple((expected.name, failing) for expected, failing in found if failing)
+
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)
         if table is None:
@@ -217,6 +252,6 @@ class _Attempt:
     def _batch(self, made: _Staged, range_: Range) -> Batch:
         counted = made.counted
         return Batch(
-            self.pipeline.name, made.position.batch, counted.read, counted.read - counted.bad - counted.filtered, counted.bad,
-            counted.filtered, range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
+            self.pipeline.name, made.position.batch, counted.read, counted.rows, counted.bad,
+            counted.filtered, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from framework.engine import session
 from framework.engine.kafka import Kafka
 from framework.engine.lake import Commit, Lake, commit_transaction
+from framework.engine.source import FromTable, FromTopics, Messages, Source
 from framework.plan.model import Pipeline, Plan
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def _go_on(point: str) -> None:
 
 
 class Context:
-    """`at` is called at each kill point; `commit` is where publishing commits pass; `spark` gives the session."""
+    """`at` is called at each kill point; `commit` is where publishing commits pass; `spark` gives the session; `source` is what
+    tests put in Kafka's place."""
 
     def __init__(
         self,
@@ -29,11 +31,13 @@ class Context:
         spark: Callable[[], SparkSession] | None = None,
         at: Callable[[str], None] = _go_on,
         commit: Commit = commit_transaction,
+        source: Messages | None = None,
     ) -> None:
         self.plan = plan
         self.at = at
         self._start = spark or (lambda: session.start(plan))
         self._commit = commit
+        self._source = source
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, Lake] = {}
@@ -48,11 +52,19 @@ class Context:
                 signal.signal(signal.SIGINT, asked)
         return self._spark
 
-    def kafka(self, pipeline: Pipeline) -> Kafka:
+    def kafka(self, pipeline: Pipeline) -> Messages:
+        if self._source is not None:
+            return self._source
         cluster = pipeline.topic.cluster
         if cluster.name not in self._kafka:
             self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
         return self._kafka[cluster.name]
+
+    def source(self, pipeline: Pipeline) -> Source:
+        """Where the pipeline's rows come from."""
+        if pipeline.source:
+            return FromTable(pipeline)
+        return FromTopics(pipeline, self.kafka(pipeline))
 
     def lake(self, pipeline: Pipeline) -> Lake:
         name = pipeline.table.catalog.name

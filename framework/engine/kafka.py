@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from framework.engine.protocol import TopicState
+from framework.engine import messages
+from framework.engine.protocol import Partition, Range, TopicState, parted, partition
 from framework.engine.secrets import reveal
 from framework.errors import UnreachableError
-from framework.plan.model import Cluster, SecretStore, Topic
+from framework.plan.model import Cluster, Pipeline, SecretStore, Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _PATIENCE = 10.0  # seconds until Kafka counts as not answering
+_SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
 _LOGIN = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -26,59 +33,108 @@ _LOGIN = {
 class Kafka:
     """A connection to one cluster."""
 
-    def __init__(self, cluster: Cluster, secrets: SecretStore) -> None:
+    def __init__(self, cluster: Cluster, secrets: SecretStore, patience: float = _PATIENCE) -> None:
         self.cluster = cluster
-        self._admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+        self._secrets = secrets
+        self._patience = patience
+        self._settings = {**client_settings(cluster, secrets), "log_level": 0}
+        self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
-    def look(self, topic: Topic) -> TopicState:
-        """The topic now. Its id is asked before and after its offsets, which would else be those of two topics of one name."""
+    def look(self, *topics: Topic) -> TopicState:
+        """The topics now. Their ids are asked before and after their offsets, which would else be those of two topics of one name."""
         while True:
-            described = self._describe(topic)
-            partitions = sorted(partition.id for partition in described.partitions)
-            starts = self._offsets(topic, partitions, OffsetSpec.earliest())
-            ends = self._offsets(topic, partitions, OffsetSpec.latest())
-            if self.topic_id(topic) == str(described.topic_id):
-                return TopicState(self.cluster_id(), str(described.topic_id), starts, ends)
+            described = self._describe(topics)
+            partitions = _partitions(described)
+            starts = self._offsets(partitions, OffsetSpec.earliest())
+            ends = self._offsets(partitions, OffsetSpec.latest())
+            ids = _ids(described)
+            if self.topic_ids(*topics) == ids:
+                return TopicState(self.cluster_id(), ids, starts, ends)
 
     def cluster_id(self) -> str:
         if not self._cluster_id:
-            self._cluster_id = str(self._ask(lambda: self._admin.describe_cluster(request_timeout=_PATIENCE).result()).cluster_id)
+            self._cluster_id = str(
+                self._ask(lambda: self._admin.describe_cluster(request_timeout=self._patience).result()).cluster_id
+            )
         return self._cluster_id
 
-    def topic_id(self, topic: Topic) -> str:
-        return str(self._describe(topic).topic_id)
+    def topic_ids(self, *topics: Topic) -> dict[str, str]:
+        return _ids(self._describe(topics))
 
-    def offsets_at(self, topic: Topic, moment: datetime) -> dict[int, int]:
+    def offsets_at(self, topic: Topic, moment: datetime) -> dict[Partition, int]:
         """The first offset of each partition at or after a moment; its end where there is none."""
-        partitions = sorted(partition.id for partition in self._describe(topic).partitions)
-        found = self._offsets(topic, partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
-        ends = self._offsets(topic, partitions, OffsetSpec.latest())
-        return {partition: ends[partition] if offset < 0 else offset for partition, offset in found.items()}
+        partitions = _partitions(self._describe((topic,)))
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        ends = self._offsets(partitions, OffsetSpec.latest())
+        return {each: ends[each] if offset < 0 else offset for each, offset in found.items()}
 
-    def _describe(self, topic: Topic) -> Any:
-        name = topic.kafka_name
-        asked = TopicCollection([name])
+    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+        """Where a table begins that has nothing of the topic yet."""
+        if isinstance(topic.start_from, datetime):
+            return self.offsets_at(topic, topic.start_from)
+        offsets = seen.starts if topic.start_from == "earliest" else seen.ends
+        return {each: offset for each, offset in offsets.items() if parted(each)[0] == topic.kafka_name}
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        return messages.read(spark, pipeline, range_, self._secrets)
+
+    def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
+        """The mean bytes of a message, of so many at these offsets; None if there are none to be had soon. No group joins, nothing
+        is committed."""
+        small = {"fetch.message.max.bytes": 65536, "queued.max.messages.kbytes": 1024}
+        consumer = Consumer({**self._settings, **small, "group.id": "sluice-plan", "enable.auto.commit": False})
+        sizes: list[int] = []
+        until = time.monotonic() + _SAMPLING
+        try:
+            consumer.assign([TopicPartition(*parted(each), offset) for each, offset in starts])
+            while len(sizes) < most and time.monotonic() < until:
+                found = consumer.consume(most - len(sizes), timeout=0.1)
+                sizes += [_size(message) for message in found if message.error() is None]
+                if sizes and not found:
+                    break
+        except KafkaException as error:
+            raise self._unreachable(error) from None
+        finally:
+            consumer.close()
+        return sum(sizes) / len(sizes) if sizes else None
+
+    def _describe(self, topics: Iterable[Topic]) -> list[Any]:
+        asked = {topic.kafka_name: topic for topic in topics}
+        found: dict[str, Any] = {}
         # A topic that was just made is unknown to a broker for a moment.
         for attempt in range(3):
-            try:
-                return self._ask(lambda: self._admin.describe_topics(asked, request_timeout=_PATIENCE)[name].result())
-            except KafkaException as error:
-                if error.args[0].name() not in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-                    raise self._unreachable(error) from None
-                time.sleep(0.2 * attempt)
+            time.sleep(0.2 * attempt)
+            left = TopicCollection([name for name in asked if name not in found])
+            for name, answer in self._admin.describe_topics(left, request_timeout=self._patience).items():
+                with suppress(_Missing):
+                    found[name] = self._described(answer)
+            if len(found) == len(asked):
+                return [found[name] for name in asked]
+        missing = next(topic for name, topic in asked.items() if name not in found)
         raise UnreachableError(
             "no-topic",
-            f"there is no topic `{name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
-            f"create it, or correct `kafka_name` of the topic at {topic.where}",
+            f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
+            f"create it, or correct `kafka_name` of the topic at {missing.where}",
         )
 
-    def _offsets(self, topic: Topic, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
-        asked = {TopicPartition(topic.kafka_name, each): spec for each in partitions}
+    def _described(self, answer: Any) -> Any:
+        try:
+            return self._ask(answer.result)
+        except KafkaException as error:
+            if error.args[0].name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+                raise _Missing from None
+            raise self._unreachable(error) from None
+
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Partition, int]:
+        asked = dict.fromkeys(partitions, spec)
         # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
         try:
-            answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_PATIENCE)
-            return {each.partition: int(self._ask(answer.result).offset) for each, answer in answers.items()}
+            answers = self._admin.list_offsets(
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
+            )
+            found = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
+            return {partition(*each): offset for each, offset in sorted(found.items())}
         except KafkaException as error:
             raise self._unreachable(error) from None
 
@@ -96,6 +152,23 @@ class Kafka:
         if said.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"):
             hint = f"look at `security` of the cluster `{self.cluster.name}`"
         return UnreachableError("kafka-unreachable", f"Kafka at {self.cluster.bootstrap} does not answer: {said.str()}", hint)
+
+
+class _Missing(Exception):
+    """Kafka does not know the topic."""
+
+
+def _size(message: Any) -> int:
+    headers = message.headers() or []
+    return len(message.value() or b"") + len(message.key() or b"") + sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def _partitions(described: Iterable[Any]) -> list[TopicPartition]:
+    return [TopicPartition(each.name, part.id) for each in described for part in sorted(each.partitions, key=lambda one: one.id)]
+
+
+def _ids(described: Iterable[Any]) -> dict[str, str]:
+    return {each.name: str(each.topic_id) for each in described}
 
 
 def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Limit: needs a JVM beside this process; Spark Connect has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from framework.engine import protocol
+from framework.engine.existing import existing
 from framework.engine.protocol import Position, Snapshot, TableState
 from framework.errors import BatchError, UnreachableError
+from framework.plan.change import Change, Existing
 from framework.plan.model import Column, PartitionField
 
 Commit = Callable[[Any], None]
@@ -99,11 +101,25 @@ class Lake:
             if not (_is(error, "AlreadyExistsException") or _is(error, "CommitFailedException")):
                 raise BatchError("table-not-created", f"the table {identifier} cannot be made: {_said(error)}") from None
 
-    def add_columns(self, table: Any, columns: tuple[Column, ...]) -> None:
-        update = table.updateSchema()
-        for field, column in zip(self._schema(columns).columns(), columns, strict=True):
-            update = update.addColumn(column.name, field.type())
-        update.commit()
+    def drop(self, identifier: str) -> None:
+        """Forgets a table, if there is one; its files stay."""
+        self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), False)
+
+    def change_columns(self, table: Any, changes: Iterable[Change], docs: Mapping[str, str]) -> None:
+        """Columns and fields inside of them are added and widened, all in one commit; it is refused if there was another."""
+        with _answers():
+            update = table.updateSchema()
+            for change in changes:
+                assert change.new is not None
+                type_ = self._schema((Column("made", change.new),)).columns()[0].type()
+                *inside, name = change.path
+                if change.kind == "widen":
+                    update = update.updateColumn(".".join(change.path), type_)
+                elif inside:
+                    update = update.addColumn(".".join(inside), name, type_)
+                else:
+                    update = update.addColumn(name, type_, docs.get(name) or None)
+            update.commit()
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
@@ -124,10 +140,10 @@ class Lake:
             _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt).commit()
             self._commit(transaction)
 
-    def move_position(self, transaction: Any, position: Position) -> None:
+    def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
         """The position alone, which is what accepting is; main stays."""
         with _answers():
-            _set(transaction, {protocol.POSITION: position.text()})
+            _set(transaction, {protocol.POSITION: position.text(), **(also or {})})
             _tag(transaction, transaction.manageSnapshots(), position).commit()
             self._commit(transaction)
 
@@ -177,10 +193,16 @@ class Lake:
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
 
-    def column_types(self, table: Any) -> dict[str, str]:
-        """The table's columns and their types as Spark writes them."""
-        fields = self._iceberg.spark.SparkSchemaUtil.convert(table.schema()).fields()
-        return {field.name(): str(field.dataType().catalogString()) for field in fields}
+    def existing(self, table: Any) -> Existing:
+        """What the table is, apart from its rows."""
+        iceberg = self._iceberg
+        return existing(
+            iceberg.SchemaParser.toJson(table.schema()),
+            iceberg.PartitionSpecParser.toJson(table.spec()),
+            iceberg.SortOrderParser.toJson(table.sortOrder()),
+            iceberg.TableUtil.formatVersion(table),
+            table.properties().get(protocol.OWNER),
+        )
 
     def _schema(self, columns: tuple[Column, ...]) -> Any:
         types = self._jvm.org.apache.spark.sql.types

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.context import Context
@@ -28,7 +29,7 @@ def catch_up(
 ) -> tuple[Failure, ...]:
     """Runs each pipeline until nothing waits. One that fails does not hold up the others."""
     failures: list[Failure] = []
-    for pipeline in pipelines:
+    for pipeline in in_order(pipelines):
         try:
             for batch in batches(context, pipeline):
                 on_batch(batch)
@@ -39,6 +40,13 @@ def catch_up(
         if stopped():
             break
     return tuple(failures)
+
+
+def in_order(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    """A pipeline whose rows come from a table runs behind the one that writes it."""
+    before = {pipeline.name: {pipeline.source.pipeline} if pipeline.source else set() for pipeline in pipelines}
+    named = {pipeline.name: pipeline for pipeline in pipelines}
+    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:

@@ -31,6 +31,19 @@ KILL_POINTS = (
 )
 
 
+Partition = str  # `topic/number`: a topic's name has no slash
+
+
+def partition(topic: str, number: int) -> Partition:
+    return f"{topic}/{number}"
+
+
+def parted(partition: Partition) -> tuple[str, int]:
+    """The topic and the number."""
+    topic, _, number = partition.rpartition("/")
+    return topic, int(number)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     id: int
@@ -47,13 +60,13 @@ class Position:
     attempt: str
     batch: int
     cluster: str
-    topic: str
-    ends: Mapping[int, int]
+    topics: Mapping[str, str]  # ids by name
+    ends: Mapping[Partition, int]
     snapshot: int
     sequence: int
     spec: str = ""
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
-    accepted: Mapping[int, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
+    accepted: Mapping[Partition, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
     forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
 
     def text(self) -> str:
@@ -62,8 +75,6 @@ class Position:
     @staticmethod
     def read(text: str) -> Position:
         said = json.loads(text)
-        for key in ("ends", "accepted"):
-            said[key] = {int(partition): offset for partition, offset in said[key].items()}
         said["forget"] = tuple(said["forget"]) if said["forget"] else None
         return Position(**said)
 
@@ -130,18 +141,18 @@ def verdict(opened: TableState, now: TableState, attempt: str, staged: Snapshot 
 
 @dataclass(frozen=True)
 class TopicState:
-    """A topic at one moment: `ends` are the last stable offsets, below which no transaction is open."""
+    """A pipeline's topics at one moment, with their ids by name: `ends` are the last stable offsets, below which no transaction is open."""
 
     cluster: str
-    topic: str
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
+    topics: Mapping[str, str]
+    starts: Mapping[Partition, int]
+    ends: Mapping[Partition, int]
 
 
 @dataclass(frozen=True)
 class Range:
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
+    starts: Mapping[Partition, int]
+    ends: Mapping[Partition, int]
     waiting: int  # messages up to the last stable offsets, this batch's among them
 
     @property
@@ -153,7 +164,7 @@ class Range:
 class Lost:
     """Offsets that come next and that Kafka no longer has: partition, next offset, first offset that is left."""
 
-    partition: int
+    partition: Partition
     next: int
     first: int
 

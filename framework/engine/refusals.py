@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from framework.engine import protocol
-from framework.engine.protocol import Lost, Position, Standing, TableState, TopicState, standing
+from framework.engine.protocol import Lost, Partition, Position, Standing, TableState, TopicState, parted, standing
 from framework.errors import OffsetsGone, RefusedError, RolledBack, TopicRecreated
 from framework.plan.model import Pipeline
 
@@ -23,8 +23,14 @@ class Acceptance:
 
 
 def owner(pipeline: Pipeline) -> str:
-    said = {"pipeline": pipeline.name, "cluster": pipeline.topic.cluster.name, "topic": pipeline.topic.kafka_name}
-    return json.dumps(said, sort_keys=True)
+    where = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
+    return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sorted(pipeline.sources)}, sort_keys=True)
+
+
+def same_owner(said: str, mine: str) -> bool:
+    """A pipeline may take more topics into its table, but leave none."""
+    before, now = json.loads(said), json.loads(mine)
+    return {**before, "topics": now["topics"]} == now and set(before["topics"]) <= set(now["topics"])
 
 
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
@@ -37,16 +43,20 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
             f"the table {table} exists and Sluice did not make it",
             f"give `{pipeline.name}` another table, or rename that one",
         )
-    if state.owner != owner(pipeline):
+    if not same_owner(state.owner, owner(pipeline)):
         raise RefusedError(
             "table-of-another",
             f"the table {table} belongs to {_words(state.owner)}, this is {_words(owner(pipeline))}",
             "two pipelines, topics or environments never share a table: give this one another table",
         )
+    if pipeline.source:  # all of it is computed anew, so that nothing can be skipped or repeated
+        return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
-    if (position.cluster, position.topic) != (topic.cluster, topic.topic):
-        raise _recreated(pipeline, state, position, topic)
+    other = position.cluster != topic.cluster
+    made_again = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
+    if made_again:
+        raise _recreated(pipeline, state, position, topic, made_again)
     gone = protocol.lost(position, topic)
     if gone:
         raise _gone(pipeline, state, position, gone)
@@ -63,7 +73,7 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     if back is not None:
         again = _count(back.ends, position.ends)
         says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
-        to = replace(position, ends=back.ends, cluster=back.cluster, topic=back.topic, forget=(back.batch, position.batch))
+        to = replace(position, ends=back.ends, cluster=back.cluster, topics=back.topics, forget=(back.batch, position.batch))
         to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
         accepts = Acceptance(says, to, state)
         hint = _hint(pipeline, says)
@@ -86,14 +96,16 @@ def _newest_position(state: TableState) -> Position | None:
     return None
 
 
-def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic: TopicState) -> TopicRecreated:
-    other = position.cluster != topic.cluster
-    what = "stands in another Kafka cluster than before" if other else "was deleted and made again"
-    says = f"reading begins at {_offsets(topic.starts)} of the new topic; rows of the old one stay"
-    to = replace(position, cluster=topic.cluster, topic=topic.topic, ends=dict(topic.starts), accepted={})
+def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]) -> TopicRecreated:
+    what = "deleted and made again" if position.cluster == topic.cluster else "made in another Kafka cluster"
+    starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
+    others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
+    accepted = {each: offset for each, offset in position.accepted.items() if parted(each)[0] not in names}
+    says = f"reading begins at {_offsets(starts)} of the new topic; rows of the old one stay"
+    to = replace(position, cluster=topic.cluster, topics=topic.topics, ends={**others, **starts}, accepted=accepted)
     return TopicRecreated(
         "topic-recreated",
-        f"the topic {pipeline.topic.kafka_name} {what}: the position {_offsets(position.ends)} belongs to the old one",
+        f"the topic {', '.join(names)} was {what}: the position {_offsets(position.ends)} belongs to the old one",
         _hint(pipeline, says),
         Acceptance(says, to, state),
     )
@@ -103,10 +115,10 @@ def _gone(pipeline: Pipeline, state: TableState, position: Position, gone: tuple
     lost = sum(each.first - each.next for each in gone)
     says = f"{lost:,} messages are never read; reading goes on at {_offsets({each.partition: each.first for each in gone})}"
     ends = {**position.ends, **{each.partition: each.first for each in gone}}
-    where = ", ".join(f"partition {each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in gone)
+    where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in gone)
     return OffsetsGone(
         "offsets-gone",
-        f"Kafka no longer has {lost:,} messages of {pipeline.topic.kafka_name} that come next ({where})",
+        f"Kafka no longer has {lost:,} messages that come next ({where})",
         _hint(pipeline, says),
         Acceptance(says, replace(position, ends=ends), state),
     )
@@ -115,10 +127,10 @@ def _gone(pipeline: Pipeline, state: TableState, position: Position, gone: tuple
 def _short(pipeline: Pipeline, state: TableState, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
     says = f"reading goes on at {_offsets({each.partition: each.first for each in short})}"
     ends = {**position.ends, **{each.partition: each.first for each in short}}
-    where = ", ".join(f"partition {each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
+    where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
     return OffsetsGone(
         "topic-shorter",
-        f"Kafka lost messages of {pipeline.topic.kafka_name} that were read already ({where})",
+        f"Kafka lost messages that were read already ({where})",
         _hint(pipeline, says),
         Acceptance(says, replace(position, ends=ends), state),
     )
@@ -128,14 +140,14 @@ def _hint(pipeline: Pipeline, says: str) -> str:
     return f"`sluice accept {pipeline.name}`: {says}"
 
 
-def _count(start: Mapping[int, int], end: Mapping[int, int]) -> int:
+def _count(start: Mapping[Partition, int], end: Mapping[Partition, int]) -> int:
     return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
 
 
-def _offsets(ends: Mapping[int, int]) -> str:
-    return "offsets " + " ".join(f"{partition}:{offset}" for partition, offset in sorted(ends.items()))
+def _offsets(ends: Mapping[Partition, int]) -> str:
+    return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
 
 
 def _words(owner_: str) -> str:
     said = json.loads(owner_)
-    return f"the pipeline {said['pipeline']} from the topic {said['topic']} of {said['cluster']}"
+    return f"the pipeline {said['pipeline']} from {', '.join(said['topics'])} of {said['cluster']}"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from framework import types
 from framework.engine import bad_rows, protocol, refusals
 from framework.engine.context import Context
-from framework.engine.lake import Lake
-from framework.engine.protocol import Position, TopicState
+from framework.engine.lake import Lake, Refused, Unknown, state
+from framework.engine.protocol import Position, TableState, TopicState
 from framework.errors import BatchError
-from framework.plan.model import Column, Pipeline
+from framework.plan.change import Change, changes
+from framework.plan.model import Pipeline
 
 LAYOUT = {
     # Rows stay in the task that read them: no shuffle, and a file per task and partition.
@@ -22,6 +23,7 @@ LAYOUT = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
+_TRIES = 5  # how often columns are added again because another commit came between
 
 
 def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
@@ -42,9 +44,9 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """Makes the table, with the position from which reading begins: a first batch that fails begins there again, even with
     `start_from: latest`."""
     table = pipeline.table
-    topic = context.kafka(pipeline).look(pipeline.topic)
-    starts = _starts(context, pipeline, topic)
-    first = Position("born", 0, topic.cluster, topic.topic, starts, 0, 0, pipeline.spec)
+    source = context.source(pipeline)
+    seen = source.look()
+    first = Position("born", 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)
@@ -54,33 +56,56 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first)
 
 
-def _starts(context: Context, pipeline: Pipeline, topic: TopicState) -> dict[int, int]:
-    start = pipeline.topic.start_from
-    if start == "earliest":
-        return dict(topic.starts)
-    if start == "latest":
-        return dict(topic.ends)
-    return context.kafka(pipeline).offsets_at(pipeline.topic, start)
+def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:
+    """Where topics are new to the table, its position says from now on where they begin. A commit of its own: `latest` would
+    mean something else the next time."""
+    assert opened.position is not None
+    lake = context.lake(pipeline)
+    ends = {**opened.position.ends, **context.source(pipeline).starts(seen, opened.position.topics)}
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        return
+    transaction = lake.begin(table)
+    now = state(transaction.table())
+    if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
+        moved = replace(
+            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None, topics=seen.topics, ends=ends,
+            snapshot=now.main, sequence=now.snapshots[now.main].sequence,
+        )  # fmt: skip
+        lake.move_position(transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
 
 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
-    """The table with the columns that the spec has and it lacks; a column that the spec lacks stays and is null."""
-    there = lake.column_types(table)
-    other = [column for column in pipeline.table.columns if there.get(column.name, _stored(column.type)) != _stored(column.type)]
-    if other:
-        changed = ", ".join(f"`{column.name}` is {there[column.name]}, the spec says {column.type}" for column in other)
-        raise BatchError(
-            "schema-change",
-            f"the columns of {pipeline.table.identifier} cannot become those of the spec: {changed}",
-            "types of columns stay as they are in this version: write a new column, or another table",
-        )
-    new: tuple[Column, ...] = tuple(column for column in pipeline.table.columns if column.name not in there)
-    if not new:
-        return table
-    lake.add_columns(table, new)
-    return lake.load(pipeline.table.identifier)
+    """The table with what its spec has gained, in one commit, so that nobody ever sees half of it. What the spec does not allow,
+    or this version cannot do, is refused as a whole, and no batch begins."""
+    said = ""
+    for _ in range(_TRIES):
+        there = lake.existing(table)
+        if there.owner is None or not refusals.same_owner(there.owner, refusals.owner(pipeline)):
+            return table  # of somebody else: nothing is changed in it, and it is refused when it is looked at next
+        found = changes(pipeline, there)
+        if any(not change.allowed for change in found):
+            raise _schema_change(pipeline, found)
+        wanted = [change for change in found if change.kind in ("add", "widen")]
+        if not wanted:
+            return table
+        try:
+            lake.change_columns(table, wanted, {column.name: column.doc for column in pipeline.table.columns})
+        except (Refused, Unknown) as error:
+            said = str(error)  # looked at again, which also tells whether a lost answer was a yes
+        table = lake.load(pipeline.table.identifier)
+        if table is None:
+            break
+    raise BatchError(
+        "table-busy",
+        f"{_TRIES} times the catalog did not take the columns that {pipeline.table.identifier} gains by its spec: {said}",
+        "run again when the other writer is done; nothing was lost",
+    )
 
 
-def _stored(type_: types.Type) -> str:
-    """The type as Iceberg keeps it: it has no integers below 32 bits."""
-    return "int" if type_ in (types.TINYINT, types.SMALLINT) else str(type_)
+def _schema_change(pipeline: Pipeline, found: Iterable[Change]) -> BatchError:
+    """All that is refused at once, each with what in the specs asks for it."""
+    refused = [change for change in found if not change.allowed]
+    message = "; ".join(f"{change.what} ({change.where})" for change in refused)
+    hints = dict.fromkeys(change.hint for change in refused)
+    return BatchError("schema-change", f"{pipeline.table.identifier} is not what the spec says: {message}", "; ".join(hints))

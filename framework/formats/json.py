@@ -67,7 +67,7 @@ _READABLE = f"{_FITS} AND is_valid_utf8(_sluice_text) AND ({_ONE_OBJECT})"
 def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:
     wrong = [f"NOT ({_READABLE})", "_sluice_decoded IS NULL", "_sluice_decoded._sluice_corrupt IS NOT NULL"]
     for field in fields:
-        found = _wrong(_field(field), _column(field), field.type)
+        found = _wrong(_field(field), field.type, field.format)
         wrong += [f"({found})"] if found else []
     faults = [
         Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
@@ -154,27 +154,24 @@ def _converts(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 
 
-def _wrong(raw: str, converted: str, type_: Type, depth: int = 0) -> str | None:
+def _wrong(raw: str, type_: Type, format_: str | None = None, depth: int = 0) -> str | None:
     """SQL that is true where the parser gave a value that is none of this type."""
     match type_:
         case Array() | Map():
             inner = type_.element if isinstance(type_, Array) else type_.value
             items = raw if isinstance(type_, Array) else f"map_values({raw})"
             variable = f"y{depth}"
-            found = _wrong(variable, _convert(variable, inner, depth=depth + 1), inner, depth=depth + 1)
+            found = _wrong(variable, inner, depth=depth + 1)
             return f"coalesce(exists({items}, {variable} -> {found}), false)" if found else None
         case Struct():
-            parts = [
-                _wrong(f"{raw}.{named(field.name)}", f"{converted}.{named(field.name)}", field.type, depth=depth)
-                for field in type_.fields
-            ]
+            parts = [_wrong(f"{raw}.{named(field.name)}", field.type, depth=depth) for field in type_.fields]
             return " OR ".join(f"({part})" for part in parts if part) or None
         case types.DOUBLE | types.FLOAT:
             return f"coalesce(abs({raw}) = double('Infinity'), false)"
     if not _converts(type_):
         return None
     present = f"coalesce(schema_of_variant({raw}) <> 'VOID', false)" if isinstance(type_, Decimal) else f"{raw} IS NOT NULL"
-    return f"{present} AND {converted} IS NULL"
+    return f"{present} AND {_convert(raw, type_, format_, depth)} IS NULL"
 
 
 def _explain(fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:

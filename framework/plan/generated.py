@@ -32,6 +32,8 @@ from framework.types import (
 )
 
 LONGEST = 1000  # characters of a generated text
+LONGEST_PATTERN = 5000
+SHOWN = 100  # characters of a pattern in a message
 _ATOM = re.compile(r"\[(?P<set>(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<plain>[^\[\](){}*+?.|^$\\])", re.DOTALL)
 _TIMES = re.compile(r"(?P<maybe>\?)|\{(?P<least>\d{1,4})(?:,(?P<most>\d{1,4}))?\}")
 _ADVICE = {
@@ -69,8 +71,8 @@ class Unsuited(ValueError):
 
 def parts(pattern: str) -> tuple[Part, ...]:
     """A pattern, place by place; Unsuited if it says what cannot be made."""
-    found = tuple(_parts(pattern))
-    if sum(part.most for part in found) > LONGEST:
+    found = tuple(_parts(pattern)) if len(pattern) <= LONGEST_PATTERN else ()
+    if len(pattern) > LONGEST_PATTERN or sum(part.most for part in found) > LONGEST:
         raise _bad_pattern(pattern, f"can be longer than {LONGEST} characters", "repeat less often")
     return found
 
@@ -183,4 +185,5 @@ def _cannot(name: str, type_: Type, way: str, hint: str) -> Unsuited:
 
 
 def _bad_pattern(pattern: str, what: str, hint: str) -> Unsuited:
-    return Unsuited("bad-pattern", f"the pattern `{pattern}` {what}, which cannot be made", hint)
+    shown = pattern if len(pattern) <= SHOWN else pattern[: SHOWN - 1] + "…"
+    return Unsuited("bad-pattern", f"the pattern `{shown}` {what}, which cannot be made", hint)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from framework.errors import Where
 from framework.spec.options import SecretRef
-from framework.types import BIGINT, INT, TIMESTAMP, Type
+from framework.types import BIGINT, INT, STRING, TIMESTAMP, Type
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Column:
     name: str
     type: Type
     doc: str = ""
+    where: Where | None = field(default=None, compare=False, repr=False)  # what in the specs made it
 
 
 KAFKA_COLUMNS = (
@@ -23,6 +25,7 @@ KAFKA_COLUMNS = (
     Column("_kafka_offset", BIGINT, "Kafka offset of the message"),
     Column("_kafka_timestamp", TIMESTAMP, "Kafka timestamp of the message"),
 )
+KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # where a pipeline has several
 EVENT_TIME = "_event_time"
 
 
@@ -50,15 +53,36 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the columns it sets, the rows it keeps, the columns after it."""
+    """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
+    a list, every item of it becomes a row of its own, in which the item is the column `into`."""
 
     name: str
-    where: Where
+    where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
     assign: tuple[tuple[str, str], ...]
     keep: str | None
     faults: tuple[Fault, ...]
     columns: tuple[Column, ...]
+    each: Each | None = None
+
+
+@dataclass(frozen=True)
+class Each:
+    """SQL of a list, and the column that takes its items."""
+
+    list: str
+    into: str
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What must hold for the rows of a batch: `holds` is SQL that is true where it does."""
+
+    name: str
+    where: Where = field(compare=False, repr=False)
+    says: str
+    holds: str
+    otherwise: Literal["warn", "stop"]
 
 
 @dataclass(frozen=True)
@@ -147,6 +171,15 @@ class PartitionField:
 
 
 @dataclass(frozen=True)
+class SchemaChanges:
+    """Which differences between a spec and its table a run brings into the table. Nothing else ever is: no renaming, no narrowing."""
+
+    add: Literal["allow", "refuse"] = "allow"
+    widen: Literal["allow", "refuse"] = "allow"
+    drop: Literal["keep", "refuse"] = "keep"
+
+
+@dataclass(frozen=True)
 class Table:
     catalog: Catalog
     namespace: str
@@ -157,6 +190,7 @@ class Table:
     sort_by: tuple[str, ...]
     format_version: int
     doc: str = ""
+    schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
 
     @property
     def identifier(self) -> str:
@@ -168,13 +202,62 @@ class Table:
 
 
 @dataclass(frozen=True)
+class TableSource:
+    """A table of another pipeline, from which this one is computed."""
+
+    pipeline: str
+    catalog: Catalog
+    identifier: str
+    columns: tuple[Column, ...]  # the pipeline's own, without what Kafka says
+    kafka: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Maintain:
+    """How files and snapshots are to be kept small: bytes and seconds. Nothing does so in this version."""
+
+    compact_to: int
+    compact_every: int
+    keep_snapshots_for: int
+    keep_at_least: int
+    orphans_after: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a test, as Kafka would have it."""
+
+    batch: int  # the first is 1
+    topic: str  # as Kafka calls it
+    partition: int
+    offset: int
+    timestamp: datetime
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A test: messages, and the rows and bad rows that are to come of them, each by the columns that matter."""
+
+    name: str
+    where: Where
+    messages: tuple[Message, ...]
+    expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not looked at
+    expect_bad: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class Pipeline:
     name: str
     where: Where
     doc: str
     owner: str | None
     tags: tuple[tuple[str, str], ...]
-    topic: Topic
+    topics: tuple[Topic, ...]  # none where the rows come from a table
+    source: TableSource | None
+    kafka_columns: tuple[Column, ...]  # what Kafka says of each message
     steps: tuple[Step, ...]
     table: Table
     batch_rows: int
@@ -182,11 +265,25 @@ class Pipeline:
     bad_rows: Literal["quarantine", "stop", "drop"]
     fresh_within: int | None
     warn_after: int | None
+    expectations: tuple[Expectation, ...]
+    maintain: Maintain
     spec: str  # a digest of all above that says what rows come out
+    examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def topic(self) -> Topic:
+        """The first topic: several in one pipeline have one shape."""
+        return self.topics[0]
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        return self.topic.decoding.faults + tuple(fault for step in self.steps for fault in step.faults)
+        decoding = () if self.source else self.topic.decoding.faults
+        return decoding + tuple(fault for step in self.steps for fault in step.faults)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What its rows come from, as Kafka or the catalog calls it."""
+        return (self.source.identifier,) if self.source else tuple(topic.kafka_name for topic in self.topics)
 
 
 @dataclass(frozen=True)

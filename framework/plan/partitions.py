@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from framework import types
-from framework.errors import Problem
+from framework.errors import MOST_PROBLEMS, Problem
 from framework.plan.model import Column, PartitionField
 from framework.spec import kinds
 from framework.sql.faults import closest
 
-_FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>\d+)\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
+_FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
+_LONGEST = 300  # characters
 _TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 _WIDTH = ("bucket", "truncate")
 _PLAIN = ("identity", "year", "month", "day", "hour")
@@ -19,6 +20,8 @@ _PLAIN = ("identity", "year", "month", "day", "hour")
 def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[PartitionField, ...]:
     found = []
     for index, text in enumerate(into.partition_by):
+        if len(problems) > MOST_PROBLEMS:
+            break
         problem = _field_problem(text, columns)
         if isinstance(problem, PartitionField):
             found.append(problem)
@@ -28,10 +31,10 @@ def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: li
 
 
 def _field_problem(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str, str, str]:
-    match = _FIELD.match(text.strip())
+    match = _FIELD.match(text.strip()) if len(text) <= _LONGEST else None
     examples = "write a column, or year, month, day, hour(c), bucket(16, c) or truncate(4, c)"
     if match is None or text.count("(") != text.count(")"):
-        return "bad-partition", f"`{text}` is no partition", examples
+        return "bad-partition", f"`{text[:60]}` is no partition", examples
     transform, width, name = match["transform"] or "identity", match["width"], match["column"]
     if transform not in (*_PLAIN, *_WIDTH):
         return "bad-partition", f"there is no partition by `{transform}`", closest(transform, (*_PLAIN, *_WIDTH), examples)
@@ -67,9 +70,11 @@ def _fits(transform: str, type_: types.Type) -> bool:
 def sort_columns(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[str, ...]:
     known = {column.name: column.type for column in columns}
     for index, name in enumerate(into.sort_by):
+        if len(problems) > MOST_PROBLEMS:
+            break
         if name not in known:
             hint = closest(name, known, "name one of the table's columns")
-            problems.append(Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name}`", hint))
+            problems.append(Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name[:60]}`", hint))
         elif isinstance(known[name], (types.Array, types.Map, types.Struct)):
             message = f"`{name}` is {known[name]}, which has no order"
             problems.append(Problem(into.place("sort_by", index), "bad-sort", message, "sort by a plain column"))

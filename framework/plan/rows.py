@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from framework.errors import Problem, Where
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Fault
+from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
 from framework.sql.expressions import Checked, ExpressionError, check
+from framework.sql.faults import closest
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
-
-RESERVED = (*(column.name for column in KAFKA_COLUMNS), EVENT_TIME)
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A step's own part of a plan: columns set, condition kept, types of new columns, in order."""
+    """A step's own part of a plan: what it computes for which columns, and the columns after it."""
 
+    columns: tuple[Column, ...]
     assign: tuple[tuple[str, str], ...] = ()
-    types: tuple[tuple[str, Type], ...] = ()
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
+    each: Each | None = None
 
 
 @dataclass(frozen=True)
 class Rows:
     """The columns at one point of a pipeline, and where problems go."""
 
-    columns: Mapping[str, Type]
+    columns: tuple[Column, ...]
     problems: list[Problem]
+    kafka: tuple[Column, ...] = KAFKA_COLUMNS
+    event_time: bool = True  # whether there is one: rows of a table have none
 
-    def expression(self, text: str, where: Where) -> Checked:
-        seen = {**self.columns, **{column.name: column.type for column in KAFKA_COLUMNS}, EVENT_TIME: TIMESTAMP}
+    @property
+    def types(self) -> dict[str, Type]:
+        """What an expression can name."""
+        found = {column.name: column.type for column in (*self.columns, *self.kafka)}
+        return found | {EVENT_TIME: TIMESTAMP} if self.event_time else found
+
+    def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
+        """What a text means here. If it is not as the user wrote it, its problems stand where it begins."""
         try:
-            return check(text, seen)
+            return check(text, self.types)
         except ExpressionError as error:
-            self.problems.extend(
-                Problem(_inside(where, text, fault.offset), fault.code, fault.message, fault.hint) for fault in error.faults
-            )
+            self.refuse(error, text if as_written else "\n", where)
             # Typed as nothing, so that the later steps are still checked and one mistake is one problem.
             return Checked("NULL", VOID, None, frozenset())
 
-    def condition(self, text: str, where: Where) -> Checked:
-        checked = self.expression(text, where)
+    def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
+        for fault in error.faults:
+            self.problems.append(Problem(_inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
+
+    def column(self, name: str, where: Where) -> Column | None:
+        """The column of this name, or None and a problem."""
+        found = next((column for column in self.columns if column.name == name), None)
+        if found is None:
+            names = [column.name for column in self.columns]
+            hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
+            self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
+        return found
+
+    def condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
+        checked = self.expression(text, where, as_written)
         if checked.type not in (BOOLEAN, VOID):
             self.problems.append(
                 Problem(where, "not-a-condition", f"`{text}` is {checked.type}, not true or false", "compare it: `… > 0`")
@@ -56,14 +75,20 @@ class Rows:
     def fault(self, stage: str, text: str, when: str) -> Fault:
         return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when)
 
-    def new_column(self, name: str, where: Where) -> str:
-        self.problems.extend(name_problems(name, where, [other for other in self.columns if other != name]))
-        return name
+    def new_column(self, name: str, type_: Type, where: Where, doc: str = "", others: Iterable[str] | None = None) -> Column:
+        """A column that a step makes beside the `others`, which are all other columns so far if nothing is said."""
+        beside = [column.name for column in self.columns] if others is None else others
+        self.problems.extend(name_problems(name, where, [other for other in beside if other != name]))
+        return Column(name, type_, doc, where)
+
+    def with_columns(self, made: Iterable[Column]) -> tuple[Column, ...]:
+        """The columns with these: replaced in place where the name is known, else at the end."""
+        return tuple(({column.name: column for column in self.columns} | {column.name: column for column in made}).values())
 
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
     """Names that a table cannot have."""
-    if name.lower().startswith("_kafka_") or name.lower() in RESERVED or name.lower().startswith("_sluice"):
+    if name.lower().startswith("_kafka_") or name.lower() == EVENT_TIME or name.lower().startswith("_sluice"):
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
     return [
@@ -73,14 +98,6 @@ def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Proble
         for other in others
         if other.lower() == name.lower() and other != name
     ]
-
-
-def add(columns: tuple[Column, ...], types: Iterable[tuple[str, Type]]) -> tuple[Column, ...]:
-    """The columns with these set: replaced in place where the name is known, else at the end."""
-    found = {column.name: column for column in columns}
-    for name, type_ in types:
-        found[name] = Column(name, type_)
-    return tuple(found.values())
 
 
 def quoted(text: str) -> str:

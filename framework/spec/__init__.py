@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from framework.errors import Problem, Where
-from framework.spec import files
+from framework.errors import MOST_PROBLEMS, Problem, Where
+from framework.spec import extensions, files
 from framework.spec.bind import FAILED, bind
 from framework.spec.kinds import KINDS, LATER_KINDS, SAME_EVERYWHERE
 from framework.spec.messages import not_in_this_version
@@ -17,6 +21,7 @@ from framework.spec.node import Node
 from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
+from framework.spec.syntax import short
 from framework.spec.words import closest
 
 ENVIRONMENTS = "environments"
@@ -44,11 +49,42 @@ class Written:
     problems: tuple[Problem, ...]
 
     def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
-        return tuple(document.value for document in self.documents if isinstance(document.value, kind))
+        return self._values.get(kind, ())
+
+    @cached_property
+    def _values(self) -> dict[type, tuple[Any, ...]]:
+        """By kind: asked by every pipeline of many."""
+        found: dict[type, list[Kind]] = {}
+        for document in self.documents:
+            if document.value is not None:
+                found.setdefault(type(document.value), []).append(document.value)
+        return {kind: tuple(values) for kind, values in found.items()}
+
+    @cached_property
+    def names(self) -> frozenset[tuple[str, str]]:
+        """The kind and name of each document, also of those with problems."""
+        return frozenset((document.kind, document.name) for document in self.documents)
 
 
 def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | None = None) -> Written:
     """The specs of a folder, such as `specs`. A user's mistake is a problem in what is returned, never raised."""
+    with without_collection(), extensions.project(folder.absolute().parent):
+        return _load(folder, environment, environ)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Python looks for garbage the more often the more there is; nodes have no cycles, so that it would find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> Written:
     problems: list[Problem] = []
     if not os.path.isdir(folder):
         where = Where(files.shown(folder), 1, 1)
@@ -68,8 +104,17 @@ def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | No
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
     root = Path(os.path.abspath(folder)).parent
-    documents = tuple(_document(kind, name, references.expand(node), root, problems) for (kind, name), node in chosen.items())
+    extensions.need(extensions.STEPS, _steps(chosen.values()))
+    problems += extensions.found(extensions.STEPS).problems
+    documents = tuple(_document(kind, name, node, references, root) for (kind, name), node in chosen.items())
     return Written(documents, tuple(sorted(set(problems))))
+
+
+def _steps(nodes: Iterable[Node]) -> Iterator[str]:
+    """The names of the steps that are used."""
+    for node in nodes:
+        steps = node.get("steps")
+        yield from (key.text for step in (steps.items if steps else ()) for key, _ in step.entries)
 
 
 def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
@@ -93,7 +138,7 @@ def _named(nodes: list[Node], references: References, problems: list[Problem]) -
         if key in found:
             first = found[key].place(kind)
             problems.append(Problem(
-                name.where, "duplicate-name", f"there is already a {kind} `{name.text}` at {first}",
+                name.where, "duplicate-name", f"there is already a {kind} `{short(name.text)}` at {first}",
                 "rename or remove one of the two",
             ))  # fmt: skip
         else:
@@ -116,13 +161,15 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
         problems.append(not_in_this_version(key, f"`{key.text}`", "remove the document for now"))
         return None
     later = [each.text for each, _ in node.entries if each.text in _ALL_KINDS]
+    if len(problems) > MOST_PROBLEMS:
+        return None
     meant = closest(key.text, _ALL_KINDS)
     if later:
         hint = f"put `{later[0]}: …` on the document's first line"
     else:
         hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}"
     problems.append(
-        Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{key.text}` is none", hint)
+        Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{short(key.text)}` is none", hint)
     )
     return None
 
@@ -155,11 +202,16 @@ def _replacements(found: dict[tuple[str, str], Node], problems: list[Problem]) -
     return {key: node for key, node in found.items() if key[0] not in SAME_EVERYWHERE}
 
 
-def _document(kind: str, name: str, node: Node, root: Path, problems: list[Problem]) -> Document:
-    from framework.spec.validate import check  # jsonschema takes as long to import as all else here
-
+def _document(kind: str, name: str, written: Node, references: References, root: Path) -> Document:
     cls = KINDS[kind]
-    wrong = list(check(cls, node))
-    value = bind(cls, node, root, problems)
-    problems += wrong
+    problems = references.problems
+    if len(problems) > MOST_PROBLEMS:
+        return Document(kind, name, written.place(kind), None, written)
+    node = references.expand(written)
+    passed_over: list[Node] = []
+    value = bind(cls, node, root, problems, passed_over)
+    if value is FAILED or passed_over:
+        from framework.spec.validate import check  # jsonschema takes as long to import as all else here
+
+        problems += islice(check(cls, node), MOST_PROBLEMS)
     return Document(kind, name, node.place(kind), None if value is FAILED else value, node)

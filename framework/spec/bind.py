@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from framework.spec.options import Bound, Option, SecretRef, WrittenStep
 from framework.spec.scalars import BOOL, NUMBER, WHOLE, Location
 from framework.spec.shapes import (
     NO_OPTION,
+    AnyShape,
     BoundClass,
     EnumShape,
     FilesShape,
@@ -38,21 +40,29 @@ _LOCATION = typing.get_args(Location)[1]
 _FILE_SCHEMES = ("file:", "sqlite:")
 
 
-def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
-    """A document as the dataclass of its kind, or FAILED."""
-    return _Binder(root, problems).record(record_shape(cls), node, [])
+def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem], passed_over: list[Node] | None = None) -> Any:
+    """A document as the dataclass of its kind, or FAILED. In `passed_over` is what is wrong in a document that has not failed."""
+    return _Binder(root, problems, [] if passed_over is None else passed_over).record(record_shape(cls), node, [])
+
+
+def bind_part(shape: Shape, option: Option, node: Node) -> Any:
+    """The value of one option, or FAILED. No path leaves the project here."""
+    return _Binder(Path("/"), [], []).value(shape, option, node, [])
 
 
 @dataclass(frozen=True)
 class _Binder:
     root: Path  # the project's folder, which paths must not leave
     problems: list[Problem]
+    passed_over: list[Node]
 
     def value(self, shape: Shape, option: Option, node: Node, path: list[str | int]) -> Any:
         if node.unknown:
             return FAILED
         if isinstance(shape, UnionShape):
             shape = self.alternative(shape, node)
+        if isinstance(shape, AnyShape):
+            return self.anything(node, path)
         if isinstance(shape, ScalarShape):
             return self.scalar(shape, option, node, path)
         if isinstance(shape, EnumShape):
@@ -62,7 +72,7 @@ class _Binder:
         if isinstance(shape, ListShape) and node.kind == "list":
             items = [self.value(shape.item, item_option(option), item, [*path, index]) for index, item in enumerate(node.items)]
             fits = len(items) == shape.length if shape.length is not None else len(items) >= _least(option)
-            return FAILED if FAILED in items or not fits else items if shape.as_list else tuple(items)
+            return FAILED if _failed(items) or not fits else items if shape.as_list else tuple(items)
         if isinstance(shape, MapShape) and node.kind == "map":
             return self.map(shape, option, node, path)
         if isinstance(shape, FilesShape) and node.kind == "map" and len(node.entries) == 1:
@@ -70,7 +80,7 @@ class _Binder:
         return FAILED
 
     def alternative(self, shape: UnionShape, node: Node) -> Shape:
-        fitting: list[Shape] = [each for each in shape.alternatives if each.form == node.kind]
+        fitting = shape.fitting(node)
         enums: list[Shape] = [each for each in fitting if isinstance(each, EnumShape) and node.text in map(written, each.values)]
         return (enums or [each for each in fitting if not isinstance(each, EnumShape)] or fitting or [Shape()])[0]
 
@@ -80,36 +90,47 @@ class _Binder:
             value = self.value(slot.shape, slot.option, node, path) if slot else FAILED
             return FAILED if slot is None or value is FAILED else shape.cls(**{slot.field: value}, node=node)
         given = {key.text: value for key, value in node.entries}
-        values = {slot.field: self.slot(slot, given.get(name), [*path, name]) for name, slot in shape.slots.items()}
+        values = {slot.field: self.slot(slot, given.get(name), path, name) for name, slot in shape.slots.items()}
         # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
         alone = [slot.field for slot in shape.slots.values() if values[slot.field] is FAILED and _stands_alone(slot)]
         values |= dict.fromkeys(alone, _ABSENT)
         known = shape.slots if shape.cls.exactly_one else {**shape.slots, **shape.later}
         fits = node.whole and all(name in known for name in given) and (not shape.cls.exactly_one or len(given) == 1)
-        if FAILED in values.values() or not fits:
+        if _failed(values.values()) or not fits:
             return FAILED
+        if alone or not all(name in shape.slots and (not shape.cls.exactly_one or not given[name].is_null) for name in given):
+            self.passed_over.append(node)
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         found = [] if alone else list(bound.problems())
         self.problems.extend(found)
         return FAILED if found else bound
 
-    def slot(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
-        if node is None or node.is_null:
+    def slot(self, slot: Slot, node: Node | None, path: list[str | int], name: str) -> Any:
+        if node is None or (node.is_null and not isinstance(slot.shape, AnyShape)):
             return FAILED if slot.required else _ABSENT
-        return self.value(slot.shape, slot.option, node, path)
+        return self.value(slot.shape, slot.option, node, [*path, name])
 
     def map(self, shape: MapShape, option: Option, node: Node, path: list[str | int]) -> Any:
         keys = [re.search(shape.key.scalar.pattern, key.text) for key, _ in node.entries]
         values = {key.text: self.value(shape.value, NO_OPTION, value, [*path, key.text]) for key, value in node.entries}
         fits = node.whole and None not in keys and len(values) >= _least(option)
-        return FAILED if FAILED in values.values() or not fits else values
+        return FAILED if _failed(values.values()) or not fits else values
 
     def step(self, shape: FilesShape, node: Node, path: list[str | int]) -> Any:
         key, inner = node.entries[0]
         slot = shape.slots().get(key.text)
-        value = FAILED if slot is None else self.slot(slot, inner, [*path, key.text])
+        value = FAILED if slot is None else self.slot(slot, inner, path, key.text)
         return FAILED if value is FAILED else WrittenStep(key.text, value, node)
+
+    def anything(self, node: Node, path: list[str | int]) -> Any:
+        if node.secret is not None:
+            return self.refuse_secret(node, path)
+        if SECRET_TEXT.search(node.text):
+            return self.refuse_literal(node, path, False)
+        parts = [*node.items, *(value for _, value in node.entries)]
+        failed = _failed([self.anything(part, path) for part in parts])
+        return FAILED if failed or node.unknown or not node.whole else node
 
     def enum(self, shape: EnumShape, node: Node, path: list[str | int]) -> Any:
         if node.secret is not None:
@@ -133,9 +154,7 @@ class _Binder:
         except ValueError:
             self.problems.append(bad_text(Failure("", node, shape, option, path, False), shape))
             return FAILED
-        least, most = (
-            shape.scalar.read(bound) if isinstance(bound, str) else bound for bound in (option.at_least, option.at_most)
-        )
+        least, most = _bound(shape, option.at_least), _bound(shape, option.at_most)
         if (least is not None and value < least) or (most is not None and value > most):
             if isinstance(option.at_least, str) or isinstance(option.at_most, str):  # numbers: the schema has said so
                 self.problems.append(out_of_range(Failure("", node, shape, option, path, False)))
@@ -182,6 +201,14 @@ class _Binder:
 _ABSENT: Any = object()
 
 
+def _failed(values: Iterable[Any]) -> bool:
+    return any(value is FAILED for value in values)
+
+
+def _bound(shape: ScalarShape, written: float | str | None) -> Any:
+    return shape.scalar.read(written) if isinstance(written, str) else written
+
+
 def _least(option: Option) -> int:
     return int(option.at_least or 0)
 
@@ -203,6 +230,8 @@ def _fits(shape: ScalarShape, node: Node) -> bool:
 def _with_places(bound: Bound, absent: list[str]) -> Bound:
     """Defaults stand where the map stands that they are missing from."""
     defaults = {field: value for field in absent if isinstance(value := getattr(bound, field), Bound)}
+    if not defaults:
+        return bound
     here = Node("map", bound.node.where)
     placed: dict[str, Any] = {field: dataclasses.replace(value, node=here) for field, value in defaults.items()}
-    return dataclasses.replace(bound, **placed) if placed else bound
+    return dataclasses.replace(bound, **placed)

@@ -10,6 +10,7 @@ from pathlib import Path
 from framework.errors import Problem, Where
 
 MAX_BYTES = 1 << 20
+MAX_FOLDERS = 64  # inside each other
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
 # What YAML does not allow, what it takes for a line break although no editor does, and what nobody can see.
 _BAD = re.compile(
@@ -36,6 +37,10 @@ def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
             folders.clear()
             continue
         seen.add(real)
+        if len(Path(root).parts) - len(folder.parts) >= MAX_FOLDERS and folders:
+            where = Where(shown(Path(root)), 1, 1)
+            problems.append(Problem(where, "too-deep", f"folders are nested over {MAX_FOLDERS} levels deep here", "move them up"))
+            folders.clear()
         folders[:] = sorted(name for name in folders if name[0] != "." and not (name == skip and Path(root) == folder))
         for name in sorted(names):
             path = Path(root, name)
@@ -78,7 +83,7 @@ def decode(data: bytes, file: str, problems: list[Problem]) -> str | None:
         problems.append(Problem(Where(file, 1, 1), "not-utf8", f"this file is written in {mark}", "save it as UTF-8"))
         return None
     try:
-        text = data.decode("utf-8").removeprefix("\ufeff")
+        text = data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
         problems.append(Problem(
@@ -121,7 +126,7 @@ def _without_tabs(text: str, file: str, problems: list[Problem]) -> str | None:
         _place(file, text, text.index("\t")), "tab", f"there is a tab here{more}",
         'use spaces; inside "double quotes" a tab is written as `\\t`',
     ))  # fmt: skip
-    indents = re.search(r"^ *-? *\t", text, re.MULTILINE)
+    indents = any(re.fullmatch(r" *(- *)?", line.partition("\t")[0]) for line in text.split("\n") if "\t" in line)
     return None if indents else text.replace("\t", " ")
 
 

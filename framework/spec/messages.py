@@ -20,9 +20,10 @@ from framework.spec.shapes import (
     Slot,
     UnionShape,
 )
-from framework.spec.syntax import SECRET_NAME, SECRET_TEXT, quote
+from framework.spec.syntax import SECRET_NAME, SECRET_TEXT, quote, short
 from framework.spec.words import alternatives, closest, describe, example, quoted, written
 
+_LONGEST = 200  # characters of a text that a hint repeats
 _TRUTHS = {
     "yes": "true",
     "on": "true",
@@ -55,7 +56,7 @@ class Failure:
         if self.path:
             return f"`{self.path[-1]}`"
         kind, name = self.node.entries[0]
-        return f"{kind.text} `{name.text}`" if name.kind == "scalar" and name.text else f"this {kind.text}"
+        return f"{kind.text} `{short(name.text)}`" if name.kind == "scalar" and name.text else f"this {kind.text}"
 
     @property
     def key(self) -> str:
@@ -65,11 +66,12 @@ class Failure:
     def said(self) -> str:
         """The value, unless it could be a secret."""
         hidden = isinstance(self.shape, ScalarShape) and self.shape.secret != "no"
-        hidden = hidden or re.search(r"\S:\S+@", self.node.text) is not None or SECRET_TEXT.search(self.node.text) is not None
+        hidden = hidden or _has_login(self.node.text) or SECRET_TEXT.search(self.node.text) is not None
         if hidden or any(SECRET_NAME.search(part) for part in self.path if isinstance(part, str)):
             return "something else"
-        text = " ".join(self.node.text.split())
-        text = text if len(text) <= 60 else text[:57] + "…"
+        if self.node.text != self.node.text.strip():
+            return f'`"{short(self.node.text.encode("unicode_escape").decode())}"`'
+        text = short(" ".join(self.node.text[:1000].split()))
         return (
             f'`"{text}"`'
             if self.keyword == "type" and self.node.quoted and not self.node.expanded and not self.node.secret
@@ -78,6 +80,11 @@ class Failure:
 
     def problem(self, code: str, message: str, hint: str) -> Problem:
         return Problem(self.node.where, code, message, hint)
+
+
+def _has_login(text: str) -> bool:
+    """`me:password@host`"""
+    return "@" in text and any(":" in part.rpartition("@")[0][1:-1] for part in text.split())
 
 
 def problems_of(failure: Failure) -> Iterator[Problem]:
@@ -152,7 +159,7 @@ def _unknown_keys(failure: Failure) -> Iterator[Problem]:
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
             hint = "write numbers without commas" if name.isdigit() and value.is_null else _key_hint(name, slots, later)
-            yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
+            yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
 
 def not_in_this_version(node: Node, what: str, hint: str) -> Problem:
@@ -166,7 +173,8 @@ def _meant_key(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> st
 
 def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:
     below = {each: slot.shape for each, slot in slots.items() if isinstance(slot.shape, RecordShape)}
-    owner = next((each for each, shape in below.items() if name in shape.slots), None)
+    owner = next((each for each, shape in below.items() if name in shape.slots and shape.slots[name].required), None)
+    owner = owner or next((each for each, shape in below.items() if name in shape.slots), None)
     owner = owner or next((each for each, shape in below.items() if name in shape.later), None)
     if owner:
         return f"it belongs under `{owner}`"
@@ -223,7 +231,7 @@ def out_of_range(failure: Failure) -> Problem:
 
 def bad_text(failure: Failure, shape: ScalarShape) -> Problem:
     scalar = shape.scalar
-    fixed = scalar.suggest(failure.node.text) if scalar.suggest else ""
+    fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= _LONGEST else ""
     hint = f"write {scalar.rule or scalar.example}"
     if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
         hint = f"write `{fixed}`: {scalar.rule}"
@@ -271,7 +279,9 @@ def _wrapped(failure: Failure) -> str:
 def _takes(shape: Shape, node: Node) -> bool:
     if isinstance(shape, EnumShape):
         return node.text in map(written, shape.values)
-    if not isinstance(shape, ScalarShape) or shape.secret != "no" or re.search(r"[,\[\]{}:#]", node.text):
+    if len(node.text) > _LONGEST or re.search(r"[,\[\]{}:#]", node.text):
+        return False
+    if not isinstance(shape, ScalarShape) or shape.secret != "no":
         return False
     fits = {"integer": node.is_whole, "number": node.is_number, "boolean": node.is_bool}
     return fits.get(shape.json, bool(shape.scalar.pattern and re.search(shape.scalar.pattern, node.text)))
@@ -279,7 +289,7 @@ def _takes(shape: Shape, node: Node) -> bool:
 
 def _type_hint(failure: Failure) -> str:
     node, shape = failure.node, failure.shape
-    if isinstance(shape, ListShape) and node.kind == "scalar":
+    if isinstance(shape, ListShape) and node.kind == "scalar" and len(node.text) <= _LONGEST:
         item = quote(node.text) if re.search(r"[,\[\]{}:#]", node.text) else node.text
         return f"write `{failure.key}: [{item}]`"
     if isinstance(shape, ListShape):

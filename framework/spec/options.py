@@ -40,6 +40,7 @@ class Bound:
 
     exactly_one: ClassVar[bool] = False  # of its options, one must be given and no second
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map stands for
+    told_by: ClassVar[str | None] = None  # the only key, with a map, by which these are told from other maps in the same place
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from framework.errors import Problem, Where
 from framework.spec.node import Node
-from framework.spec.syntax import SECRET_NAME, Flow, explain, quote, span_from, unbalanced
+from framework.spec.syntax import SECRET_NAME, Flow, explain, quote, short, span_from, unbalanced
 
 MAX_DEPTH = 64
 MAX_ALIASED = 10_000
-MAX_VALUES = 100_000  # of one document
-MAX_DOCUMENTS = 10_000
+MAX_REPEATED = 1 << 20  # characters that `*` repeats
+MAX_VALUES = 20_000  # of one file, what `*` repeats among them
+MAX_ITEMS = 1_000  # of one list
+MAX_KEYS = 2_000  # of one map
+MAX_DOCUMENTS = 1_000  # of one file
+MAX_KEY = 255  # characters
 _MAX_REPAIRS = 20
-_MAX_REPAIRED = 100_000  # characters; each repair reads the document again
+_MAX_REPAIRED = 300_000  # characters of one file; each repair reads its document again
 _SPLIT = re.compile(r"^(?=---(?:\s|$))", re.MULTILINE)
 _PARSER: Any = yaml.CLoader if yaml.__with_libyaml__ else yaml.Loader
 
@@ -37,25 +42,34 @@ class _Unquoted(Exception):
         self.end = end
 
 
+@dataclass
+class _Left:
+    """What may still be spent on one file."""
+
+    values: int = MAX_VALUES
+    repaired: int = _MAX_REPAIRED
+
+
 def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
     """The documents of a file. `---` at the start of a line ends a document whatever else is wrong in it."""
     documents: list[Node] = []
+    left = _Left()
     line = 0
     parts = _SPLIT.split(text)
     if len(parts) > MAX_DOCUMENTS:
         problems.append(_too_many(Where(file, 1, 1), f"{MAX_DOCUMENTS:,} documents"))
         return []
     for part in parts:
-        if part:
-            documents += _read_part(part, file, line, problems)
+        if part and left.values > 0:
+            documents += _read_part(part, file, line, left, problems)
             line += part.count("\n")
     return documents
 
 
-def _read_part(text: str, file: str, first_line: int, problems: list[Problem]) -> list[Node]:
+def _read_part(text: str, file: str, first_line: int, left: _Left, problems: list[Problem]) -> list[Node]:
     repaired: dict[int, str] = {}
     while True:
-        tree = _Tree(text, file, first_line, repaired)
+        tree = _Tree(text, file, first_line, left.values, repaired)
         try:
             return tree.documents()
         except _Stop as stop:
@@ -71,10 +85,13 @@ def _read_part(text: str, file: str, first_line: int, problems: list[Problem]) -
             start, end = explained.span
         finally:
             problems += tree.problems
+            left.values -= tree.count
         meant = text[start:end]
         hidden = SECRET_NAME.search(text, text.rfind("\n", 0, start) + 1, start) is not None
         problems.append(_unquoted(meant, _at(text, file, first_line, start), hidden))
-        if len(repaired) == _MAX_REPAIRS or len(text) > _MAX_REPAIRED:
+        left.values += tree.count  # it is read again
+        left.repaired -= len(text)
+        if len(repaired) == _MAX_REPAIRS or left.repaired < 0:
             return tree.whole
         repaired[start] = meant
         text = text[:start] + "q" * (end - start) + text[end:]
@@ -88,27 +105,31 @@ def _unquoted(meant: str, where: Where, hidden: bool) -> Problem:
     if hidden:
         return Problem(where, "unquoted-comma", "text with a comma, a bracket or a brace needs quotes here", "put it in quotes")
     return Problem(
-        where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {meant}",
-        f"write {quote(meant)}",
+        where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {short(meant, 200)}",
+        f"write {quote(meant)}" if len(meant) <= 200 else "put it in quotes",
     )  # fmt: skip
 
 
 class _Tree:
     """Builds the nodes of one part of a file from the parser's events."""
 
-    def __init__(self, text: str, file: str, first_line: int, repaired: dict[int, str]) -> None:
+    def __init__(self, text: str, file: str, first_line: int, most: int, repaired: dict[int, str]) -> None:
         self.text = text
         self.file = file
         self.first_line = first_line
+        self.most = most  # values
         self.repaired = repaired
         self.problems: list[Problem] = []
         self.whole: list[Node] = []
-        self.anchors: dict[str, tuple[Node, int, int] | None] = {}
+        self.anchors: dict[str, tuple[Node, int, int, int] | None] = {}
         self.count = 0
+        self.length = 0  # of all text
         self.aliased = 0
+        self.repeated = 0
         self.hidden = False  # inside the value of a key that may hold a secret
         self.opened: list[int] = []  # where each [ and { that is still open stands
         self.last_scalar: tuple[int, int] | None = None  # the latest scalar inside them
+        self.open_ended = 0  # texts of which the end was looked for in vain
         self.events: Iterator[Any] = iter(_PARSER(text).get_event, None)
 
     def documents(self) -> list[Node]:
@@ -132,18 +153,18 @@ class _Tree:
             raise _Stop(_too_deep(where))
         if isinstance(event, yaml.AliasEvent):
             return self.alias(str(event.anchor), where, depth)
-        before = self.count
+        before, length = self.count, self.length
         self.count += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        if self.count > MAX_VALUES:
-            raise _Stop(_too_many(where, f"{MAX_VALUES:,} values in a document"))
+        if self.count > self.most:
+            raise _Stop(_too_many(where, f"{MAX_VALUES:,} values"))
         if isinstance(event, yaml.ScalarEvent):
             built = self.scalar(event, where, in_flow), 1
         else:
             built = self.collection(event, where, depth)
         if event.anchor is not None:
-            self.anchors[event.anchor] = built[0], built[1], self.count - before
+            self.anchors[event.anchor] = built[0], built[1], self.count - before, self.length - length
         if event.tag is not None:
             self.problems.append(Problem(
                 where, "yaml-tag", f"YAML tags{'' if self.hidden else ' such as ' + _tag(event.tag)} are not used here",
@@ -156,13 +177,15 @@ class _Tree:
         start = event.start_mark.index
         if start in self.repaired:
             return Node("scalar", where, self.repaired[start], quoted=True)
+        self.length += len(event.value)
         plain = event.style in (None, "")
         if in_flow:
             self.last_scalar = start, event.end_mark.index
-            if plain and unbalanced(event.value):
+            if plain and self.open_ended < _MAX_REPAIRS and unbalanced(event.value):
                 end = span_from(self.text, start)
                 if end is not None and end > event.end_mark.index:
                     raise _Unquoted(start, end)
+                self.open_ended += end is None
         return Node("scalar", where, event.value, quoted=not plain)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
@@ -181,6 +204,8 @@ class _Tree:
             if isinstance(item, yaml.SequenceEndEvent):
                 break
             node, inner = self.build(item, depth + 1, bool(event.flow_style))
+            if len(items) == MAX_ITEMS:
+                raise _Stop(_too_many_parts(where, f"list has over {MAX_ITEMS:,} items"))
             items.append(node)
             height = max(height, inner)
         return Node("list", where, items=tuple(items)), height + 1
@@ -194,7 +219,7 @@ class _Tree:
                 break
             key, key_height = self.build(item, depth + 1, bool(event.flow_style))
             outer = self.hidden
-            self.hidden = outer or SECRET_NAME.search(key.text) is not None
+            self.hidden = outer or SECRET_NAME.search(key.text[:MAX_KEY]) is not None
             value, inner = self.build(next(self.events), depth + 1, bool(event.flow_style))
             self.hidden = outer
             height = max(height, inner, key_height)
@@ -202,25 +227,34 @@ class _Tree:
             if problem:
                 self.problems.append(problem)
                 whole = whole and key.text in entries
+            elif len(entries) == MAX_KEYS:
+                raise _Stop(_too_many_parts(where, f"map has over {MAX_KEYS:,} keys"))
             else:
                 entries[key.text] = key, value
         return Node("map", where, entries=tuple(entries.values()), whole=whole), height + 1
 
     def alias(self, anchor: str, where: Where, depth: int) -> tuple[Node, int]:
         if anchor not in self.anchors:
-            message = f"`*{anchor}` repeats the value marked `&{anchor}`, and there is none above"
+            message = f"`*{short(anchor)}` repeats the value marked `&{short(anchor)}`, and there is none above"
             message = "there is no anchor of this name above" if self.hidden else message
             self.problems.append(Problem(where, "unknown-anchor", message, "text that starts with * needs quotes"))
             return Node("scalar", where, unknown=True), 1
         meant = self.anchors[anchor]
         if meant is None:
-            raise _Stop(Problem(where, "yaml-cycle", f"`*{anchor}` is inside the value that it repeats", "write the value out"))
-        node, height, size = meant
+            raise _Stop(
+                Problem(where, "yaml-cycle", f"`*{short(anchor)}` is inside the value that it repeats", "write the value out")
+            )
+        node, height, size, length = meant
         self.aliased += size
+        self.repeated += length
         self.count += size
-        if self.aliased > MAX_ALIASED:
+        self.length += length
+        if self.count > self.most:
+            raise _Stop(_too_many(where, f"{MAX_VALUES:,} values"))
+        if self.aliased > MAX_ALIASED or self.repeated > MAX_REPEATED:
+            what = f"{MAX_ALIASED:,} values" if self.aliased > MAX_ALIASED else "1 MiB of text"
             raise _Stop(Problem(
-                where, "alias-limit", f"the `*` references of this document repeat more than {MAX_ALIASED:,} values",
+                where, "alias-limit", f"the `*` references of this document repeat more than {what}",
                 "write the values out, or use fewer",
             ))  # fmt: skip
         if depth + height - 1 > MAX_DEPTH:
@@ -234,6 +268,10 @@ def _tag(tag: str) -> str:
 
 def _too_many(where: Where, what: str) -> Problem:
     return Problem(where, "too-many-values", f"this file has over {what}", "split it")
+
+
+def _too_many_parts(where: Where, what: str) -> Problem:
+    return Problem(where, "too-many-values", f"this {what}", "use fewer")
 
 
 def _too_deep(where: Where) -> Problem:
@@ -251,6 +289,9 @@ def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | 
             f"a key must be text, not {what}",
             "write `key: value`; text with : or {} needs quotes",
         )
+    if len(key.text) > MAX_KEY or not key.text.isprintable():
+        what = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "no character that cannot be seen"
+        return Problem(key.where, "bad-key", f"a key has {what}", "write a short name on one line")
     if key.text == "<<" and not key.quoted:
         return Problem(key.where, "merge-key", "`<<` does not merge maps here", "write the keys out")
     if "${" in key.text:

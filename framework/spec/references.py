@@ -7,15 +7,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from framework.errors import Problem
+from framework.errors import MOST_PROBLEMS, Problem
 from framework.spec.node import Node
 from framework.spec.syntax import SECRET_NAME
 from framework.spec.words import closest
 
 _ANY = re.compile(r"\$\{([^{}]*)\}?")
-_VARIABLE = re.compile(r"var:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?\Z", re.DOTALL)
-_SECRET = re.compile(r"secret:(?P<name>[A-Za-z0-9_][A-Za-z0-9_./-]*)\Z")
+_VARIABLE_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_SECRET_NAME = "[A-Za-z0-9_][A-Za-z0-9_./-]*"
+_VARIABLE = re.compile(rf"var:(?P<name>{_VARIABLE_NAME})(?::-(?P<default>.*))?\Z", re.DOTALL)
+_SECRET = re.compile(rf"secret:(?P<name>{_SECRET_NAME})\Z")
+# The same for JSON Schema: a text that has a variable in it, and one that is a secret.
+HAS_VARIABLE = rf"\$\{{var:{_VARIABLE_NAME}(:-[^{{}}]*)?\}}"
+IS_SECRET = rf"^\$\{{secret:{_SECRET_NAME}\}}$"
 _PREFIX = "SLUICE_VAR_"
+MAX_STEPS = 20  # from one variable to the next
+MAX_TEXT = 4_000_000  # characters that are put in, over all specs
 
 
 @dataclass(frozen=True)
@@ -27,14 +34,16 @@ class References:
     problems: list[Problem]
     known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
     open: list[str] = field(default_factory=list)
+    put_in: list[int] = field(default_factory=lambda: [0])  # characters
 
     def expand(self, node: Node, hidden: bool = False) -> Node:
         """The node with its references put in; what is `hidden` may hold a secret and is not repeated in a problem."""
         if node.kind == "scalar":
-            return self._scalar(node, hidden) if "${" in node.text else node
+            return node if _is_plain(node) else self._scalar(node, hidden)
         items = tuple(self.expand(item, hidden) for item in node.items)
         entries = tuple(
-            (key, self.expand(value, hidden or SECRET_NAME.search(key.text) is not None)) for key, value in node.entries
+            (key, value if _is_plain(value) else self.expand(value, hidden or SECRET_NAME.search(key.text) is not None))
+            for key, value in node.entries
         )
         same = all(new is old for new, old in zip(items, node.items, strict=True))
         if same and all(new[1] is old[1] for new, old in zip(entries, node.entries, strict=True)):
@@ -51,10 +60,19 @@ class References:
             if match[0] == node.text and secret:
                 return dataclasses.replace(node, secret=secret["name"], quoted=True)
             value = self._one(match, node, hidden)
-            if value is None:
+            if value is None or not self._fits(value, node):
                 return dataclasses.replace(node, unknown=True)
             parts.append(value)
         return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True)
+
+    def _fits(self, value: str, node: Node) -> bool:
+        """Variables in variables can double a text with each step."""
+        before = self.put_in[0]
+        self.put_in[0] += len(value)
+        if before <= MAX_TEXT < self.put_in[0]:
+            message = f"the references of these specs put in over {MAX_TEXT:,} characters"
+            self._refuse(node, "reference-limit", message, "make the values of the variables shorter")
+        return self.put_in[0] <= MAX_TEXT
 
     def _one(self, match: re.Match[str], node: Node, hidden: bool) -> str | None:
         variable = _VARIABLE.match(match[1])
@@ -79,9 +97,14 @@ class References:
 
     def _variable(self, name: str, default: str | None, node: Node) -> str | None:
         if _PREFIX + name in self.environ:
-            return self.environ[_PREFIX + name]
+            return self._given(name, node)
         if name in self.known:
             return self.known[name]
+        if name in self.written and len(self.open) == MAX_STEPS:
+            message = f"over {MAX_STEPS} variables lead from `{self.open[0]}` to `{name}`"
+            self._refuse(node, "reference-limit", message, f"give `{name}` a value without a reference")
+            self.known.update(dict.fromkeys(self.open))
+            return None
         if name in self.written:
             self.open.append(name)
             value = self.expand(self.written[name])
@@ -90,6 +113,8 @@ class References:
             return self.known[name]
         if default is not None:
             return default
+        if len(self.problems) > MOST_PROBLEMS:
+            return None
         meant = closest(name, self.written) if self.written else None
         also = f"; did you mean `${{var:{meant}}}`?" if meant else ""
         self._refuse(
@@ -98,8 +123,21 @@ class References:
         )  # fmt: skip
         return None
 
+    def _given(self, name: str, node: Node) -> str | None:
+        """The value from the process environment, which can hold any bytes."""
+        value = self.environ[_PREFIX + name]
+        if value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value):
+            return value
+        message = f"{_PREFIX}{name} in the environment holds bytes that are not UTF-8"
+        self._refuse(node, "not-utf8", message, "set it to UTF-8 text")
+        return None
+
     def _refuse(self, node: Node, code: str, message: str, hint: str) -> None:
         self.problems.append(Problem(node.where, code, message, hint))
+
+
+def _is_plain(node: Node) -> bool:
+    return node.kind == "scalar" and "${" not in node.text
 
 
 def _reference_hint(text: str) -> str:

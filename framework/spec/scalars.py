@@ -25,6 +25,8 @@ class Scalar:
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NAME = r"[a-z][a-z0-9_]{0,62}"
+_COLUMN = r"""[^\s.,;:`'"(){}\[\]=<>$\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]{1,255}"""
+# Behind each pattern's $ stands (?!\n): Python's $ alone lets a line break pass.
 
 
 def read_duration(text: str) -> int:
@@ -52,7 +54,7 @@ def read_time(text: str) -> datetime:
 
 
 def meant_duration(text: str) -> str:
-    match = re.match(r"\s*([1-9][0-9]*)\s*([smhdw])", text.lower())
+    match = re.match(r"\s*([1-9][0-9]{0,5})\s*([smhdw])", text.lower())
     if not match:
         return ""
     return f"{int(match[1]) * 7}d" if match[2] == "w" else match[1] + match[2]
@@ -83,49 +85,49 @@ BOOL = Scalar("`true` or `false`", "wrong-type", "true", read=lambda text: text 
 
 Duration = Annotated[
     int,
-    Scalar("a duration", "bad-duration", "15s", r"^[1-9][0-9]{0,5}[smhd]$", read_duration,
+    Scalar("a duration", "bad-duration", "15s", r"^[1-9][0-9]{0,5}[smhd]$(?!\n)", read_duration,
            "a whole number and s, m, h or d: `15s`, `10m`, `6h`, `7d`", meant_duration),
 ]  # fmt: skip
 Size = Annotated[
     int,
-    Scalar("a size", "bad-size", "128MB", r"^[1-9][0-9]{0,8}(B|KB|MB|GB|TB)$", read_size,
+    Scalar("a size", "bad-size", "128MB", r"^[1-9][0-9]{0,8}(B|KB|MB|GB|TB)$(?!\n)", read_size,
            "a whole number and B, KB, MB, GB or TB: `512KB`, `128MB`", meant_size),
 ]  # fmt: skip
 Memory = Annotated[
     str,
-    Scalar("an amount of memory", "bad-memory", "4g", r"^[1-9][0-9]{0,5}[mg]$",
+    Scalar("an amount of memory", "bad-memory", "4g", r"^[1-9][0-9]{0,5}[mg]$(?!\n)",
            rule="a whole number and m or g, as Spark writes it: `512m`, `4g`", suggest=meant_memory),
 ]  # fmt: skip
 Rate = Annotated[
     float,
-    Scalar("a rate", "bad-rate", "10/s", r"^(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}(\.[0-9]{1,6})?)/[smhd]$", read_rate,
+    Scalar("a rate", "bad-rate", "10/s", r"^(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}(\.[0-9]{1,6})?)/[smhd]$(?!\n)", read_rate,
            "messages per second, minute, hour or day: `10/s`, `600/m`"),
 ]  # fmt: skip
 Time = Annotated[
     datetime,
     Scalar("a time", "bad-time", "2026-01-05T10:00:00Z",
-           r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$",
+           r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$(?!\n)",
            read_time, "ISO 8601, in UTC unless it names a zone: `2026-01-05` or `2026-01-05T10:00:00Z`"),
 ]  # fmt: skip
 Name = Annotated[
     str,
-    Scalar("a name", "bad-name", "stock_trades", rf"^{_NAME}$",
+    Scalar("a name", "bad-name", "stock_trades", rf"^{_NAME}$(?!\n)",
            rule="a small letter, then small letters, digits and _, 63 at most", suggest=meant_name),
 ]  # fmt: skip
 TableName = Annotated[
     str,
-    Scalar("a table's name", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$",
+    Scalar("a table's name", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$(?!\n)",
            rule="a namespace, a dot and a name, in small letters, digits and _: `markets.trades`", suggest=meant_table),
 ]  # fmt: skip
 ColumnName = Annotated[
     str,
-    Scalar("a column's name", "bad-column-name", "price", r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}$",
+    Scalar("a column's name", "bad-column-name", "price", rf"^{_COLUMN}$(?!\n)",
            rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name),
 ]  # fmt: skip
 FieldPath = Annotated[
     str,
     Scalar("the name of a column or a field", "bad-column-name", "location.building",
-           r"^[^\s.,;:`'\"(){}\[\]=<>$]{1,255}(\.[^\s.,;:`'\"(){}\[\]=<>$]{1,255})*$",
+           rf"^{_COLUMN}(\.{_COLUMN})*$(?!\n)",
            rule="a column, or a column, a dot and a field of its struct: `location.building`"),
 ]  # fmt: skip
 ColumnType = Annotated[
@@ -140,27 +142,27 @@ Expression = Annotated[
 ]  # fmt: skip
 KafkaName = Annotated[
     str,
-    Scalar("a Kafka topic's name", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$",
+    Scalar("a Kafka topic's name", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$(?!\n)",
            rule="letters, digits, `.`, `_` and `-`, 249 at most"),
 ]  # fmt: skip
 Addresses = Annotated[
     str,
     Scalar("a Kafka address", "bad-address", "127.0.0.1:19092",
-           r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$",
+           r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
            rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip
 Master = Annotated[
     str,
     Scalar("a Spark master", "bad-master", "local[*]",
-           r"^(local(\[(\*|[1-9][0-9]*)(, ?[1-9][0-9]*)?\])?|yarn|(spark|k8s)://\S+)$",
+           r"^(local(\[(\*|[1-9][0-9]{0,3})(, ?[1-9][0-9]{0,3})?\])?|yarn|(spark|k8s)://\S+)$(?!\n)",
            rule="`local[*]`, `spark://host:7077`, `k8s://…` or `yarn`"),
 ]  # fmt: skip
 Owner = Annotated[
     str,
-    Scalar("an owner", "bad-owner", "team:markets", r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:]+\.[^@\s:]+)$",
+    Scalar("an owner", "bad-owner", "team:markets", r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:.]+(\.[^@\s:.]+)+)$(?!\n)",
            rule="`team:markets` or a mail address"),
 ]  # fmt: skip
 Location = Annotated[
-    str, Scalar("a path or an address", "bad-location", ".sluice/warehouse", r"^\S(.*\S)?$",
+    str, Scalar("a path or an address", "bad-location", ".sluice/warehouse", r"^\S(.*\S)?$(?!\n)",
                 rule="a path inside the project, or an address such as `s3://bucket/warehouse`"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) made of the declared options."""
+"""JSON Schema (draft 2020-12) made of the declared options, by which documents are checked. `editor` has it for editors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from framework.spec.options import Option
 from framework.spec.shapes import (
     NO_OPTION,
-    BoundClass,
+    AnyShape,
     EnumShape,
     FilesShape,
     ListShape,
@@ -18,17 +18,10 @@ from framework.spec.shapes import (
     Slot,
     UnionShape,
     item_option,
-    record_shape,
 )
 
-_REFERENCE = {"type": "string", "pattern": r"\$\{(var|secret):"}
 MADE_OF = "sluice"  # the key that leads from a part of the schema back to the shape and option it was made of
-
-
-def json_schema(cls: BoundClass) -> dict[str, Any]:
-    """For editors: the schema of one kind, in which a reference may stand for any scalar."""
-    schema = _public(schema_of(record_shape(cls), NO_OPTION))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": record_shape(cls).name, **schema}
+NULLABLE = "nullable"  # the key of an option that may be left out
 
 
 def schema_of(shape: Shape, option: Option) -> dict[str, Any]:
@@ -85,12 +78,12 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
     if shape.cls.short is None:
         return schema
     short = shape.slots[shape.cls.short]
-    return {"anyOf": [schema_of(short.shape, short.option), {**schema, MADE_OF: (shape, option)}]}
+    return {"anyOf": [{**schema, MADE_OF: (shape, option)}, schema_of(short.shape, short.option)]}
 
 
 def _property(slot: Slot, only: bool) -> dict[str, Any]:
     schema = schema_of(slot.shape, slot.option)
-    return schema if slot.required or only else {**schema, "nullable": True}
+    return schema if slot.required or only else {**schema, NULLABLE: slot}
 
 
 def _files(shape: FilesShape, _option: Option) -> dict[str, Any]:
@@ -99,26 +92,15 @@ def _files(shape: FilesShape, _option: Option) -> dict[str, Any]:
     return {"type": "object", "properties": properties, **closed}
 
 
+def _any(_shape: AnyShape, _option: Option) -> dict[str, Any]:
+    return {}
+
+
 def _union(shape: UnionShape, option: Option) -> dict[str, Any]:
     return {"anyOf": [schema_of(alternative, item_option(option)) for alternative in shape.alternatives]}
 
 
 _BUILDERS: dict[type[Shape], Any] = {
     ScalarShape: _scalar, EnumShape: _enum, ListShape: _list, MapShape: _map, RecordShape: _record, FilesShape: _files,
-    UnionShape: _union,
+    UnionShape: _union, AnyShape: _any,
 }  # fmt: skip
-
-
-def _public(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_public(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    shape = schema.get(MADE_OF, (None,))[0]
-    public = {key: _public(value) for key, value in schema.items() if key not in (MADE_OF, "nullable", "propertyNames")}
-    if "propertyNames" in schema and "pattern" in schema["propertyNames"]:
-        public["propertyNames"] = {"pattern": schema["propertyNames"]["pattern"]}
-    if isinstance(shape, ScalarShape) and shape.secret == "must":
-        return {**_REFERENCE, "description": schema.get("description", "")}
-    is_text = isinstance(shape, ScalarShape) and shape.json == "string" and "pattern" not in schema
-    return public if is_text or not isinstance(shape, ScalarShape | EnumShape) else {"anyOf": [public, _REFERENCE]}

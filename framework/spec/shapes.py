@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
 from framework.spec import extensions
+from framework.spec.node import Node
 from framework.spec.options import Bound, Files, Kind, Option, SecretRef
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
@@ -60,6 +61,7 @@ class Slot:
     shape: Shape
     option: Option
     required: bool
+    default: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +81,41 @@ class FilesShape(Shape):
     files: Files
 
     def slots(self) -> Mapping[str, Slot]:
-        found = extensions.find(self.files.package)
-        return {name: Slot(name, shape_of(each.written), Option(each.doc), True) for name, each in found.items()}
+        return _step_slots(extensions.found(self.files.package))
 
     def later(self) -> tuple[str, ...]:
         there = extensions.find(self.files.package)
         return tuple(name for name in self.files.later if name not in there)
 
 
+@cache
+def _step_slots(found: extensions.Found) -> Mapping[str, Slot]:
+    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in found.extensions.items()}
+
+
+def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
+    """A step of nothing is a mistake."""
+    return Slot(name, shape, Option(doc, at_least=1 if isinstance(shape, ListShape | MapShape) else None), True)
+
+
+@dataclass(frozen=True, eq=False)
+class AnyShape(Shape):
+    """Anything, which is kept as the node that it is."""
+
+
 @dataclass(frozen=True, eq=False)
 class UnionShape(Shape):
     alternatives: tuple[Shape, ...]
+
+    def fitting(self, node: Node) -> list[Shape]:
+        """The alternatives of the node's form."""
+        found = [each for each in self.alternatives if each.form == node.kind]
+        told = [each for each in found if isinstance(each, RecordShape) and each.cls.told_by]
+        return [each for each in told if _tells(each, node)] or [each for each in found if each not in told]
+
+
+def _tells(shape: RecordShape, node: Node) -> bool:
+    return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.told_by and node.entries[0][1].kind == "map"
 
 
 _PLAIN = {
@@ -98,6 +124,7 @@ _PLAIN = {
     float: ScalarShape(NUMBER, "number"),
     bool: ScalarShape(BOOL, "boolean"),
     SecretRef: ScalarShape(TEXT, "string", "must"),
+    Node: AnyShape(),
 }
 
 
@@ -156,9 +183,13 @@ def record_shape(cls: BoundClass) -> RecordShape:
         elif field.name == "name" and kind:
             slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
         elif field.name != "node":
-            slots[name] = Slot(field.name, shape_of(hints[field.name]), option, _is_required(field))
+            slots[name] = Slot(field.name, shape_of(hints[field.name]), option, _is_required(field), _default(field))
     return RecordShape(cls, slots, later, kind)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return None if field.default is dataclasses.MISSING else field.default

@@ -14,6 +14,8 @@ SECRET_TEXT = re.compile(
 )
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPES = ("array", "map", "struct")
+_LONGEST = 10_000  # characters of a text whose end is looked for
+_LONGEST_HINT = 200
 _VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
 
 
@@ -27,6 +29,11 @@ class Explained:
 
 class Problems(Protocol):
     def __call__(self, place: Any, message: str, hint: str) -> Explained: ...
+
+
+def short(text: str, most: int = 60) -> str:
+    """The text as a message shows it."""
+    return text if len(text) <= most else text[: most - 3] + "…"
 
 
 def quote(text: str) -> str:
@@ -58,8 +65,7 @@ def unbalanced(text: str) -> bool:
 
 def span_from(text: str, start: int) -> int | None:
     """Where a text that starts here ends, if brackets and SQL strings are taken together; None if they do not close."""
-    line_end = text.find("\n", start)
-    line = text[start : line_end if line_end >= 0 else len(text)]
+    line = text[start : start + _LONGEST].split("\n", 1)[0]
     closers: list[str] = []
     string = ""
     for index, character in enumerate(line):
@@ -129,9 +135,8 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
         directive = next((number for number, line in enumerate(lines) if line.startswith("%")), None)
         if directive is not None:
             found = Where(file, first_line + directive + 1, 1)
-            return Explained(
-                Problem(found, "yaml-syntax", "YAML directives are not used here", f"remove `{lines[directive].strip()}`")
-            )
+            hint = f"remove `{short(lines[directive].strip())}`"
+            return Explained(Problem(found, "yaml-syntax", "YAML directives are not used here", hint))
         return problem(mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---")
     return _explain_indent(problem, error, lines, first_line)
 
@@ -156,13 +161,14 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
     if re.search(r"[,\[\]{}]", meant) and meant[0] not in "'\"":
         return Explained(problem(start, "", ""), (start, end))
     whole = text[min(opened, text.rfind("\n", 0, start) + 1) : end]
-    written = "put the whole text in quotes" if SECRET_NAME.search(whole) else f"write {quote(meant)}"
+    hidden = SECRET_NAME.search(whole) or len(meant) > _LONGEST_HINT
+    written = "put the whole text in quotes" if hidden else f"write {quote(meant)}"
     return Explained(problem(start, "this text needs quotes inside [] and {}", f"{written}; or is a comma missing?"))
 
 
 def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
     line = lines[mark.line]
-    if ":" in line[: mark.column] and _VALUE.match(line):
+    if ":" in line[: mark.column] and _value_of(line):
         return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
     return problem(
         mark, "a key cannot stand here: the line above is not finished, or this one is indented too far",
@@ -186,12 +192,17 @@ def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line:
 
 def _goes_on(line: str, column: int) -> bool:
     """Is there more text after a value that ended with a quote or a bracket?"""
-    match = _VALUE.match(line)
+    match = _value_of(line)
     return match is not None and match["value"][0] in "'\"[{" and column > match.start("value")
 
 
+def _value_of(line: str) -> re.Match[str] | None:
+    """The key and the value of a line. Of a very long one nothing is shown, and the search could take for ever."""
+    return _VALUE.match(line) if len(line) <= _LONGEST_HINT else None
+
+
 def _quote_line(line: str) -> str:
-    match = _VALUE.match(line)
+    match = _value_of(line)
     if match is None or SECRET_NAME.search(line):
         return "put the whole text in quotes"
     return f"write {match['head'].strip()} {quote(match['value'])}"

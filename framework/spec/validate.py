@@ -14,15 +14,16 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from framework.errors import Problem
+from framework.spec import extensions
 from framework.spec.messages import Failure, problems_of
 from framework.spec.node import Node
-from framework.spec.schema import MADE_OF, schema_of
+from framework.spec.schema import MADE_OF, NULLABLE, schema_of
 from framework.spec.shapes import NO_OPTION, BoundClass, UnionShape, record_shape
 
 
 def check(cls: BoundClass, node: Node) -> Iterator[Problem]:
     """What is wrong with the shape of a document."""
-    for error in _validator(cls).iter_errors(_instance(node)):
+    for error in _validator(cls, extensions.found(extensions.STEPS)).iter_errors(_instance(node)):
         shape, option = error.schema[MADE_OF]
         path = [part.node.text if isinstance(part, Text) else part for part in error.absolute_path]
         is_key = "propertyNames" in error.absolute_schema_path
@@ -63,14 +64,18 @@ def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) ->
     if isinstance(instance, Entries):
         for key, value in instance.items():
             inner = properties.get(key)
-            if inner is not None and not (value.node.is_null and inner.get("nullable")):
+            if inner is not None and not (value.node.is_null and inner.get(NULLABLE)):
                 yield from validator.descend(value, inner, path=key, schema_path=key)
 
 
 def _any_of(validator: Any, alternatives: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
     """As in the standard, but what fails is told of the alternative that was meant."""
     fitting = [each for each in alternatives if _form(each) == instance.node.kind]
-    choice = instance.node.kind == "scalar" and isinstance(schema[MADE_OF][0], UnionShape)
+    shape = schema[MADE_OF][0]
+    if isinstance(shape, UnionShape):
+        meant = shape.fitting(instance.node)
+        fitting = [each for each in fitting if each[MADE_OF][0] in meant]
+    choice = instance.node.kind == "scalar" and isinstance(shape, UnionShape)
     if len(fitting) == 1 and not choice:
         yield from validator.descend(instance, fitting[0])
     elif not any(validator.evolve(schema=each).is_valid(instance) for each in fitting):
@@ -129,5 +134,5 @@ _Validator: Any = extend(  # type: ignore[no-untyped-call]
 
 
 @cache
-def _validator(cls: BoundClass) -> Any:
+def _validator(cls: BoundClass, _steps: extensions.Found) -> Any:
     return _Validator(schema_of(record_shape(cls), NO_OPTION))

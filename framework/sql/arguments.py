@@ -50,16 +50,18 @@ class Use:
         least = sum(not kind.endswith("?") for kind in kinds)
         given = len(self.arguments)
         if not least <= given <= len(kinds):
-            raise self.fault(f"takes {_number(least, len(kinds))}, not {given}")
+            shown = ", ".join(kind if not kind.endswith("?") else f"[{kind[:-1]}]" for kind in kinds)
+            raise self.fault(f"takes {_number(least, len(kinds))}, not {given}", f"write {self.name}({shown})")
         return tuple(self.fit(piece, kind.rstrip("?")) for piece, kind in zip(self.arguments, kinds, strict=False))
 
     def some(self, least: int) -> tuple[Piece, ...]:
         """Any number of arguments of any type, but at least so many."""
         if len(self.arguments) < least:
-            raise self.fault(f"takes at least {least} argument{'s'[: least != 1]}")
+            hint = f"write {self.name}({', '.join('abc'[:least])})"
+            raise self.fault(f"takes at least {least} argument{'s'[: least != 1]}", hint)
         return self.arguments
 
-    def fault(self, why: str, hint: str = "", at: Piece | None = None) -> ExpressionError:
+    def fault(self, why: str, hint: str, at: Piece | None = None) -> ExpressionError:
         return refused(at.offset if at else self.offset, "sql-type", f"{self.name} {why}", hint)
 
     def fit(self, piece: Piece, kind: str) -> Piece:
@@ -84,7 +86,7 @@ class Use:
         """A literal whole number between bounds."""
         value = whole(piece)
         if value is None or not low <= value <= high:
-            raise self.fault(f"takes a literal number from {low} to {high} here", at=piece)
+            raise self.fault(f"takes a literal number from {low} to {high} here", "write the number itself", piece)
         return value
 
     def word(self, piece: Piece, allowed: Sequence[str]) -> str:

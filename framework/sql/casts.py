@@ -39,7 +39,17 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
         return strict(offset, sql, type, (piece if tries else whole,))
     if _always(source, type):
         return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
-    return strict(offset, f"try_cast({piece.sql} AS {type.sql})", type, (piece,), None if tries else NULL)
+    sql = f"CASE WHEN {piece.sql} RLIKE {DIGITS} THEN {piece.sql} END" if _runs_away(piece, type) else piece.sql
+    return strict(offset, f"try_cast({sql} AS {type.sql})", type, (piece,), None if tries else NULL)
+
+
+DIGITS = r"r'^[^eE]{0,1000}([eE][-+]?[0-9]{1,4}\s*)?$'"
+"""Text that Java reads as a decimal at once: for 1e-1000000000 it computes for hours, for 1e2147483647 it throws, even tried."""
+
+
+def _runs_away(piece: Piece, type: Type) -> bool:
+    short = piece.constant is not None and len(piece.constant) < 1000 and "e" not in piece.constant.lower()
+    return piece.type == STRING and isinstance(type, Decimal) and not short
 
 
 def _allowed(source: Type, type: Type) -> bool:

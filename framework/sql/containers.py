@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.sql import operators, patterns
+from framework.sql import operators, patterns, special
 from framework.sql.arguments import Use
-from framework.sql.pieces import Piece, strict
+from framework.sql.pieces import NULL, Piece, strict
 from framework.types import BOOLEAN, INT, STRING, VOID, Array, Field, Map, Struct, Type, holds_map
 
 
@@ -32,7 +32,8 @@ def named_struct(use: Use) -> Piece:
     for name, value in zip(pieces[::2], pieces[1::2], strict=True):
         text = patterns.text(name, "a field's name")
         if not text or Struct(tuple(fields)).field(text):
-            raise use.fault(f"has two fields '{text}'" if text else "has a field without a name", at=name)
+            why = f"has two fields '{text}'" if text else "has a field without a name"
+            raise use.fault(why, "give each field a name of its own", name)
         if value.type == VOID:
             raise use.fault("cannot give NULL a type", "cast(null as string)", value)
         fields.append(Field(text, value.type))
@@ -73,14 +74,14 @@ def get(use: Use) -> Piece:
 def map_parts(use: Use) -> Piece:
     (piece,) = use.take("any")
     if not isinstance(piece.type, Map):
-        raise use.fault(f"takes a map, not {piece.type}", at=piece)
+        raise use.fault(f"takes a map, not {piece.type}", "name a column that is a map", piece)
     return strict(use.offset, use.sql(piece), Array(piece.type.key if use.name == "map_keys" else piece.type.value), (piece,))
 
 
 def map_contains_key(use: Use) -> Piece:
     piece, key = use.take("any", "any")
     if not isinstance(piece.type, Map):
-        raise use.fault(f"takes a map, not {piece.type}", at=piece)
+        raise use.fault(f"takes a map, not {piece.type}", "name a column that is a map", piece)
     operators.keyed(piece.type, key)
     return strict(use.offset, use.sql(piece, key), BOOLEAN, (piece, key))
 
@@ -88,7 +89,7 @@ def map_contains_key(use: Use) -> Piece:
 def sort_array(use: Use) -> Piece:
     pieces = use.take("array", "boolean?")
     if len(pieces) == 2 and pieces[1].constant is None:
-        raise use.fault("takes a literal true or false here", at=pieces[1])
+        raise use.fault("takes a literal true or false here", "write true or false itself", pieces[1])
     return _ordered(use, pieces, pieces[0].type)
 
 
@@ -101,28 +102,31 @@ def of_array(use: Use) -> Piece:
 
 def _ordered(use: Use, pieces: tuple[Piece, ...], type: Type) -> Piece:
     if holds_map(pieces[0].type):
-        raise use.fault("cannot compare maps", at=pieces[0])
+        raise use.fault("cannot compare maps", "take something out of the maps first", pieces[0])
     return strict(use.offset, use.sql(*pieces), type, pieces)
 
 
 def flatten(use: Use) -> Piece:
     (piece,) = use.take("array")
     if not isinstance(piece.type, Array) or not isinstance(piece.type.element, Array):
-        raise use.fault(f"takes an array of arrays, not {piece.type}", at=piece)
+        raise use.fault(f"takes an array of arrays, not {piece.type}", "an array of other things is flat already", piece)
     return strict(use.offset, use.sql(piece), piece.type.element, (piece,))
 
 
 def array_join(use: Use) -> Piece:
     pieces = use.take("array", "string")
     if pieces[0].type != Array(STRING):
-        raise use.fault(f"joins strings, not {pieces[0].type}", at=pieces[0])
-    return strict(use.offset, use.sql(*pieces), STRING, pieces)
+        raise use.fault(f"joins strings, not {pieces[0].type}", "name an array of strings", pieces[0])
+    if special.small(pieces[1]):
+        return strict(use.offset, use.sql(*pieces), STRING, pieces)
+    fits = f"cast(size({pieces[0].sql}) AS BIGINT) * octet_length({pieces[1].sql}) <= {special.LONGEST_MADE}"
+    return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {pieces[0].sql} END", pieces[1]), STRING, pieces, NULL)
 
 
 def reverse(use: Use) -> Piece:
     (piece,) = use.take("any")
     if piece.type != STRING and not isinstance(piece.type, Array):
-        raise use.fault(f"takes a string or an array, not {piece.type}", at=piece)
+        raise use.fault(f"takes a string or an array, not {piece.type}", "cast(x as string)", piece)
     return strict(use.offset, use.sql(piece), piece.type, (piece,))
 
 

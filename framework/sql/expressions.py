@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from framework.sql import casts, functions, grammar, literals, operators
-from framework.sql.faults import ExpressionError, Fault, closest, refused
+from framework.sql.faults import ExpressionError, Fault, closest, listed, refused
 from framework.sql.pieces import Piece, column
 from framework.sql.reserved import CHANGING
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
 from framework.types import DATE, VOID, Struct, Type, is_integral
+
+MOST_FAULTS = 20
+"""Wrong names of one expression that are said."""
 
 __all__ = ["Checked", "ExpressionError", "Fault", "check"]
 
@@ -32,16 +36,23 @@ class Checked:
 
 def check(text: str, columns: Mapping[str, Type]) -> Checked:
     """The expression made safe; or ExpressionError, with all wrong names or with the first thing that does not go together."""
-    tree = grammar.parse(text)
+    return typed(grammar.parse(text), columns)
+
+
+def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
+    """As `check`, of what is parsed already."""
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)
-    faults = [fault for node in nodes for fault in _unknown(node, declared)]
+    faults = list(islice((fault for node in nodes for fault in _unknown(node, declared)), MOST_FAULTS))
     if faults:
         raise ExpressionError(*faults)
+    used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
+    if any(columns[name] == VOID for name in used):
+        # What made the column is wrong, and said to be: what uses it says nothing more.
+        return Checked("NULL", VOID, None, used)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
         raise refused(piece.offset, "sql-type", "NULL alone has no type", "say which: cast(null as string)")
-    used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
     return Checked(piece.sql, piece.type, piece.error, used)
 
 
@@ -59,7 +70,7 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
             node.offset,
             "unknown-column",
             f"there is no column `{name}`",
-            closest(name, declared.values(), f"columns here: {', '.join(declared.values())}"),
+            closest(name, declared.values(), f"columns here: {listed(declared.values())}"),
         )
     ]
 
@@ -111,7 +122,7 @@ class _Typing:
                 at,
                 "unknown-column",
                 f"there is no field {name} in the struct",
-                closest(name, known, f"fields here: {', '.join(known)}"),
+                closest(name, known, f"fields here: {listed(known)}"),
             )
         return operators.member(piece, name, at)
 

@@ -56,7 +56,6 @@ SIGNATURES = """
     pow(double, double) double
     power(double, double) double
     quarter(date) int
-    replace(string, string, string?) string
     right(string, int) string
     rtrim(string) string
     second(timestamp) int
@@ -103,7 +102,7 @@ def unknown(name: str, offset: int) -> ExpressionError:
         offset,
         "sql-not-allowed",
         f"{name} is not an allowed function",
-        closest(name, NAMES, "docs list the functions; a sql step can do more"),
+        closest(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
     )
 
 

@@ -23,14 +23,11 @@ DEEPEST = 100
 @functools.lru_cache(4096)
 def parse(text: str) -> Node:
     """The tree of one expression."""
-    parser = _Parser(tokens(text))
+    parser = Parser(tokens(text))
     if parser.next.kind == "end":
         raise refused(0, "sql-syntax", "the expression is empty", "write for example price * quantity")
-    node = parser.either(0)
+    node = parser.expression()
     parser.end()
-    for part, level in walk(node):
-        if level > DEEPEST:
-            raise too_deep(part.offset)
     return node
 
 
@@ -39,7 +36,7 @@ def too_deep(offset: int) -> ExpressionError:
         offset,
         "sql-too-deep",
         f"nested deeper than {NESTED} parentheses or {DEEPEST} operators",
-        "cut it into several derive steps; x IN (…) is one operator",
+        "cut it into several steps; x IN (…) is one operator",
     )
 
 
@@ -55,7 +52,9 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
 """Two-sided operators, the loosest first; all of one level are taken from the left."""
 
 
-class _Parser:
+class Parser:
+    """One pass over the words of a text."""
+
     def __init__(self, found: list[Token]) -> None:
         self.tokens = found
         self.at = 0
@@ -106,6 +105,14 @@ class _Parser:
             raise too_deep(self.next.offset)
         return depth + 1
 
+    def expression(self) -> Node:
+        """A whole value, up to what cannot belong to it."""
+        node = self.either(0)
+        for part, level in walk(node):
+            if level > DEEPEST:
+                raise too_deep(part.offset)
+        return node
+
     def either(self, depth: int) -> Node:
         return self.chain("or", depth)
 
@@ -152,7 +159,7 @@ class _Parser:
     def membership(self, node: Node, offset: int, depth: int) -> Node | None:
         if self.skip("in"):
             self.expect("(")
-            return In(offset, node, self.list(depth))
+            return In(offset, node, self.list(self.deeper(depth)))
         if self.skip("between"):
             low = self.binary(0, depth)
             self.expect("and")
@@ -210,7 +217,8 @@ class _Parser:
             else:
                 name = self.take()
                 if name.word == "*":
-                    raise refused(name.offset, "sql-star", "`*` is not a value", "name the columns")
+                    hint = "name the fields, or use the step `flatten`; in a select, * alone is all columns"
+                    raise refused(name.offset, "sql-star", "`*` is not a value", hint)
                 if name.kind not in ("name", "quoted"):
                     raise refused(
                         name.offset,
@@ -229,7 +237,7 @@ class _Parser:
         if token.word == "(":
             self.take()
             if self.next.word in ("select", "with", "values", "table", "from"):
-                raise refused(self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step")
+                raise reserved.subquery(self.next)
             node = self.either(depth)
             self.expect(")")
             return node
@@ -277,14 +285,14 @@ class _Parser:
                 self.next.offset,
                 "sql-window",
                 f"{self.next.text.upper()} is not allowed: an expression sees one row",
-                "use an aggregate step, or a sql step",
+                reserved.ONE_ROW,
             )
         return Call(token.offset, token.word, arguments)
 
     def list(self, depth: int) -> tuple[Node, ...]:
         """Values between commas, up to the closing parenthesis."""
         if self.next.word in ("select", "with"):
-            raise refused(self.next.offset, "sql-subquery", "an expression has no subquery", "use a join step, or a sql step")
+            raise reserved.subquery(self.next)
         found = [self.either(depth)]
         while self.skip(","):
             found.append(self.either(depth))

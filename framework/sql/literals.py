@@ -27,9 +27,15 @@ from framework.types import (
 )
 
 _BITS: dict[Type, int] = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+_LARGEST: dict[Type, decimal.Decimal] = {
+    FLOAT: decimal.Decimal("3.4028234663852886e38"),
+    DOUBLE: decimal.Decimal("1.7976931348623157e308"),
+}
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+_TIME = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(Z|[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00))?)?", re.ASCII
+)
 
 
 def literal(node: Literal) -> Piece:
@@ -42,10 +48,12 @@ def literal(node: Literal) -> Piece:
         return Piece(node.text.upper(), BOOLEAN, None, node.offset, node.value)
     if node.kind == "null":
         return Piece("NULL", VOID, None, node.offset)
+    # Dates and times are written anew: their text may have been a raw one, of which Spark knows no kinds.
+    said = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
             raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
-        return Piece(node.text, DATE, None, node.offset, node.value)
+        return Piece(said, DATE, None, node.offset, node.value)
     if node.kind == "interval":
         raise refused(
             node.offset,
@@ -62,7 +70,7 @@ def literal(node: Literal) -> Piece:
             f"'{node.value}' is not a {node.kind}",
             "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
         )
-    return Piece(node.text, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, node.offset, node.value)
+    return Piece(said, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, node.offset, node.value)
 
 
 def real(date: str) -> bool:
@@ -89,14 +97,14 @@ def number(node: Literal) -> Type:
     if text.endswith("bd"):
         return _decimal(node, text[:-2])
     if text[-1] in "df":
-        return DOUBLE if text[-1] == "d" else FLOAT
+        return _approximate(node, text[:-1], DOUBLE if text[-1] == "d" else FLOAT)
     if text[-1] in _SUFFIXES:
         type = _SUFFIXES[text[-1]]
         if not text[:-1].lstrip("-").isdigit() or not _fits(int(text[:-1]), type):
             raise refused(node.offset, "sql-type", f"{node.text} is not a {type}", "leave the last letter out")
         return type
     if "e" in text:
-        return DOUBLE
+        return _approximate(node, text, DOUBLE)
     if "." in text:
         return _decimal(node, text)
     return next((type for type in (INT, BIGINT) if len(text) < 25 and _fits(int(text), type)), None) or _decimal(node, text)
@@ -105,6 +113,13 @@ def number(node: Literal) -> Type:
 def _fits(value: int, type: Type) -> bool:
     half = 1 << (_BITS[type] - 1)
     return -half <= value < half
+
+
+def _approximate(node: Literal, text: str, type: Type) -> Type:
+    """Spark refuses what is too large, and an exponent that is too long."""
+    if len(text.partition("e")[2].lstrip("+-")) > 4 or abs(decimal.Decimal(text)) > _LARGEST[type]:
+        raise refused(node.offset, "sql-type", f"{node.text[:30]} is not a {type}", "write a number from -1e308 to 1e308")
+    return type
 
 
 def _decimal(node: Literal, text: str) -> Type:

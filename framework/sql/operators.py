@@ -117,11 +117,12 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     type, (piece, *options) = together("IN", (piece, *options))
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
+    sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
+    made(Piece(sql, BOOLEAN, None, offset))
     error: str | None = None
     for option in reversed(options):
         rest = all_of(f"(({piece.sql} = {option.sql}) IS NOT TRUE)", error)
         error = any_of(option.error, rest)
-    sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
     return made(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset))
 
 
@@ -235,7 +236,8 @@ def signed(operator: str, piece: Piece, offset: int) -> Piece:
     if not is_numeric(piece.type):
         raise _not_a_number(operator, piece, piece, piece)
     if operator == "+":
-        return replace(piece, constant=None)
+        # A literal keeps its sign: beside a decimal Spark counts the digits of 998, but not those of +998.
+        return piece if piece.constant is None else replace(piece, sql=f"(+ {piece.sql})", constant=None)
     if piece.type in _ZERO:
         return strict(offset, f"try_subtract({_ZERO[piece.type]}, {piece.sql})", piece.type, (piece,), NULL)
     precise(operator, piece)

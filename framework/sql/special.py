@@ -10,12 +10,17 @@ from framework.sql.pieces import NULL, Piece, all_of, any_of, made, strict
 from framework.types import BIGINT, BINARY, INTEGRALS, STRING, VOID, Array, Decimal, Type, holds_map, is_integral, is_numeric
 
 LONGEST_PAD = 10_000
+LONGEST_MADE = 1 << 27
+"""Bytes that a text can grow to where a message decides how often another is put into it."""
+SMALL = 16
+"""Bytes that can be put in anywhere: as many for each byte of a message are no danger."""
 
 
 def coalesce(use: Use) -> Piece:
     """Each argument is evaluated only while those before it were null."""
     pieces = use.some(2) if use.name == "coalesce" else use.take("any", "any")
     type, pieces = operators.together(use.name, pieces)
+    made(Piece(use.sql(*pieces), type, None, use.offset))
     error = pieces[-1].error
     for piece in reversed(pieces[:-1]):
         error = any_of(piece.error, all_of(f"({piece.sql} IS NULL)", error))
@@ -51,7 +56,7 @@ def isnull(use: Use) -> Piece:
 def extreme(use: Use) -> Piece:
     type, pieces = operators.together(use.name, use.some(2))
     if holds_map(type) or type == VOID:
-        raise use.fault(f"cannot order {'NULL' if type == VOID else type}")
+        raise use.fault(f"cannot order {'NULL' if type == VOID else type}", "name numbers, strings, dates or timestamps")
     return strict(use.offset, use.sql(*pieces), type, pieces, eager=True)
 
 
@@ -131,6 +136,9 @@ def concat_ws(use: Use) -> Piece:
     for piece in pieces:
         if piece.type not in (STRING, Array(STRING)) or (piece is pieces[0] and piece.type != STRING):
             raise use.fault(f"takes strings and arrays of strings, not {piece.type}", "cast(x as string)", piece)
+    if not small(pieces[0]) and any(piece.type != STRING for piece in pieces):
+        why = f"takes between the items of an array a literal of at most {SMALL} characters"
+        raise use.fault(why, "array_join(x, separator) takes any text", pieces[0])
     return strict(use.offset, use.sql(*pieces), STRING, pieces, eager=True)
 
 
@@ -146,6 +154,22 @@ def split(use: Use) -> Piece:
     return strict(use.offset, use.sql(*pieces), Array(STRING), pieces)
 
 
+def replace(use: Use) -> Piece:
+    text, search, *by = pieces = use.take("string", "string", "string?")
+    if not by or small(by[0], search):
+        return strict(use.offset, use.sql(*pieces), STRING, pieces)
+    # As if the whole text were what is searched for.
+    most = f"{LONGEST_MADE}L * greatest(octet_length({search.sql}), 1)"
+    fits = f"cast(octet_length({text.sql}) AS BIGINT) * octet_length({by[0].sql}) <= {most}"
+    return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {text.sql} END", search, *by), STRING, pieces, NULL)
+
+
+def small(piece: Piece, each: Piece | None = None) -> bool:
+    """Whether a literal is small in itself, or beside another that it replaces."""
+    beside = len(each.constant.encode()) if each and each.constant else 1
+    return piece.constant is not None and len(piece.constant.encode()) <= SMALL * beside
+
+
 def substring_index(use: Use) -> Piece:
     pieces = use.take("string", "string", "any")
     use.integer(pieces[2], -1000, 1000)
@@ -154,8 +178,12 @@ def substring_index(use: Use) -> Piece:
 
 def regexp_replace(use: Use) -> Piece:
     pieces = use.take("string", "string", "string")
-    patterns.replacement(pieces[2], patterns.regular(pieces[1]))
-    return strict(use.offset, use.sql(*pieces), STRING, pieces)
+    text, pattern, by = pieces
+    patterns.replacement(by, patterns.regular(pattern))
+    if small(by):
+        return strict(use.offset, use.sql(*pieces), STRING, pieces)
+    fits = f"octet_length({text.sql}) <= {LONGEST_MADE // len((by.constant or '').encode())}"
+    return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {text.sql} END", pattern, by), STRING, pieces, NULL)
 
 
 def regexp_extract(use: Use) -> Piece:
@@ -179,7 +207,7 @@ def regexp_like(use: Use) -> Piece:
 def sha2(use: Use) -> Piece:
     piece, bits = use.take("bytes", "any")
     if use.integer(bits, 0, 512) not in (0, 224, 256, 384, 512):
-        raise use.fault("knows 224, 256, 384 and 512 bits", at=bits)
+        raise use.fault("knows 224, 256, 384 and 512 bits", "write one of them, such as sha2(x, 256)", bits)
     return strict(use.offset, use.sql(piece, bits), STRING, (piece,))
 
 
@@ -216,6 +244,7 @@ TABLE: Mapping[str, Callable[[Use], Piece]] = {
     "regexp_extract": regexp_extract,
     "regexp_like": regexp_like,
     "regexp_replace": regexp_replace,
+    "replace": replace,
     "round": rounded,
     "rpad": pad,
     "sha2": sha2,

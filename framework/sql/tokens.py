@@ -18,7 +18,7 @@ LONGEST = 10_000
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
     |(?P<comment>--|/\*)
-    |(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![A-Za-z0-9_]))
+    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![A-Za-z0-9_]))
     |(?P<string>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
     |(?P<quoted>`(?:[^`]|``)+`)
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -50,8 +50,8 @@ def tokens(text: str) -> list[Token]:
         raise refused(
             LONGEST,
             "sql-too-long",
-            f"an expression has at most {LONGEST:,} characters, this one {len(text):,}",
-            "cut it into several derive steps",
+            f"a text of SQL has at most {LONGEST:,} characters, this one {len(text):,}",
+            "cut it into several steps",
         )
     characters(text)
     found: list[Token] = []
@@ -62,7 +62,7 @@ def tokens(text: str) -> list[Token]:
             raise unreadable(text, at)
         kind = match.lastgroup or ""
         if kind == "comment":
-            raise refused(at, "sql-comment", "an expression holds no comment", "write it as a YAML comment: # …")
+            raise refused(at, "sql-comment", "SQL holds no comment here", "write it above as a YAML comment: # …")
         if kind != "space":
             found.append(Token(kind, match.group(), value(kind, match.group(), at), at))
         at = match.end()
@@ -75,6 +75,10 @@ def characters(text: str) -> None:
     for at, character in enumerate(text):
         if character not in "\t\r\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
             raise refused(at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it")
+    if "${" in text:
+        # Spark would put in an environment variable or a setting, a secret too, before it reads a word.
+        hint = "a variable is ${var:NAME}; the text itself is '$' || '{'"
+        raise refused(text.index("${"), "sql-character", "${ is not allowed inside SQL", hint)
 
 
 def value(kind: str, text: str, at: int) -> str:
@@ -89,7 +93,7 @@ def value(kind: str, text: str, at: int) -> str:
             raise refused(
                 at + 1 + match.start(),
                 "sql-syntax",
-                f"Spark would drop the backslash of {match.group()}",
+                f"{match.group()} is not one of the escapes \\\\ \\' \\\" \\n \\t \\r \\% \\_",
                 f"write \\{match.group()} for the backslash itself, or r'…' for a pattern",
             )
     return _ESCAPE.sub(lambda match: "'" if match.group() == "''" else _ESCAPES[match.group()], text[1:-1])

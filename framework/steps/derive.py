@@ -12,8 +12,8 @@ Written = dict[ColumnName, Expression]
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     made = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
     return Resolved(
+        rows.with_columns(rows.new_column(name, checked.type, step.key_place(name)) for name, checked in made.items()),
         assign=tuple((name, checked.sql) for name, checked in made.items()),
-        types=tuple((rows.new_column(name, step.key_place(name)), checked.type) for name, checked in made.items()),
         faults=tuple(
             fault for name, checked in made.items() for fault in rows.faults("derive", f"{name}: {step.value[name]}", checked)
         ),

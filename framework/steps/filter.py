@@ -11,4 +11,4 @@ Written = Expression
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     condition = rows.condition(step.value, step.place())
-    return Resolved(keep=condition.sql, faults=rows.faults("filter", step.value, condition), says=(step.value,))
+    return Resolved(rows.columns, keep=condition.sql, faults=rows.faults("filter", step.value, condition), says=(step.value,))

@@ -35,8 +35,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     cases = " ".join(f"WHEN {rule.sql} THEN {quoted(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
     otherwise = "NULL" if written.otherwise is None else quoted(written.otherwise)
     return Resolved(
+        rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
         assign=((written.into, f"CASE {cases} ELSE {otherwise} END"),),
-        types=((rows.new_column(written.into, written.place("into")), STRING),),
         faults=_faults(rows, written, [(rule.sql, rule.error) for rule in checked]),
         says=(
             *(f"{said.label} when {said.when}" for said in written.rules),

@@ -79,8 +79,8 @@ def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> St
         world.table.commit(base, new)
     finally:
         if world.table.now is new and refused.position is not None:
-            before = refused.position.ends if refused.position.topic == moved.topic else {}
-            world.skips(moved.topic, before, moved.ends)
+            before = refused.position.ends if refused.position.topics["t"] == moved.topics["t"] else {}
+            world.skips(moved.topics["t"], before, moved.ends)
     if moved.forget is not None and world.broken is Broken.FORGET_BY_OFFSET:
         remove_by_offset(world, moved.ends)
     yield ""

@@ -24,7 +24,7 @@ class Span(NamedTuple):
     """Messages `first` to `behind` (without it) of a partition: in the table the good ones, in that of the bad rows the bad."""
 
     topic: str
-    partition: int
+    partition: str
     first: int
     behind: int
     batch: int
@@ -170,12 +170,12 @@ def staged(table: Metadata, branch: str) -> Snapshot | None:
     return None if tip is None else table.snapshots[tip]
 
 
-_texts: dict[tuple[str, int, str, tuple[tuple[int, int], ...]], str] = {}
+_texts: dict[tuple[str, int, str, tuple[tuple[str, int], ...]], str] = {}
 
 
 def written(position: Position) -> str:
     """The text of a position in a snapshot's summary; remembered, as the same ones come again in every schedule."""
-    key = (position.attempt, position.batch, position.topic, tuple(position.ends.items()))
+    key = (position.attempt, position.batch, position.topics["t"], tuple(position.ends.items()))
     if key not in _texts:
         _texts[key] = position.text()
     return _texts[key]

@@ -145,14 +145,14 @@ def bear(world: World) -> Steps:
     yield ""
     if world.table.now is None:
         world.births += 1
-        begins = Position("born", 0, topic.cluster, topic.topic, dict(topic.starts), 0, 0)
+        begins = Position("born", 0, topic.cluster, topic.topics, dict(topic.starts), 0, 0)
         world.table.create(f"table{world.births}", begins=begins)
-        world.skips(topic.topic, {}, topic.starts)
+        world.skips(topic.topics["t"], {}, topic.starts)
 
 
 def check(world: World, opened: TableState, topic: TopicState) -> Position:
     position = opened.position
-    if world.broken is Broken.LOST_UNSEEN and position is not None and position.topic == topic.topic:
+    if world.broken is Broken.LOST_UNSEEN and position is not None and position.topics["t"] == topic.topics["t"]:
         topic = replace(topic, starts={each: first for each, first in topic.starts.items() if each in position.ends})
     if world.broken is Broken.MAIN_ALONE and position is not None and _gone_on(opened, position):
         opened = replace(opened, position=replace(position, snapshot=opened.main))
@@ -187,14 +187,14 @@ def _stage(
     """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
     number = position.batch + 1
     rows = tuple(
-        Span(world.topic.topic, partition, first, range_.ends[partition], number)
+        Span(world.topic.topics["t"], partition, first, range_.ends[partition], number)
         for partition, first in range_.starts.items()
         if first < range_.ends[partition]
     )
     if any(row.first < world.topic.starts.get(row.partition, 0) for row in rows):
         raise Ended("messages-gone")
     yield ""
-    to = Position(me, number, topic.cluster, topic.topic, range_.ends, 0, 0)
+    to = Position(me, number, topic.cluster, topic.topics, range_.ends, 0, 0)
     said = written(replace(to, batch=0) if world.broken is Broken.NO_NUMBER else to)
     world.table.append(branch_of(world, me), rows, me, said)
     yield "staged"
@@ -234,7 +234,7 @@ def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span,
 
 def _publish(world: World, me: str, opened: TableState, topic: TopicState, made: Position) -> Generator[str, None, Verdict]:
     """`batch._Attempt._publish`: DONE once it is published."""
-    if world.topic.topic != topic.topic:
+    if world.topic.topics["t"] != topic.topics["t"]:
         return Verdict.AGAIN
     for left in reversed(range(TRIES)):
         yield ""
@@ -316,7 +316,7 @@ def remove(world: World, base: Metadata, above: int, up_to: int) -> None:
     world.bad.rewrite(base, tuple(row for row in world.catalog.rows[base.main] if not above < row.batch <= up_to))
 
 
-def remove_by_offset(world: World, ends: Mapping[int, int]) -> None:
+def remove_by_offset(world: World, ends: Mapping[str, int]) -> None:
     bad = world.bad.now
     if bad is not None:
         rows = world.catalog.rows[bad.main]

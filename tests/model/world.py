@@ -14,8 +14,8 @@ from tests.model import accepting, steps
 from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps
 
-_TOPIC = SimpleNamespace(kafka_name="trades", cluster=SimpleNamespace(name="main"))
-PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topic=_TOPIC, table=SimpleNamespace(identifier="markets.trades")))
+_TOPIC = SimpleNamespace(kafka_name="t", cluster=SimpleNamespace(name="main"))
+PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topic=_TOPIC, topics=(_TOPIC,), source=None, sources=("t",), table=SimpleNamespace(identifier="markets.trades")))
 OWNER = refusals.owner(PIPELINE)
 MANY = 10_000  # steps that nothing takes which ends
 
@@ -71,7 +71,7 @@ class World:
         self.pipeline, self.owner = PIPELINE, OWNER
         self.catalog = Catalog()
         self.table, self.bad = Table(self.catalog, None), Table(self.catalog, None)
-        self.topic = TopicState("kafka", "topic1", {0: 0}, {0: 3})
+        self.topic = TopicState("kafka", {"t": "topic1"}, {"t/0": 0}, {"t/0": 3})
         self.topics = 1
         self.births = 0
         self.names = 0
@@ -81,8 +81,8 @@ class World:
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
         self.disturbed = 0  # how often something happened that may come between a batch and its commit
         self.rolled_away: set[int] = set()
-        self.settled: dict[str, dict[int, int]] = {}  # what the table held of topics that are gone
-        self.skipped: set[tuple[str, int, int]] = set()  # messages that Kafka had no longer when a position went past them
+        self.settled: dict[str, dict[str, int]] = {}  # what the table held of topics that are gone
+        self.skipped: set[tuple[str, str, int]] = set()  # messages that Kafka had no longer when a position went past them
         self.reached: set[str] = set()
         self.actors = {"a": Actor(self, steps.batch), "b": Actor(self, steps.batch), "c": Actor(self, steps.batch)}
         self.actors["x"], self.actors["y"] = Actor(self, accepting.accept), Actor(self, accepting.accept)
@@ -100,9 +100,9 @@ class World:
         """Every message with an odd offset is bad."""
         return span.behind // 2 - span.first // 2
 
-    def skips(self, topic: str, before: Mapping[int, int], behind: Mapping[int, int]) -> None:
+    def skips(self, topic: str, before: Mapping[str, int], behind: Mapping[str, int]) -> None:
         """A person was told that these messages are never read, or the table was born when they were gone."""
-        if topic == self.topic.topic:
+        if topic == self.topic.topics["t"]:
             for partition, end in behind.items():
                 gone = range(before.get(partition, 0), min(end, self.topic.starts.get(partition, 0)))
                 self.skipped.update((topic, partition, offset) for offset in gone)
@@ -125,7 +125,7 @@ def check(world: World) -> None:
     good_rows = world.catalog.rows[table.main]
     bad_rows = world.catalog.rows[bad.main] if bad is not None else ()
     for rows, kind, parity in ((good_rows, "row", 0), (bad_rows, "bad row", 1)):
-        times: dict[tuple[str, int, int], int] = {}
+        times: dict[tuple[str, str, int], int] = {}
         for topic, partition, first, behind, _ in rows:
             for offset in range(first + (first + parity) % 2, behind, 2):
                 key = (topic, partition, offset)
@@ -133,7 +133,7 @@ def check(world: World) -> None:
         for key, count in times.items():
             if count > 1:
                 raise Wrong(f"{count} times the {kind} {key}")
-        for topic, ends in {**world.settled, world.topic.topic: world.topic.ends}.items():
+        for topic, ends in {**world.settled, world.topic.topics["t"]: world.topic.ends}.items():
             for partition, end in ends.items():
                 for offset in range(parity, end, 2):
                     if (topic, partition, offset) not in times and (topic, partition, offset) not in world.skipped:
@@ -181,7 +181,7 @@ def calm(world: World) -> None:
 def grow(world: World) -> bool:
     topic = world.topic
     first = min(topic.ends, key=lambda partition: (topic.ends[partition], partition))
-    world.topic = TopicState(topic.cluster, topic.topic, topic.starts, {**topic.ends, first: topic.ends[first] + 2})
+    world.topic = TopicState(topic.cluster, topic.topics, topic.starts, {**topic.ends, first: topic.ends[first] + 2})
     return True
 
 
@@ -190,7 +190,7 @@ def add_partition(world: World) -> bool:
     new = len(topic.ends)
     if new > 2:
         return False
-    world.topic = TopicState(topic.cluster, topic.topic, {**topic.starts, new: 0}, {**topic.ends, new: 1})
+    world.topic = TopicState(topic.cluster, topic.topics, {**topic.starts, f"t/{new}": 0}, {**topic.ends, f"t/{new}": 1})
     return True
 
 
@@ -200,17 +200,17 @@ def retain(world: World) -> bool:
     starts = {partition: max(topic.starts[partition], end - 1) for partition, end in topic.ends.items()}
     if starts == topic.starts:
         return False
-    world.topic = TopicState(topic.cluster, topic.topic, starts, topic.ends)
+    world.topic = TopicState(topic.cluster, topic.topics, starts, topic.ends)
     return True
 
 
 def recreate(world: World) -> bool:
     """The same name, another id, fewer messages or more."""
     table, old = world.table.now, world.topic
-    if table is not None and table.position is not None and not world.is_rolled_back() and table.position.topic == old.topic:
-        world.settled[old.topic] = dict(table.position.ends)
+    if table is not None and table.position is not None and not world.is_rolled_back() and table.position.topics["t"] == old.topics["t"]:
+        world.settled[old.topics["t"]] = dict(table.position.ends)
     world.topics += 1
-    world.topic = TopicState(old.cluster, f"topic{world.topics}", {0: 0}, {0: 2 if world.topics % 2 else 7})
+    world.topic = TopicState(old.cluster, {"t": f"topic{world.topics}"}, {"t/0": 0}, {"t/0": 2 if world.topics % 2 else 7})
     return True
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from framework.spec.kinds.catalog import Catalog
 from framework.spec.kinds.cluster import Cluster, Security
 from framework.spec.kinds.engine import Engine
-from framework.spec.kinds.pipeline import Batch, Every, From, Into, Pipeline
+from framework.spec.kinds.pipeline import Batch, Every, Expectation, From, Into, Maintain, Pipeline
 from framework.spec.kinds.secrets import Secrets
+from framework.spec.kinds.tests import BadRow, GivenMessage, Message, Test
 from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
 from framework.spec.kinds.variables import Variables
 from framework.spec.options import Kind
@@ -24,6 +25,7 @@ LATER_KINDS = ("mail", "export")
 SAME_EVERYWHERE = ("topic", "pipeline", "export")
 
 __all__ = [
-    "KINDS", "LATER_KINDS", "SAME_EVERYWHERE", "Batch", "Catalog", "Cluster", "Column", "Engine", "Every", "From",
-    "Generate", "Generated", "Into", "Key", "Kind", "Pipeline", "Secrets", "Security", "Topic", "Variables",
+    "KINDS", "LATER_KINDS", "SAME_EVERYWHERE", "BadRow", "Batch", "Catalog", "Cluster", "Column", "Engine", "Every", "Expectation",
+    "From", "Generate", "Generated", "GivenMessage", "Into", "Key", "Kind", "Maintain", "Message", "Pipeline", "Secrets", "Security",
+    "Test", "Topic", "Variables",
 ]  # fmt: skip

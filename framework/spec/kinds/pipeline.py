@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
+from framework.spec.kinds.tests import Test
 from framework.spec.options import Bound, Files, Kind, WrittenStep, later, option
-from framework.spec.scalars import Duration, Expression, Name, Owner, TableName
+from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Size, TableName
 
 LANGUAGE_STEPS = (
     "select", "drop", "rename", "cast", "derive", "filter", "flag", "dedup", "mask", "flatten", "explode", "debezium",
@@ -25,8 +26,29 @@ class From(Bound):
     exactly_one: ClassVar[bool] = True
 
     topic: Name | None = option("The topic.", default=None, example="stock_trades")
-    topics: None = later("Several topics.")
-    table: None = later("A table of another pipeline.")
+    topics: tuple[Name, ...] | None = option(
+        "Several topics of one shape; the column _kafka_topic says which.",
+        default=None,
+        at_least=1,
+        example="[orders_eu, orders_us]",
+    )
+    table: TableName | None = option("A table of another pipeline.", default=None, example="markets.trades")
+
+
+@dataclass(frozen=True)
+class SchemaChanges(Bound):
+    """Which changes of columns a run brings into the table."""
+
+    add: Literal["allow", "refuse"] = option("Columns that are new in the spec.", default="allow", example="allow", aka=["new"])
+    widen: Literal["allow", "refuse"] = option(
+        "Types that hold all of the old values: bigint for int, double for float, a longer decimal.",
+        default="allow", example="allow", aka=["promote"],
+    )  # fmt: skip
+    drop: Literal["keep", "refuse"] = option(
+        "Columns that the spec no longer has: they stay and are null in new rows.", default="keep", example="keep", aka=["remove"]
+    )
+    rename: Literal["refuse"] = option("Other names for columns.", default="refuse", example="refuse")
+    narrow: Literal["refuse"] = option("Types that do not hold all of the old values.", default="refuse", example="refuse")
 
 
 @dataclass(frozen=True)
@@ -35,9 +57,9 @@ class Into(Bound):
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
-    write: Literal["append"] = option(
-        "How rows get into the table.", default="append", example="append",
-        later=("upsert", "history", "accumulate", "replace"), aka=["mode"],
+    write: Literal["append", "replace"] = option(
+        "How rows get into the table: a row per message, or all computed anew from another table.", default="append", example="append",
+        later=("upsert", "history", "accumulate"), aka=["mode"],
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
         "How the table is partitioned.", default=(), example="[day(at)]", aka=["partitioned_by", "partitions"]
@@ -47,7 +69,10 @@ class Into(Bound):
     )
     kafka_columns: bool = option("Keep _kafka_partition, _kafka_offset and _kafka_timestamp.", default=True)
     format_version: Literal[2, 3] = option("Iceberg's format version.", default=3, example="3")
-    schema_changes: None = later("Which changes of columns are allowed.")
+    schema_changes: SchemaChanges = option(
+        "Which changes of columns a run brings into the table.", default=SchemaChanges(), example="{add: refuse}",
+        aka=["schema_evolution", "on_schema_change"],
+    )  # fmt: skip
     keys: None = later("The columns that name a row.")
     order_by: None = later("The column that says which row is newer.")
     deletes: None = later("Which messages delete a row.")
@@ -68,6 +93,63 @@ class Every(Bound):
 
     every: Duration | None = option("How often.", default=None, example="1m")
     cron: None = later("When, as cron writes it.")
+
+
+TESTS = ("not_null", "between", "one_of", "matches")
+
+
+@dataclass(frozen=True)
+class Expectation(Bound):
+    """What must hold for the rows: a test of a column, or a condition. Of null nothing holds."""
+
+    name: str | None = option("What it is called; default: what it says.", default=None, example="sane_quantity")
+    column: ColumnName | None = option("The column that is tested.", default=None, example="price", aka=["field"])
+    not_null: Literal[True] | None = option("It has a value.", default=None, example="true", aka=["required"])
+    between: tuple[str, str] | None = option("It is in this range, both ends included.", default=None, example="[0, 1000]")
+    one_of: tuple[str, ...] | None = option(
+        "It is one of these.", default=None, example="[BUY, SELL]", at_least=1, aka=["in", "values"]
+    )
+    matches: str | None = option("All of it fits this pattern.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"])
+    when: Expression | None = option(
+        "A condition that is true.", default=None, example="quantity > 0", aka=["condition", "that", "if", "expression"]
+    )
+    else_: Literal["quarantine", "warn", "stop"] = option(
+        "Where it does not hold: the row is a bad row, or the batch is published with a warning, or nothing is published.",
+        default="quarantine", aka=["otherwise", "on_fail", "severity"],
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[Problem]:
+        given = [key for key in TESTS if getattr(self, key) is not None]
+        if self.when is not None and (given or self.column is not None):
+            extra = (["column"] if self.column is not None else []) + given
+            yield Problem(
+                self.key_place(extra[0]), "unused-key", f"`{extra[0]}` means nothing beside `when`",
+                "write two expectations, or say all of it in `when`",
+            )  # fmt: skip
+        elif self.when is None and self.column is None:
+            yield Problem(
+                self.place(), "missing-key", "an expectation needs a `column` and a test of it, or `when`",
+                "write `{column: price, not_null: true}` or `{when: price > 0}`",
+            )  # fmt: skip
+        elif self.when is None and len(given) != 1:
+            what = f"has {len(given)} tests: {', '.join(f'`{key}`' for key in given)}" if given else "has no test"
+            yield Problem(
+                self.place(), "one-test", f"this expectation {what}",
+                f"write one of {', '.join(f'`{key}`' for key in TESTS)}, and another expectation for the next",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Maintain(Bound):
+    """How files and snapshots are kept small."""
+
+    compact_to: Size = option("The size of a file.", default=128 << 20, at_least="1MB", at_most="4GB", example="128MB")
+    compact_every: Duration = option("How often small files are joined.", default=3600, at_least="1m", example="1h")
+    keep_snapshots_for: Duration = option("How long old snapshots can be read.", default=7 * 86400, at_least="1h", example="7d")
+    keep_at_least: int = option("Snapshots that stay however old they are.", default=20, at_least=1, example="20")
+    orphans_after: Duration = option(
+        "How old a file that no snapshot knows must be before it goes.", default=3 * 86400, at_least="1d", example="3d"
+    )
 
 
 @dataclass(frozen=True)
@@ -96,14 +178,20 @@ class Pipeline(Kind):
     fresh_within: Duration | None = option(
         "How old the newest row may be.", default=None, at_least="1m", example="15m", aka=["freshness", "sla"]
     )
+    expect: tuple[Expectation, ...] = option(
+        "What must hold for the rows.", default=(), example="[{column: price, not_null: true}]", aka=["expectations", "checks"]
+    )
+    maintain: Maintain = option("How files and snapshots are kept small.", default=Maintain(), aka=["maintenance"])
     warn_after: Duration | None = option("When to warn before `fresh_within` fails.", default=None, at_least="1m", example="10m")
-    expect: None = later("What must hold for the rows.")
     also: None = later("Other places for the rows.")
     publish: None = later("Other catalogs that show the table.")
-    maintain: None = later("How files and snapshots are kept small.")
-    tests: None = later("Examples of messages and the rows made of them.")
+    tests: tuple[Test, ...] = option(
+        "Examples of messages and the rows made of them, for `sluice test`.", default=(), aka=["test", "examples"],
+        example="[{name: a price is kept, given: [{price: 5.0}], expect: [{price: 5.0}]}]",
+    )  # fmt: skip
 
     def problems(self) -> Iterable[Problem]:
+        yield from self._source_problems()
         if self.warn_after is None:
             return
         if self.fresh_within is None:
@@ -115,4 +203,21 @@ class Pipeline(Kind):
             yield Problem(
                 self.place("warn_after"), "out-of-range", "`warn_after` must be shorter than `fresh_within`",
                 "warn first, fail later: `warn_after: 10m`, `fresh_within: 15m`",
+            )  # fmt: skip
+
+    def _source_problems(self) -> Iterable[Problem]:
+        if self.into.write == "replace" and self.from_.table is None:
+            yield Problem(
+                self.into.place("write"), "replace-needs-table", "`write: replace` computes a table anew, which a topic cannot be read for",
+                "read a table, `from: {table: …}`, or write `write: append`",
+            )  # fmt: skip
+        if self.from_.table is not None and self.into.write != "replace":
+            yield Problem(
+                self.from_.place("table"), "not-in-this-version", "reading what a table has gained is not in this version",
+                "write `write: replace`, which computes the table anew at each run",
+            )  # fmt: skip
+        if self.from_.table is not None and self.batch.rows is not None:
+            yield Problem(
+                self.key_place("batch"), "unused-key", "`batch` means nothing with `from: {table: …}`: all of it is one batch",
+                "remove it",
             )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Makes first specs: of a new project, or of a topic that is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from framework.cli import _specs
+from framework.cli.generate import _Scalar
+from framework.spec.scalars import Addresses
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.option("--topic", metavar="NAME", help="Write a spec for this topic of Kafka, from a sample of its messages.")
+@click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Messages that are looked at.")
+@click.option("--bootstrap", type=_Scalar(Addresses), metavar="HOST:PORT", help="Read them there; default: the specs' cluster.")
+@_specs.with_environment
+@click.pass_context
+def command(ctx: click.Context, folder: Path, topic: str | None, sample: int, bootstrap: str | None, environment: str) -> None:
+    """Make a project in FOLDER (default: here) with a first spec that runs, and say what to type next.
+
+    With --topic, write specs/NAME.yaml for a topic that Kafka has: columns as its newest messages have them, with comments
+    on what was seen; no value of a message is written. Files that are there are never changed.
+
+    Example: sluice init --topic orders --bootstrap 127.0.0.1:19092
+    """
+    from framework.init import project
+
+    if topic is None:
+        for param in ("sample", "bootstrap", "environment"):
+            if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{'env' if param == 'environment' else param} means nothing without --topic")
+        _tell(folder, project.start(folder), project.commands())
+        return
+    from framework.init import topic as topics
+
+    added = topics.add(folder, environment, topic, sample, bootstrap)
+    columns = f"{added.spec.columns:,} column{'' if added.spec.columns == 1 else 's'}"
+    said = [f"{added.name}: {added.spec.value}, {columns}, from {added.messages:,} messages; into the table {added.table}"]
+    out = len(added.spec.left_out)
+    said += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} no column, the spec says why"] if out else []
+    _tell(folder, added.files, topics.commands(added.name), said)
+
+
+def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], said: list[str] | None = None) -> None:
+    import shlex
+
+    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(said or []), "next:"]))
+    if folder.resolve() != Path.cwd():
+        click.echo(f"  cd {shlex.quote(str(folder))}")
+    width = max(len(line) for line, _ in commands)
+    for line, what in commands:
+        click.echo(f"  {line.ljust(width)}  # {what}")

@@ -1,0 +1,90 @@
+"""Shows what becomes of some messages, step by step."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from framework.cli import _specs
+
+if TYPE_CHECKING:
+    from framework.engine.preview import Message, Preview, Row
+    from framework.plan.model import Pipeline
+
+
+@click.command()
+@click.argument("name")
+@click.option("--rows", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many messages.")
+@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="The topic's first or last messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_specs.with_specs
+def command(name: str, rows: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
+    """Show what becomes of the next messages of pipeline NAME after each step: what changes, what is filtered out, and what is
+    a bad row, with the reason. Writes nothing anywhere.
+
+    They are the messages that a run would read next; where nothing waits, the last ones of the topic.
+
+    Example: sluice preview flagged_stock_trades --rows 3
+    """
+    plan = _specs.plan(specs, environment)
+    pipeline = _specs.chosen(plan, [name])[0]
+    if start and pipeline.source:
+        raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
+    from framework.engine.context import Context
+    from framework.engine.preview import preview, quick
+
+    context = Context(quick(plan))
+    try:
+        found = preview(context, pipeline, rows, start or "next")  # type: ignore[arg-type]
+    finally:
+        context.stop()
+    if as_json:
+        click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
+    else:
+        from framework.cli._steps import show
+
+        show(sys.stdout, pipeline, found)
+
+
+def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
+    return {
+        "pipeline": pipeline.name,
+        "which": found.which,
+        "waiting": found.waiting,
+        "refused": found.refused and {"code": found.refused.code, "message": found.refused.message, "hint": found.refused.hint},
+        "steps": [{"step": step.name, "says": step.says} for step in pipeline.steps],
+        "messages": [_message(pipeline, message) for message in found.messages],
+    }
+
+
+def _message(pipeline: Pipeline, message: Message) -> dict[str, Any]:
+    return {
+        "topic": message.topic, "partition": message.partition, "offset": message.offset, "timestamp": message.timestamp,
+        **_raw("key", message.key), **_raw("value", message.value),
+        "rows": [_row(pipeline, row) for row in message.rows],
+    }  # fmt: skip
+
+
+def _raw(name: str, data: bytes | None) -> dict[str, str | None]:
+    """As text, or in base64 where it is none."""
+    import base64
+
+    try:
+        return {name: None if data is None else data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data or b"").decode()}
+
+
+def _row(pipeline: Pipeline, row: Row) -> dict[str, Any]:
+    names = ("read", *(step.name for step in pipeline.steps))
+    after = [{"step": name, "columns": columns} for name, columns in zip(names, row.after, strict=False)]
+    said: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
+    if row.fate == "filtered":
+        said["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
+    if row.fate == "bad":
+        said["bad"] = {"code": row.code, "stage": row.stage, "message": row.message}
+    return said

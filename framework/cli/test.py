@@ -1,0 +1,78 @@
+"""Runs the tests of pipelines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.cli import _specs
+
+if TYPE_CHECKING:
+    from framework.engine.trial import Outcome
+    from framework.plan.model import Example, Pipeline, Plan
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_specs.with_specs
+def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
+    """Run the tests that pipelines have: their messages go through the same code as in production, into tables of a catalog that
+    is thrown away. Neither Kafka nor the real tables are asked.
+
+    Without a NAME, the tests of all pipelines. A test that fails is shown with its place and with what differs.
+
+    Exit status: 0 all passed, 1 a test failed or the specs have problems, 2 wrong usage.
+
+    Example: sluice test flagged_stock_trades
+    """
+    began = time.monotonic()
+    plan = _specs.plan(specs, environment)
+    pipelines = [pipeline for pipeline in _specs.chosen(plan, names) if pipeline.examples]
+    count = sum(len(pipeline.examples) for pipeline in pipelines)
+    if not count:
+        click.echo("there are no tests: write them under `tests:` of a pipeline")
+        return
+    failed = _run(plan, [pipeline.name for pipeline in pipelines])
+    noun = "test" if count == 1 else "tests"
+    click.echo(f"{count:,} {noun}, {count - failed:,} passed, {failed:,} failed, {time.monotonic() - began:.1f} s")
+    sys.exit(1 if failed else 0)
+
+
+def _run(plan: Plan, names: Sequence[str]) -> int:
+    """All tests of these pipelines, in one JVM; how many failed."""
+    from framework.engine import trial
+
+    failed = 0
+    with trial.trials(plan) as trials:
+        for name in names:
+            pipeline = trials.pipeline(name)
+            wrong = [(example, said) for example in pipeline.examples if (said := list(_wrong(pipeline, example, trials.run(pipeline, example))))]
+            failed += len(wrong)
+            _tell(pipeline, wrong)
+    return failed
+
+
+def _tell(pipeline: Pipeline, wrong: Sequence[tuple[Example, Sequence[str]]]) -> None:
+    count = len(pipeline.examples)
+    noun = "test" if count == 1 else "tests"
+    click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count:,} {noun} failed' if wrong else f'{count:,} {noun} ok'}")
+    for example, said in wrong:
+        click.echo(f"{example.where}: {click.style('FAILED', fg='red')}: {example.name}")
+        for line in said:
+            click.echo(f"  {line}")
+
+
+def _wrong(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
+    """What a test expects and did not come, in lines; none where it passed."""
+    from framework.plan import compare
+
+    if outcome.error is not None:
+        yield from str(outcome.error).splitlines()
+        return
+    for difference in compare.differences(example, pipeline.table.columns, outcome.rows, outcome.bad):
+        yield from compare.lines(difference)

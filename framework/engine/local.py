@@ -1,0 +1,58 @@
+"""The messages of a test, in Kafka's place: exact offset ranges of them, as Spark's Kafka source would give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.engine.protocol import Partition, Range, TopicState, partition
+from framework.plan.model import Message, Pipeline, Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int,"
+    " headers array<struct<key: string, value: binary>>"
+)
+
+
+@dataclass(frozen=True)
+class Local:
+    """What a topic has once the batches up to `batch` are in it. Reading begins at the first message, whatever `start_from` says."""
+
+    messages: tuple[Message, ...]
+    batch: int
+    slices: int = 1  # partitions of the frame
+
+    def look(self, *topics: Topic) -> TopicState:
+        starts = {each: 0 for topic in topics for each in self._partitions(topic)}
+        ends = dict(starts)
+        for message in self.messages:
+            if message.batch <= self.batch:
+                ends[partition(message.topic, message.partition)] += 1
+        return TopicState("test", self.topic_ids(*topics), starts, ends)
+
+    def topic_ids(self, *topics: Topic) -> dict[str, str]:
+        return {topic.kafka_name: topic.name for topic in topics}
+
+    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+        return dict.fromkeys(self._partitions(topic), 0)
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        rows = [
+            (each.key, each.value, each.topic, each.partition, each.offset, each.timestamp, 0, list(each.headers))
+            for each in self.messages
+            if _within(each, range_)
+        ]
+        frame = spark.createDataFrame(rows, _SCHEMA)
+        return frame.coalesce(1) if self.slices == 1 else frame.repartition(self.slices)
+
+    def _partitions(self, topic: Topic) -> list[Partition]:
+        last = max((each.partition for each in self.messages if each.topic == topic.kafka_name), default=0)
+        return [partition(topic.kafka_name, number) for number in range(last + 1)]
+
+
+def _within(message: Message, range_: Range) -> bool:
+    here = partition(message.topic, message.partition)
+    return range_.starts.get(here, 0) <= message.offset < range_.ends.get(here, 0)

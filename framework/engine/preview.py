@@ -1,0 +1,203 @@
+"""Some messages of a pipeline, looked at after each step, by the same frames as a run. Nothing is written: no table, no branch,
+no attempt, no position.
+
+Cost: one Spark job over some messages of each partition. What is wrong with bad rows is said over again, from what came back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from framework.engine import look, rows
+from framework.engine.ahead import going_on
+from framework.engine.context import Context
+from framework.engine.protocol import Position, Range, TopicState
+from framework.engine.spark_errors import named_errors
+from framework.errors import RefusedError
+from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Engine, Pipeline, Plan
+from framework.plan.rows import named, quoted
+from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Decimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Which = Literal["next", "earliest", "latest"]
+
+_BEGINNING = Position("", 0, "", {}, {}, 0, 0)
+_LEAST = 20  # offsets that are looked at: not behind each of them is a message
+_BEHIND = 3  # offsets at a partition's end, where transactions leave their marks
+_CONF = {
+    # Starts in half the time; a handful of rows is never worth more.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+}
+_AS_TEXT = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\","
+    " 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
+
+    item: str | None  # which of the message's rows, where a list was taken apart
+    after: tuple[Mapping[str, Any], ...]
+    fate: Literal["lands", "filtered", "bad"]
+    code: str = ""  # of a bad row, as the bad rows' table would have it
+    stage: str = ""
+    message: str = ""
+    unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
+
+
+@dataclass(frozen=True)
+class Message:
+    """Of a row of a table its place in Kafka may be unknown."""
+
+    topic: str
+    partition: int | None
+    offset: int | None
+    timestamp: str | None
+    key: bytes | None
+    value: bytes | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """`which` says which messages they are: where nothing waits, or `refused` says why a run would not go on, not the next."""
+
+    messages: tuple[Message, ...]
+    which: Which
+    waiting: int | None
+    refused: RefusedError | None = None
+
+
+def quick(plan: Plan) -> Plan:
+    """The plan with an engine of this machine that starts fast. Of the engine's `conf` only what changes SQL is kept."""
+    kept = {key: value for key, value in plan.engine.conf if key.startswith("spark.sql.")}
+    return replace(plan, engine=Engine("local[2]", "1g", tuple(sorted({**_CONF, **kept}.items()))))
+
+
+def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """The next messages of a pipeline, or the first or last ones of its topics."""
+    asked = replace(pipeline, batch_rows=max(_LEAST, 4 * count))
+    source = context.source(asked)
+    if pipeline.source:
+        messages = source.read(context.spark, Range({}, source.look().ends, 0)).limit(count)
+        return Preview(_looked_at(context.spark, pipeline, messages), "next", None)
+    refused, range_ = None, None
+    if which == "next":
+        try:
+            position, now = going_on(asked, look.state(pipeline.table), source)
+            range_ = source.next(position, now)
+        except RefusedError as error:
+            refused, now = error, source.look()
+    else:
+        now = source.look()
+    if which == "earliest":
+        range_ = source.next(replace(_BEGINNING, ends=now.starts), now)
+    waiting = None if refused or which != "next" else range_.waiting if range_ else 0
+    if range_ is None:
+        which, range_ = "latest", _last(now, count)
+    if range_ is None:
+        return Preview((), which, waiting, refused)
+    found = _looked_at(context.spark, pipeline, source.read(context.spark, range_))
+    return Preview(found[-count:] if which == "latest" else found[:count], which, waiting, refused)
+
+
+def _last(now: TopicState, count: int) -> Range | None:
+    """So many messages of each partition, as any of them can have the newest."""
+    starts = {each: max(now.starts[each], end - count - _BEHIND) for each, end in now.ends.items()}
+    found = Range(starts, now.ends, 0)
+    return found if found.size else None
+
+
+def _looked_at(spark: SparkSession, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
+    """The messages by their time, each with what becomes of it."""
+    with named_errors(pipeline):
+        found = [row.asDict() for row in _frame(messages, pipeline).collect()]
+        said = _said(spark, pipeline, found)
+    by_message: dict[tuple[Any, ...], list[int]] = {}
+    for at, row in enumerate(found):
+        place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
+        # Rows of a table are not told apart by the messages that they once came from.
+        by_message.setdefault((at,) if pipeline.source else place, []).append(at)
+    made = [_message(pipeline, {at: found[at] for at in each}, said) for each in by_message.values()]
+    return tuple(sorted(made, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
+
+
+def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """What each row is after each step, as text that is carried beside the row itself."""
+    bad = rows._travelling(pipeline, 1, carry=False)
+    made = rows.of_table(messages, pipeline) if pipeline.source else rows.decode(messages, pipeline, bad, carry_raw=True)
+    made = _seen(made, 0, _columns_after(pipeline, 0))
+    for at, step in enumerate(pipeline.steps, 1):
+        made = _seen(rows.apply(made, step, pipeline, bad), at, _columns_after(pipeline, at))
+    fails = (f"coalesce({rows._sound(made.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    found = {name: name for name in made.columns if name.startswith(("_kafka_", "_sluice_"))}
+    if "_kafka_timestamp" in found:
+        found["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
+    found["_sluice_fails"] = f"array({', '.join(fails)})"
+    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in found.items()))
+
+
+def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
+    """The columns after reading, which is step 0, or after a step."""
+    if step:
+        return pipeline.steps[step - 1].columns
+    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
+
+
+def _seen(made: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
+    # A decimal as text keeps all its digits.
+    values = (f"CAST({named(each.name)} AS STRING)" if isinstance(each.type, Decimal) else named(each.name) for each in columns)
+    parts = ", ".join(f"{quoted(each.name)}, {value}" for each, value in zip(columns, values, strict=True))
+    keep = "_sluice_keep" if "_sluice_keep" in made.columns else "true"
+    seen = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
+    return made.selectExpr("*", f"to_json({seen}, {_AS_TEXT}) AS _sluice_seen{at}")
+
+
+def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    """Stage, code and message of the bad rows among those that were found, as a run says them."""
+    # What a run says does not depend on the offset, which here tells one from the other.
+    bad = [{**row["_sluice_bad"].asDict(), "offset": at} for at, row in enumerate(found) if row["_sluice_bad"] is not None]
+    if not bad:
+        return {}
+    frame = spark.createDataFrame([tuple(each.values()) for each in bad], rows._TRAVELLING).coalesce(1)
+    return {row.offset: row for row in rows.bad_rows(pipeline, 0, frame).collect()}
+
+
+def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: Mapping[int, Any]) -> Message:
+    first = next(iter(found.values()))
+    key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
+    partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
+    made = [_row(pipeline, row, said.get(at)) for at, row in found.items()]
+    made.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
+    topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
+    return Message(topic, partition, offset, timestamp, key, None if pipeline.source else value, tuple(made))
+
+
+def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
+    after: list[Mapping[str, Any]] = []
+    for at in range(len(pipeline.steps) + 1):
+        seen = json.loads(found[f"_sluice_seen{at}"])
+        if seen["bad"]:
+            return Row(found.get("_sluice_item"), tuple(after), "bad", said.code, said.stage, said.message)
+        if not seen["keep"]:
+            return Row(found.get("_sluice_item"), tuple(after), "filtered")
+        after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
+    fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
+    unexpected = tuple(each.name for each, failing in fails if failing)
+    return Row(found.get("_sluice_item"), tuple(after), "lands", unexpected=unexpected)
+
+
+def _value(column: Column, value: Any) -> Any:
+    if column.type in (TIMESTAMP, TIMESTAMP_NTZ) and value is not None:
+        zone = "Z" if value.endswith("Z") else ""
+        return f"{value.removesuffix('Z').rstrip('0').rstrip('.')}{zone}"
+    return value

@@ -1,0 +1,124 @@
+"""Where a pipeline's rows come from: topics of Kafka, or a table. A batch asks, and does not know which it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from framework.engine import look, protocol
+from framework.engine.protocol import Partition, Position, Range, TopicState
+from framework.errors import BatchError
+from framework.plan.model import Pipeline, TableSource, Topic
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Source(Protocol):
+    """What stands in it, what comes next, and the rows of that."""
+
+    def look(self) -> TopicState: ...
+
+    def ids(self) -> Mapping[str, str]:
+        """What tells a topic or table from a later one of its name."""
+        ...
+
+    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
+        """Where reading begins in what is not yet known."""
+        ...
+
+    def next(self, position: Position, seen: TopicState) -> Range | None: ...
+
+    def read(self, spark: SparkSession, range_: Range) -> DataFrame: ...
+
+
+class Messages(Protocol):
+    """Where messages come from: a Kafka cluster, or the messages of a test."""
+
+    def look(self, *topics: Topic) -> TopicState:
+        """The topics now."""
+
+    def topic_ids(self, *topics: Topic) -> dict[str, str]: ...
+
+    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+        """Where a table begins that has nothing of the topic yet."""
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        """The messages of exactly these offsets, with the columns that Spark's Kafka source has."""
+
+
+@dataclass(frozen=True)
+class FromTopics:
+    pipeline: Pipeline
+    kafka: Messages
+
+    def look(self) -> TopicState:
+        return self.kafka.look(*self.pipeline.topics)
+
+    def ids(self) -> Mapping[str, str]:
+        return self.kafka.topic_ids(*self.pipeline.topics)
+
+    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
+        new = [topic for topic in self.pipeline.topics if topic.kafka_name not in known]
+        return {each: offset for topic in new for each, offset in self.kafka.starts(topic, seen).items()}
+
+    def next(self, position: Position, seen: TopicState) -> Range | None:
+        return protocol.next_range(position, seen, self.pipeline.batch_rows)
+
+    def read(self, spark: SparkSession, range_: Range) -> DataFrame:
+        return self.kafka.read(spark, self.pipeline, range_)
+
+
+@dataclass(frozen=True)
+class FromTable:
+    """A table as it is: its id is its uuid, and its one offset is its snapshot's sequence number. All of it is one range."""
+
+    pipeline: Pipeline
+
+    @property
+    def source(self) -> TableSource:
+        assert self.pipeline.source is not None
+        return self.pipeline.source
+
+    def look(self) -> TopicState:
+        uuid, main = self._now()
+        name = self.source.identifier
+        ends = {protocol.partition(name, 0): main.sequence_number or 0}
+        return TopicState(f"catalog {self.source.catalog.name}", {name: uuid}, {}, ends)
+
+    def ids(self) -> Mapping[str, str]:
+        return {self.source.identifier: self._now()[0]}
+
+    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
+        return {}
+
+    def next(self, position: Position, seen: TopicState) -> Range | None:
+        same = (position.topics, position.ends, position.spec) == (seen.topics, seen.ends, self.pipeline.spec)
+        return None if same else Range({}, seen.ends, 0)
+
+    def rows(self) -> int:
+        """How many rows there are to read."""
+        summary = self._now()[1].summary
+        return int(summary.additional_properties.get("total-records", 0)) if summary else 0
+
+    def read(self, spark: SparkSession, range_: Range) -> DataFrame:
+        (sequence,) = range_.ends.values()
+        table = look.table(self.source.catalog, self.source.identifier)
+        found = [each for each in table.metadata.snapshots if each.sequence_number == sequence] if table else []
+        if not found:
+            raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
+        name = f"`{self.source.catalog.name}`.{self.source.identifier}"
+        return spark.read.option("versionAsOf", found[0].snapshot_id).table(name)
+
+    def _now(self) -> tuple[str, Snapshot]:
+        table = look.table(self.source.catalog, self.source.identifier)
+        main = table.current_snapshot() if table else None
+        if table is None or main is None:
+            raise BatchError(
+                "source-missing",
+                f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
+                f"run `{self.source.pipeline}`, which writes it, first",
+            )
+        return str(table.metadata.table_uuid), main

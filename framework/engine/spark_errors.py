@@ -1,0 +1,40 @@
+"""What Spark throws while it reads and writes, by a name that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from framework.errors import BatchError
+from framework.plan.model import Pipeline
+
+
+@contextmanager
+def named_errors(pipeline: Pipeline) -> Iterator[None]:
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    smaller = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
+    try:
+        yield
+    except Py4JError as error:
+        if not isinstance(error, Py4JJavaError):
+            raise BatchError("spark-ended", "Spark ended while it worked", smaller) from None
+        if "OutOfMemoryError" in str(error):
+            raise BatchError("out-of-memory", "Spark ran out of memory", smaller) from None
+        _name(pipeline, error)
+        raise
+    except PySparkException as error:
+        _name(pipeline, error)
+        raise
+
+
+def _name(pipeline: Pipeline, error: Exception) -> None:
+    said = str(error)
+    if any(text in said.lower() for text in ("data loss", "data may have been lost", "kafka_data_loss")):
+        names = ", ".join(pipeline.sources)
+        message = f"Kafka lost messages of {names} while they were read"
+        raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
+    if "No space left on device" in said:
+        message = "the disk is full; nothing of this batch was published"
+        raise BatchError("disk-full", message, "free some space and run again") from None

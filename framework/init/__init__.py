@@ -1,0 +1,1 @@
+"""First specs: of a new project, or from what a topic's messages hold."""

@@ -1,0 +1,155 @@
+"""Columns from what the objects of a sample hold: a type that takes every value, and what was seen that a person should know.
+
+Guarantee: a message of the sample that is one JSON object is no bad row with these columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framework.spec.scalars import read_time
+from framework.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Array, Field, Struct, Type
+
+ENOUGH = 100  # messages from which on `required` is taken to mean more than chance
+_DEEPEST = 12  # levels of objects and lists in a type; below that there is text
+_WIDEST = 200  # fields of one object in a type
+_EPOCH = range(946_684_800_000, 4_102_444_800_000)  # milliseconds of the years 2000 to 2099
+_A_TIME = re.compile(r"(^|_)(at|ts|time|timestamp|date|datetime|millis|ms|epoch)$|(time|timestamp|millis)$", re.IGNORECASE)
+_A_TIME_IN_CAMELS = re.compile(r"[a-z0-9](At|Ts|Date|Ms)$")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-](0\d|1[0-7]):\d\d)?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_ATOMS: dict[str, Type] = {"boolean": BOOLEAN, "whole number": BIGINT, "number": DOUBLE, "time": TIMESTAMP, "date": DATE}
+# A name that a struct's field can have without being told from SQL.
+_FIELD = re.compile(r"""[^\s.,;:`'"(){}\[\]=<>$#]{1,255}""")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a topic as a spec says it."""
+
+    name: str
+    type: Type
+    format: str | None
+    required: bool
+    said: tuple[str, ...]  # what was seen
+
+
+def one_object(value: bytes) -> dict[str, Any] | None:
+    """The JSON object that a message is, if it is one."""
+    try:
+        found = json.loads(value.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """A column for each field, in the order in which they were first seen."""
+    names = dict.fromkeys(name for each in objects for name in each)
+    return tuple(_column(name, [each[name] for each in objects if name in each], len(objects)) for name in names)
+
+
+def _column(name: str, values: Sequence[Any], of: int) -> Column:
+    type_, said = _type(values)
+    missing, nulls = of - len(values), sum(value is None for value in values)
+    seen = [f"{missing:,} of {of:,} messages lack{'s' * (missing == 1)} it"] if missing else []
+    seen += [f"null in {nulls:,} of {of:,}"] if nulls and nulls < len(values) else []
+    format_ = None
+    if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
+        type_, format_ = TIMESTAMP, "epoch_millis"
+    return Column(name, type_, format_, not missing and not nulls and of >= ENOUGH, (*seen, *said))
+
+
+def _is_time(name: str) -> bool:
+    return bool(_A_TIME.search(name) or _A_TIME_IN_CAMELS.search(name))
+
+
+def _type(values: Sequence[Any], depth: int = 1) -> tuple[Type, tuple[str, ...]]:
+    """The narrowest type that takes all of the values; text takes any."""
+    kinds = Counter(_kind(value) for value in values if value is not None)
+    found = set(kinds)
+    if not found:
+        return STRING, (f"only null was seen, in {len(values):,}",) if values else ("always an empty list",)
+    if found == {"object"}:
+        return _struct(values, depth)
+    if found == {"list"}:
+        return _array(values, depth)
+    if found <= {"text", "time", "date"}:
+        if found == {"time"}:
+            return TIMESTAMP, ("some name no zone: taken as UTC",) if any(map(_no_zone, values)) else ()
+        return (DATE, ()) if found == {"date"} else (STRING, ())
+    if found <= {"whole number", "huge whole number", "number"} and "number" in found:
+        return DOUBLE, ()
+    if len(found) == 1 and found <= _ATOMS.keys():
+        return _ATOMS[found.pop()], ()
+    if found == {"huge whole number"} or found == {"huge whole number", "whole number"}:
+        return STRING, ("whole numbers, some beyond bigint",)
+    mix = ", ".join(f"{kind} in {count:,}" for kind, count in kinds.most_common())
+    return STRING, (mix if len(found) == 1 else f"a mix: {mix}",)
+
+
+def _struct(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
+    objects = [value for value in values if value is not None]
+    names = list(dict.fromkeys(name for each in objects for name in each))
+    kept = [name for at, name in enumerate(names) if _can_be_a_field(name, names[:at])]
+    out = sum(name not in kept for name in names)
+    said: tuple[str, ...] = (f"{out:,} of its fields left out: names that no field can have",) if out else ()
+    if not names:
+        return STRING, ("always an empty object",)
+    if not kept or depth >= _DEEPEST or len(kept) > _WIDEST:
+        why = f"objects of {len(kept):,} fields" if len(kept) > _WIDEST else "objects that no struct can be"
+        return STRING, (f"{why}: kept as JSON text",)
+    fields = []
+    for name in kept:
+        type_, inner = _type([each[name] for each in objects if name in each], depth + 1)
+        fields.append(Field(name, type_))
+        said += tuple(f"{name}: {each}" for each in inner)
+    return Struct(tuple(fields)), said
+
+
+def _array(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
+    if depth >= _DEEPEST:
+        return STRING, ("nested too deep: kept as JSON text",)
+    element, said = _type([item for value in values if value is not None for item in value], depth + 1)
+    return Array(element), tuple(said)
+
+
+def _can_be_a_field(name: str, others: Iterable[str]) -> bool:
+    return bool(_FIELD.fullmatch(name)) and name.isprintable() and name.lower() not in {each.lower() for each in others}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        huge = "huge whole number" if abs(value) < 10**308 else "number out of range"
+        return "whole number" if -(1 << 63) <= value < 1 << 63 else huge
+    if isinstance(value, float):
+        return "number" if math.isfinite(value) else "number out of range"
+    if isinstance(value, str):
+        return _kind_of_text(value)
+    return "list" if isinstance(value, list) else "object"
+
+
+def _kind_of_text(text: str) -> str:
+    kind = "time" if _TIME.fullmatch(text) else "date" if _DATE.fullmatch(text) else "text"
+    try:
+        if kind != "text":
+            read_time(text)
+    except ValueError:
+        return "text"
+    return kind
+
+
+def _no_zone(value: str | None) -> bool:
+    return value is not None and value[-1] != "Z" and value[-6] not in "+-"
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,70 @@
+"""Lines of a spec, each with what was seen as its comment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from framework.init.infer import Column
+from framework.types import Array, Struct, Type
+
+_PLAIN_KEY = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_-]*")
+_PLAIN = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_ -]*")
+
+_MOST_SAID = 4  # remarks on one column
+
+
+@dataclass(frozen=True)
+class Line:
+    text: str
+    said: Sequence[str] = ()
+    column: str | None = None  # what it is about
+
+    def __str__(self) -> str:
+        return f"{self.text}  # {'; '.join(self.said)}" if self.said else self.text
+
+
+def text(lines: Sequence[Line]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def of_column(column: Column) -> Line:
+    options = {}
+    if column.format:
+        options = {"format": column.format, "doc": "milliseconds since 1970, by its name and size"}
+    if column.required:
+        options["required"] = "true"
+    type_ = _type(column.type)
+    more = "".join(f", {each}: {scalar(value)}" for each, value in options.items())
+    said = f"{{type: {scalar(type_)}{more}}}" if options else type_
+    seen = column.said if len(column.said) <= _MOST_SAID else (*column.said[:_MOST_SAID], "and more")
+    return Line(f"  {key(column.name)}: {said}", seen, column.name)
+
+
+def key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def scalar(value: str) -> str:
+    """A text inside of [] and {}."""
+    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+
+
+def shown(name: str) -> str:
+    """A name in a comment: short, and on one line of any terminal."""
+    visible = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
+    return f"`{visible[:60]}{'…' * (len(visible) > 60)}`"
+
+
+def _type(type_: Type) -> str:
+    if isinstance(type_, Array):
+        return f"array<{_type(type_.element)}>"
+    if isinstance(type_, Struct):
+        return f"struct<{', '.join(f'{_field(field.name)} {_type(field.type)}' for field in type_.fields)}>"
+    return str(type_)
+
+
+def _field(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name}`"

@@ -1,0 +1,99 @@
+"""A new project: where messages come from, where tables go, and one pipeline that runs as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from framework.errors import SluiceError
+from framework.init import files
+from framework.services import kafka
+
+TOPIC = "orders"
+
+_CLUSTER = """\
+# Where messages come from: `sluice services up kafka` starts a Kafka here. For your own write its `host:port`, and `security`
+# where it wants a login.
+cluster: main
+bootstrap: {bootstrap}
+"""
+_CATALOG = """\
+# Where tables are known by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse.
+catalog: lake
+type: sql
+uri: sqlite:///.sluice/lake.db
+warehouse: .sluice/warehouse
+"""
+_ORDERS = """\
+# A topic: what its messages hold.
+topic: orders
+doc: Orders as they come in.
+value: json
+columns:
+  order_id: {type: string, required: true}   # without it a message is a bad row; a wrong type always makes one
+  country: string
+  quantity: int
+  amount: {type: double, doc: EUR}
+  at: timestamp
+event_time: at
+generate:                                    # `sluice generate orders` sends such messages
+  rate: 10/s
+  columns:
+    order_id: {pattern: "o-[0-9]{6}"}
+    country: {one_of: [DE, FR, IT]}
+    quantity: {between: [0, 5]}
+    amount: {between: [1, 500]}
+    at: {now: true}
+---
+# A pipeline: from the topic, through steps, into a table.
+pipeline: orders
+doc: One row per order of something, large ones flagged.
+from: {topic: orders}
+steps:
+  - filter: quantity > 0
+  - flag:
+      into: size
+      rules:
+        - {when: amount > 400, label: LARGE}
+      otherwise: NORMAL
+into:
+  table: shop.orders
+  partition_by: [day(at)]
+fresh_within: 15m
+tests:                                       # `sluice test` runs them, without Kafka
+  - name: large orders are flagged, empty ones filtered
+    given:
+      - {order_id: o-1, quantity: 2, amount: 450.0, at: 2026-01-05T10:00:00Z}
+      - {order_id: o-2, quantity: 1, amount: 12.5, at: 2026-01-05T10:00:01Z}
+      - {order_id: o-3, quantity: 0, amount: 450.0, at: 2026-01-05T10:00:02Z}
+    expect:
+      - {order_id: o-1, size: LARGE}
+      - {order_id: o-2, size: NORMAL}
+"""
+
+
+def start(folder: Path) -> tuple[str, ...]:
+    """Writes the first files of a project; their names."""
+    there = sorted((folder / "specs").rglob("*.yaml"))
+    if there:
+        hint = "nothing was written; `sluice init --topic NAME` adds a topic to these specs, or name another folder"
+        raise SluiceError("file-exists", f"there are specs already, such as {there[0]}", hint)
+    texts = {**files.gitignore(folder), "specs/main.yaml": main(), "specs/orders.yaml": _ORDERS}
+    files.put(folder, texts)
+    return tuple(texts)
+
+
+def main(bootstrap: str | None = None, cluster: bool = True, catalog: bool = True) -> str:
+    """The documents that every project has."""
+    address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
+    return "---\n".join([_CLUSTER.format(bootstrap=address)] * cluster + [_CATALOG] * catalog)
+
+
+def commands() -> tuple[tuple[str, str], ...]:
+    """What to type next, and what that does."""
+    return (
+        ("sluice setup", "gets what Spark and Kafka need, once"),
+        ("sluice services up kafka", "starts a Kafka on this machine"),
+        (f"sluice generate {TOPIC} --count 1000", "sends messages to the topic"),
+        ("sluice check", "finds what is wrong in the specs"),
+        ("sluice run", "brings the messages into the table"),
+    )

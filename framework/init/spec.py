@@ -1,0 +1,207 @@
+"""A topic and its pipeline as a spec, from the newest messages of the real topic. No value of a message gets into it.
+
+Limit: it knows the sample only. What a comment says was seen there; other messages may differ.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import typing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from framework.engine.sample import Sample
+from framework.errors import SluiceError
+from framework.init import infer, project
+from framework.init.infer import Column
+from framework.init.lines import Line, key, of_column, scalar, shown, text
+from framework.plan.passes import draft
+from framework.spec import scalars
+from framework.types import TIMESTAMP
+
+NAMESPACE = "raw"
+_MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
+_MOST_COLUMNS = 500
+_LONGEST_ID = 100  # characters
+_NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
+
+
+@dataclass(frozen=True)
+class Spec:
+    text: str
+    value: str  # json | string | bytes
+    columns: int
+    left_out: tuple[str, ...]  # fields that are no columns
+
+
+def name_of(kafka_name: str) -> str:
+    """The name of a topic in specs: its own where that can be a name, else what is close to it."""
+    if _NAME.search(kafka_name):
+        return kafka_name
+    meant = scalars.meant_name(kafka_name) or "topic"
+    return (meant if meant[0].isalpha() else f"topic_{meant}")[:63].rstrip("_")
+
+
+def write(kafka_name: str, sample: Sample, catalog: str | None = None) -> Spec:
+    """Columns that the language refuses are left out, with its own reason."""
+    values = [message.value for message in sample.messages if message.value is not None]
+    if not values:
+        what = "none of its newest messages has a value" if sample.messages else "it has no messages"
+        raise SluiceError("no-messages", f"{kafka_name} does not tell its columns: {what}", "write its spec by hand")
+    objects = [each for value in values if (each := infer.one_object(value)) is not None]
+    found = infer.columns(objects) if len(objects) >= _MOSTLY * len(values) else ()
+    out = {column.name: "there are too many" for column in found[_MOST_COLUMNS:]}
+    out |= {column.name: "no column can have such a name" for column in found if not _can_be_a_column(column.name)}
+    name = name_of(kafka_name)
+    while True:
+        kept = [column for column in found if column.name not in out]
+        head = [*_head(kafka_name, sample), *(_json(kept, out, sample) if kept else _other(sample, values, len(objects)))]
+        refused = _refused([*head, *_pipeline(name, None)])
+        if not refused:
+            said = text([*head, *_pipeline(name, catalog)])
+            return Spec(said, "json" if kept else _other_format(values), max(1, len(kept)), tuple(out))
+        out |= refused
+
+
+def _refused(lines: Sequence[Line]) -> dict[str, str]:
+    """The columns that the language refuses, and why."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "main.yaml").write_text(project.main(), encoding="utf-8")
+        Path(folder, "topic.yaml").write_text(text(lines), encoding="utf-8")
+        problems = draft(Path(folder))[1]
+    found = {}
+    for problem in problems:
+        column = lines[problem.where.line - 1].column
+        assert column is not None, str(problem)
+        found[column] = problem.message
+    return found
+
+
+def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
+    count = len(sample.messages)
+    times = [message.timestamp for message in sample.messages if message.timestamp is not None]
+    between = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
+    yield Line(f"# Written by `sluice init` from the newest {count:,} of about {sample.offsets:,} messages{between}.")
+    yield Line("# Comments say what was seen in those. Other messages may differ: correct what you know better.")
+    yield Line(f"topic: {name_of(kafka_name)}")
+    if name_of(kafka_name) != kafka_name:
+        yield Line(f"kafka_name: {scalar(kafka_name)}")
+    yield Line(f"partitions: {sample.partitions}")
+
+
+def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Iterator[Line]:
+    of = len(sample.messages)
+    empty = _without_value(sample)
+    other = sum(message.value is not None and infer.one_object(message.value) is None for message in sample.messages)
+    yield from _key(sample, {column.name.lower() for column in columns})
+    yield Line("value: json", [
+        *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
+        *([f"{other:,} of {of:,} messages are not one JSON object, which makes bad rows"] if other else []),
+    ])  # fmt: skip
+    if any(column.required for column in columns):
+        yield Line("# `required: true`: no message of the sample lacks it, and one that does will be a bad row.")
+    yield Line("columns:")
+    yield from map(of_column, columns)
+    yield from (Line(f"  # {shown(name)} is left out: {why}") for name, why in out.items())
+    time = next((column for column in columns if column.type == TIMESTAMP), None)
+    if time:
+        yield Line(f"# event_time: {key(time.name)}", ["if that is when it happened; else Kafka's own time counts"])
+    yield from _headers(sample)
+
+
+def _other(sample: Sample, values: Sequence[bytes], objects: int) -> Iterator[Line]:
+    of = len(sample.messages)
+    texts = sum(_text(value) is not None for value in values)
+    empty = _without_value(sample)
+    yield from _key(sample, {"value"})
+    yield Line(f"value: {_other_format(values)}", [
+        *([f"{objects:,} of {of:,} messages are JSON objects"] if objects else []),
+        *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
+        *(["they begin as those of a schema registry do, which is not in this version"] if _of_a_registry(values) else []),
+        *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
+    ])  # fmt: skip
+    yield from _headers(sample)
+
+
+def _other_format(values: Sequence[bytes]) -> str:
+    return "bytes" if _of_a_registry(values) or any(_text(value) is None for value in values) else "string"
+
+
+def _of_a_registry(values: Sequence[bytes]) -> bool:
+    return all(len(value) > 5 and value[0] == 0 for value in values)
+
+
+def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
+    """A column of the message's key where it is text that looks like an id, unless a field always says the same."""
+    keys = [message.key for message in sample.messages if message.key is not None]
+    if not keys:
+        yield Line("# No message has a key.")
+        return
+    free = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in columns)
+    lacking = len(sample.messages) - len(keys)
+    said = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
+    texts = [found for each in keys if (found := _text(each)) is not None]
+    same = _same_field(sample)
+    if len(texts) < len(keys):
+        yield Line(f"# key: {{format: bytes, as: {free}}}", ["would make a column of the key, which is not always text", *said])
+    elif same is not None and same.lower() in columns:
+        yield Line(f"# key: {{format: string, as: {free}}}", [f"would make a column of the key, which is always {shown(same)}"])
+    elif not all(map(_like_an_id, texts)):
+        yield Line(
+            f"# key: {{format: string, as: {free}}}", ["would make a column of the key, which does not look like an id", *said]
+        )
+    else:
+        yield Line(f"key: {{format: string, as: {free}}}", said)
+
+
+def _same_field(sample: Sample) -> str | None:
+    """The field that is the key in all messages."""
+    names: set[str] | None = None
+    for message in sample.messages:
+        found = infer.one_object(message.value) if message.value is not None else None
+        key_ = None if message.key is None else _text(message.key)
+        same = {name for name, value in (found or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
+        names = same if names is None else names & same
+    return min(names) if names else None
+
+
+def _headers(sample: Sample) -> Iterator[Line]:
+    seen = Counter(name for message in sample.messages for name in {name for name, _ in message.headers})
+    asked = ", ".join(f"{key(name)}: string" for name in sorted(seen) if _can_be_a_column(name))
+    said = ", ".join(f"{shown(name)} in {count:,}" for name, count in seen.most_common())
+    if seen:
+        yield Line(f"# headers: {{{asked}}}", [f"would make columns: {said} of {len(sample.messages):,} messages"])
+
+
+def _pipeline(name: str, catalog: str | None) -> Iterator[Line]:
+    yield Line("---")
+    yield Line(f"pipeline: {name}")
+    yield Line(f"from: {{topic: {name}}}")
+    yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}}}")
+
+
+def _can_be_a_column(name: str) -> bool:
+    return bool(_COLUMN.search(name)) and name.isprintable()
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _like_an_id(text_: str) -> bool:
+    return 0 < len(text_) <= _LONGEST_ID and text_.isprintable() and " " not in text_ and text_[0] not in "{[\"'"
+
+
+def _without_value(sample: Sample) -> int:
+    return sum(message.value is None for message in sample.messages)
+
+
+def _time(millis: int) -> str:
+    return f"{datetime.fromtimestamp(millis / 1000, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,88 @@
+"""Adds a topic to the specs of a project, by what its newest messages hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from framework.engine import sample
+from framework.errors import SluiceError
+from framework.init import files, project, spec
+from framework.init.spec import Spec
+from framework.plan.model import Cluster, Plan, SecretStore, Security
+from framework.plan.passes import make
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was written."""
+
+    name: str
+    table: str
+    files: tuple[str, ...]
+    messages: int
+    spec: Spec
+
+
+def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: str | None) -> Added:
+    """Reads at most so many messages. What the specs lack of a cluster and a catalog is written too."""
+    specs = folder / "specs"
+    plan = make(specs, environment) if any(specs.rglob("*.yaml")) else None
+    cluster = _cluster(plan, bootstrap)
+    name = spec.name_of(kafka_name)
+    table = f"{spec.NAMESPACE}.{name}"
+    if plan:
+        _refuse_taken(plan, name, table)
+    catalogs = plan.catalogs if plan else ()
+    missing = not (plan and plan.clusters), not catalogs
+    texts = {} if plan else files.gitignore(folder)
+    texts |= {"specs/main.yaml": project.main(cluster.bootstrap, *missing)} if any(missing) else {}
+    texts[f"specs/{name}.yaml"] = ""
+    files.refuse(folder, texts)
+    found = sample.newest(cluster, plan.secrets if plan else SecretStore(), kafka_name, most)
+    made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None)
+    texts[f"specs/{name}.yaml"] = made.text
+    files.put(folder, texts)
+    return Added(name, table, tuple(texts), len(found.messages), made)
+
+
+def commands(name: str) -> tuple[tuple[str, str], ...]:
+    """What to type next, and what that does."""
+    return (
+        ("sluice check", "finds what is wrong in the specs"),
+        (f"sluice preview {name}", "shows some messages and the rows that they become"),
+        (f"sluice run {name}", "brings the messages into the table"),
+    )
+
+
+def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
+    clusters = plan.clusters if plan else ()
+    if len(clusters) > 1:
+        names = ", ".join(f"`{cluster.name}`" for cluster in clusters)
+        raise SluiceError(
+            "several-clusters", f"the specs have several clusters: {names}", "keep one: topics cannot name theirs yet"
+        )
+    if bootstrap and not any(cluster.bootstrap == bootstrap for cluster in clusters):
+        return Cluster("main", bootstrap, Security())
+    if not clusters:
+        raise SluiceError("no-cluster", "the specs have no cluster to read from", "name it: `--bootstrap host:port`")
+    return clusters[0]
+
+
+def _refuse_taken(plan: Plan, name: str, table: str) -> None:
+    for what, where in _taken(plan, name, table):
+        raise SluiceError(
+            "name-taken", f"the specs have {what} already, at {where}", "nothing was written; rename that one first"
+        )
+
+
+def _taken(plan: Plan, name: str, table: str) -> Iterator[tuple[str, object]]:
+    for topic in plan.topics:
+        if topic.name == name:
+            yield f"the topic `{name}`", topic.where
+    for pipeline in plan.pipelines:
+        if pipeline.name == name:
+            yield f"the pipeline `{name}`", pipeline.where
+        if {pipeline.table.identifier, pipeline.table.bad_rows} & {table, f"{table}__bad_rows"}:
+            yield f"a pipeline into `{table}`", pipeline.where

@@ -1,0 +1,195 @@
+"""A table as it is, held against what a pipeline's spec says of it: what a run would change in it, and what it refuses to change.
+
+Limit: a column that got another name is seen as one that is new and one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from framework.errors import Where
+from framework.plan.model import Pipeline
+from framework.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TINYINT,
+    Array,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+    Type,
+)  # fmt: skip
+
+Path = tuple[str, ...]  # into structs by their fields' names, into arrays by `element`, into maps by `key` and `value`
+Kind = Literal["create", "add", "widen", "drop", "rename", "narrow", "retype", "partition_by", "sort_by", "format_version"]
+
+HINTS: dict[Kind, str] = {
+    "add": "say `schema_changes: {add: allow}`, or take the column out of the spec",
+    "widen": "say `schema_changes: {widen: allow}`, or write the type that the table has",
+    "drop": "say `schema_changes: {drop: keep}`, or put the column back into the spec",
+    "rename": "write the name as the table has it",
+    "narrow": "write the type that the table has, or a new column, or another table",
+    "retype": "write the type that the table has, or a new column, or another table",
+    "partition_by": "write `partition_by` as the table has it, or another table",
+    "sort_by": "write `sort_by` as the table has it, or another table",
+    "format_version": "write the `format_version` that the table has, or another table",
+}
+
+
+@dataclass(frozen=True)
+class Existing:
+    """A table as it is now."""
+
+    columns: tuple[Field, ...]
+    partition_by: tuple[str, ...]
+    sort_by: tuple[str, ...]
+    format_version: int
+    owner: str | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path."""
+
+    kind: Kind
+    what: str
+    where: Where
+    allowed: bool
+    path: Path = ()
+    old: Type | None = None
+    new: Type | None = None
+
+    @property
+    def hint(self) -> str:
+        if self.kind == "drop" and len(self.path) > 1:
+            return "put the field back into the spec, or write a new column, or another table"
+        return "" if self.allowed else HINTS[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.what} ({'no longer in the spec' if self.kind == 'drop' and self.allowed else self.where})"
+
+
+def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]:
+    """All differences; none where the table is as the spec says."""
+    if existing is None:
+        return (Change("create", f"creates table {pipeline.table.identifier}", pipeline.where, True),)
+    planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
+    found = _inside((), Struct(existing.columns), planned)
+    return (*(_column(pipeline, *each) for each in found), *_layout(pipeline, existing))
+
+
+def stored(type_: Type) -> Type:
+    """The type as Iceberg keeps it: it has no integers below 32 bits."""
+    if isinstance(type_, Array):
+        return Array(stored(type_.element))
+    if isinstance(type_, Map):
+        return Map(stored(type_.key), stored(type_.value))
+    if isinstance(type_, Struct):
+        return Struct(tuple(Field(field.name, stored(field.type)) for field in type_.fields))
+    return INT if type_ in (TINYINT, SMALLINT) else type_
+
+
+def widens(old: Type, new: Type) -> bool:
+    """Whether every value of the old type is one of the new, and Iceberg reads it as such."""
+    if isinstance(old, Decimal) and isinstance(new, Decimal):
+        return old.scale == new.scale and old.precision < new.precision
+    return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))
+
+
+_Found = tuple[Kind, Path, Type | None, Type | None]
+
+
+def _differences(path: Path, old: Type, new: Type) -> Iterator[_Found]:
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        yield from _inside(path, old, new)
+    elif isinstance(old, Array) and isinstance(new, Array):
+        yield from _differences((*path, "element"), old.element, new.element)
+    elif isinstance(old, Map) and isinstance(new, Map):
+        if old.key != new.key:
+            yield "retype", (*path, "key"), old.key, new.key  # Iceberg changes no key
+        yield from _differences((*path, "value"), old.value, new.value)
+    elif old != new:
+        yield "widen" if widens(old, new) else "narrow" if widens(new, old) else "retype", path, old, new
+
+
+def _inside(path: Path, old: Struct, new: Struct) -> Iterator[_Found]:
+    there = {field.name: field.type for field in old.fields}
+    for field in new.fields:
+        other = old.field(field.name)
+        if field.name in there:
+            yield from _differences((*path, field.name), there[field.name], field.type)
+        elif other is not None:
+            yield "rename", (*path, other.name), other.type, field.type
+        else:
+            yield "add", (*path, field.name), None, field.type
+    for field in old.fields:
+        if new.field(field.name) is None:
+            yield "drop", (*path, field.name), field.type, None
+
+
+def _column(pipeline: Pipeline, kind: Kind, path: Path, old: Type | None, new: Type | None) -> Change:
+    said = pipeline.table.schema_changes
+    allowed = (kind == "add" and said.add == "allow") or (kind == "widen" and said.widen == "allow")
+    # Spark writes null where a whole column is missing, not where a field inside of one is.
+    allowed = allowed or (kind == "drop" and said.drop == "keep" and len(path) == 1)
+    what = _does(kind, path, old, new) if allowed else _refuses(kind, path, old, new)
+    return Change(kind, what, place(pipeline, path[0]), allowed, path, old, new)
+
+
+def _does(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
+    name = ".".join(path)
+    if kind == "add":
+        return f"adds column {name} {new}"
+    return f"widens {name} from {old} to {new}" if kind == "widen" else f"keeps {name} {old}, null in new rows"
+
+
+def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
+    name = ".".join(path)
+    if kind == "add":
+        return f"`{name}` {new} is new in the spec, which says `add: refuse`"
+    if kind == "drop":
+        reason = "which says `drop: refuse`" if len(path) == 1 else "and this version keeps no field inside of another column"
+        return f"`{name}` {old} is no longer in the spec, {reason}"
+    if kind == "rename":
+        return f"`{name}` is written otherwise in the spec, and tables do not tell upper from lower case"
+    reason = {"widen": ", and `widen: refuse`", "narrow": ", which does not hold all of its values"}.get(kind, "")
+    return f"`{name}` is {old}, the spec says {new}{reason}"
+
+
+def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
+    table = pipeline.table
+    partitions = tuple(map(str, table.partition_by))
+    asked: tuple[tuple[Kind, str, str, str], ...] = (
+        ("partition_by", "partitioned by", _listed(existing.partition_by), _listed(partitions)),
+        ("sort_by", "sorted by", _listed(existing.sort_by), _listed(table.sort_by)),
+        ("format_version", "of Iceberg's format", str(existing.format_version), str(table.format_version)),
+    )
+    for kind, noun, is_, says in asked:
+        if is_ != says:
+            what = f"the table is {noun} {is_}, the spec says {says}, and this version does not change that"
+            yield Change(kind, what, pipeline.where, False)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "nothing"
+
+
+def place(pipeline: Pipeline, name: str) -> Where:
+    """What in the specs made the column: its own place, or that of the last step that set it, or its topic's."""
+    column = next((column for column in pipeline.table.columns if column.name.lower() == name.lower()), None)
+    if column is None:
+        return pipeline.where
+    if column.where is not None:
+        return column.where
+    for step in reversed(pipeline.steps):
+        if any(set_ == column.name for set_, _ in step.assign):
+            return step.where
+    return next(
+        (topic.where for topic in pipeline.topics if column.name in {each.name for each in topic.columns}), pipeline.where
+    )

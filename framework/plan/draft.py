@@ -1,0 +1,50 @@
+"""A plan in the making, and what every pass says in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from framework.errors import Problem, Where
+from framework.plan.model import Catalog, Cluster, Engine, Pipeline, SecretStore, Topic
+from framework.spec import Written
+from framework.sql.faults import closest
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan in the making."""
+
+    written: Written
+    problems: list[Problem]
+    engine: Engine = field(default_factory=Engine)
+    secrets: SecretStore = field(default_factory=SecretStore)
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    catalogs: dict[str, Catalog] = field(default_factory=dict)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    pipelines: tuple[Pipeline, ...] = ()
+
+
+def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing | None:
+    """The one thing of its kind, which others need not name."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        made.problems.append(Problem(where, f"no-{noun}", f"there is no `{noun}` in the specs", f"add a document `{noun}: main`"))
+    else:
+        names = ", ".join(f"`{name}`" for name in found)
+        hint = f"say which one: {names}" if noun == "catalog" else "keep one of them: topics cannot name theirs in this version"
+        made.problems.append(Problem(where, f"several-{noun}s", f"there are {len(found)} {noun}s: {names}", hint))
+    return None
+
+
+def unknown(noun: str, name: str, where: Where, known: Iterable[str]) -> Problem:
+    return Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", closest(name, known, _existing(noun, known)))
+
+
+def _existing(noun: str, known: Iterable[str]) -> str:
+    names = ", ".join(f"`{name}`" for name in sorted(known))
+    return f"there is {names}" if names else f"write a document `{noun}: …`"

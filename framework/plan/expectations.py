@@ -1,0 +1,97 @@
+"""What a pipeline expects of its rows: of single rows, which are bad rows otherwise, or of a whole batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from framework.errors import Problem, Where
+from framework.plan.model import Expectation, Fault, Step
+from framework.plan.rows import Rows, named, quoted
+from framework.spec import kinds
+from framework.spec.kinds.pipeline import TESTS
+from framework.spec.scalars import read_time
+from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
+
+_NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
+
+
+def resolve(written: Iterable[kinds.Expectation], rows: Rows) -> tuple[Step | None, tuple[Expectation, ...]]:
+    """The last step, which judges single rows, and what is judged over the batch."""
+    faults: list[Fault] = []
+    expectations: list[Expectation] = []
+    said = list(written)
+    names: set[str] = set()
+    for each in said:
+        name, says, holds = _condition(each, rows)
+        if name in names:
+            hint = "give each a `name`"
+            rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
+        names.add(name)
+        if each.else_ == "quarantine":
+            faults.append(Fault("expect", "expectation_failed", f"{name}: {says}" if name != says else says, f"NOT {holds}"))
+        else:
+            expectations.append(Expectation(name, each.place(), says, holds, each.else_))
+    if not faults:
+        return None, tuple(expectations)
+    first = next(each for each in said if each.else_ == "quarantine")
+    says_all = tuple(fault.message for fault in faults)
+    step = Step("expect", first.place(), says_all, (), None, tuple(faults), rows.columns)
+    return step, tuple(expectations)
+
+
+def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:
+    """Its name, what it says, and SQL that is true where it holds and false where it does not; of null nothing holds."""
+    if said.when is not None:
+        checked = rows.condition(said.when, said.place("when"))
+        return said.name or said.when, said.when, f"coalesce({checked.sql}, false)"
+    assert said.column is not None
+    key = next(key for key in TESTS if getattr(said, key) is not None)
+    column = rows.column(said.column, said.place("column"))
+    type_ = column.type if column else VOID
+    text, says = _test(said, key, type_, rows)
+    if type_ == VOID or text is None:
+        return said.name or says, says, "true"
+    checked = rows.condition(text, said.place(key), as_written=False)
+    return said.name or says, says, f"coalesce({checked.sql}, false)"
+
+
+def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
+    """The condition as an expression, and in words."""
+    name = said.column or ""
+    column = named(name)
+    if key == "not_null":
+        return f"{column} is not null", f"{name} is not null"
+    if key == "matches":
+        return f"{column} rlike {quoted(f'^({said.matches})$')}", f"{name} matches {said.matches}"
+    values = said.between or said.one_of or ()
+    made = [_literal(text, type_, said.place(key, at), rows) for at, text in enumerate(values)]
+    if key == "between":
+        says = f"{name} is between {values[0]} and {values[1]}"
+        return None if None in made else f"{column} between {made[0]} and {made[1]}", says
+    return None if None in made else f"{column} in ({', '.join(map(str, made))})", f"{name} is one of {', '.join(values)}"
+
+
+def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
+    """A value as it would be written for a column of this type; None and a problem where it is none."""
+    if type_ == STRING:
+        return quoted(text)
+    fits = (
+        (is_numeric(type_) and _NUMBER.fullmatch(text))
+        or (type_ == BOOLEAN and text in ("true", "false"))
+        or (type_ in (TIMESTAMP, TIMESTAMP_NTZ, DATE) and _moment(text))
+    )
+    if fits:
+        return f"cast({quoted(text)} as {type_.sql})"
+    if type_ != VOID:
+        hint = "write values of the column's type, or a condition: `when: …`"
+        rows.problems.append(Problem(where, "wrong-type", f"`{text}` is no {type_}, which the column is", hint))
+    return None
+
+
+def _moment(text: str) -> bool:
+    try:
+        read_time(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""Each pipeline with its steps typed and its table described."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import cast
+
+from framework import types
+from framework.errors import Problem
+from framework.plan import examples, expectations, topics
+from framework.plan.draft import Draft, only, unknown
+from framework.plan.model import (
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    Expectation,
+    Maintain,
+    Pipeline,
+    SchemaChanges,
+    Step,
+    Table,
+    TableSource,
+    Topic,
+)
+from framework.plan.partitions import partition_fields, sort_columns
+from framework.plan.rows import Resolved, Rows
+from framework.spec import extensions, kinds
+from framework.spec.options import WrittenStep
+
+DEFAULT_BATCH_ROWS = 1_000_000
+
+
+def resolve(made: Draft) -> Draft:
+    found: dict[str, Pipeline | None] = {}
+    for said in made.written.of(kinds.Pipeline):
+        _resolved(made, said, found, [])
+    done = (pipeline for pipeline in found.values() if pipeline)
+    return replace(made, pipelines=tuple(sorted(done, key=lambda pipeline: pipeline.name)))
+
+
+def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    """A pipeline whose rows come from a table is resolved behind the one that writes it."""
+    if said.name not in found:
+        found[said.name] = _pipeline(made, said, found, [*open_, said.name])
+    return found[said.name]
+
+
+def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    source = None
+    read: tuple[Topic, ...] = ()
+    if said.from_.table:
+        source = _source(made, said.from_, found, open_)
+        rows = Rows(source.columns, made.problems, source.kafka, event_time=False) if source else None
+    else:
+        read = _topics(made, said.from_)
+        kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if said.from_.topics else KAFKA_COLUMNS
+        rows = Rows(read[0].columns, made.problems, kafka) if read else None
+    if rows is None:
+        return None
+    steps, expected = _steps(said, rows)
+    table = _table(made, said, replace(rows, columns=steps[-1].columns) if steps else rows)
+    if table is None:
+        return None
+    every = said.run.every if isinstance(said.run, kinds.Every) else None
+    batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
+    came = source or (read[0].columns, read[0].decoding)
+    digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
+    pipeline = Pipeline(
+        said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
+        batch_rows, every, said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
+    )  # fmt: skip
+    return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems))
+
+
+def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+    name = said.table or ""
+    writers = {each.into.table: each for each in made.written.of(kinds.Pipeline)}
+    writer = writers.get(name)
+    where = said.place("table")
+    if writer is None:
+        # A document with a problem is not there: that has been said.
+        if not any(document.kind == "pipeline" and document.value is None for document in made.written.documents):
+            made.problems.append(unknown("table", name, where, writers))
+        return None
+    if writer.name in open_:
+        circle = " → ".join([*open_[open_.index(writer.name) :], writer.name])
+        hint = "one of them must read a topic"
+        made.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
+        return None
+    pipeline = _resolved(made, writer, found, open_)
+    if pipeline is None:
+        return None
+    kafka = tuple(column for column in pipeline.table.columns if column in pipeline.kafka_columns)
+    columns = tuple(column for column in pipeline.table.columns if column not in kafka)
+    return TableSource(pipeline.name, pipeline.table.catalog, pipeline.table.identifier, columns, kafka)
+
+
+def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
+    """The topics of a pipeline; none and a problem, if that is not yet reported, where one is missing."""
+    names = {said.topic: said.place("topic")} if said.topic else {}
+    for at, name in enumerate(said.topics or ()):
+        if name in names:
+            hint = "name each topic once"
+            made.problems.append(Problem(said.place("topics", at), "duplicate-name", f"`{name}` is here twice", hint))
+        names[name] = said.place("topics", at)
+    missing = {name: where for name, where in names.items() if ("topic", name) not in made.written.names}
+    if missing:
+        written = [name for kind, name in made.written.names if kind == "topic"]
+        made.problems.extend(unknown("topic", name, where, written) for name, where in missing.items())
+    found = tuple(made.topics[name] for name in names if name in made.topics)
+    made.problems.extend(topics.differences(found, names))
+    return found if len(found) == len(names) else ()
+
+
+def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
+    steps = []
+    for written in said.steps:
+        resolved = _resolved_step(written, rows)
+        rows = replace(rows, columns=resolved.columns)
+        steps.append(Step(
+            written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, resolved.columns,
+            resolved.each,
+        ))  # fmt: skip
+    last, expected = expectations.resolve(said.expect, rows)
+    return (*steps, last) if last else tuple(steps), expected
+
+
+def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
+    extension = extensions.find(extensions.STEPS)[written.name]
+    if extension.built_in:
+        return cast(Resolved, extension.resolve(written, rows))
+    try:
+        resolved = extension.resolve(written, rows)
+        if not isinstance(resolved, Resolved):
+            raise TypeError("resolve must give a Resolved")
+    except (Exception, SystemExit) as error:  # in somebody's own file
+        rows.problems.append(extensions.broken(error, extension.file))
+        return Resolved(rows.columns)
+    return resolved
+
+
+def _maintain(said: kinds.Maintain) -> Maintain:
+    return Maintain(
+        said.compact_to, said.compact_every, said.keep_snapshots_for, said.keep_at_least, said.orphans_after
+    )  # fmt: skip
+
+
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
+    into = said.into
+    catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
+    if into.catalog and catalog is None:
+        made.problems.append(unknown("catalog", into.catalog, into.place("catalog"), made.catalogs))
+    if catalog is None:
+        return None
+    columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    for column in columns:
+        if column.type == types.VOID:
+            hint = "give it a type: `cast(null as string)`"
+            made.problems.append(Problem(said.place("steps"), "no-type", f"the column `{column.name}` has no type", hint))
+    namespace, name = into.table.split(".")
+    return Table(
+        catalog, namespace, name, columns, into.write,
+        partition_fields(into, columns, made.problems), sort_columns(into, columns, made.problems),
+        into.format_version, said.doc or "",
+        SchemaChanges(into.schema_changes.add, into.schema_changes.widen, into.schema_changes.drop),
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Values as a spec writes them, read as a column's type: in Python, and as JSON messages have them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import struct
+from collections.abc import Iterable
+from datetime import date, datetime, timezone
+from decimal import Decimal as Number
+from typing import Any
+
+from framework.errors import Where
+from framework.spec.node import Node
+from framework.spec.scalars import read_time
+from framework.sql.faults import closest
+from framework.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Array,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+    is_fractional,
+    is_integral,
+)
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,38})")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LONGEST = 60  # characters of a value in a message
+
+
+class Wrong(ValueError):
+    """A value that does not fit, with its own place."""
+
+    def __init__(self, where: Where, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.where = where
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+def read(node: Node, type_: Type) -> Any:
+    """The value as Python has it: a struct is a dict of the fields that are named. Wrong where it is none of this type."""
+    if node.is_null:
+        return None
+    match type_:
+        case Array():
+            return [read(item, type_.element) for item in _kind(node, "list", type_).items]
+        case Map():
+            entries = _kind(node, "map", type_).entries
+            return {_scalar(key, type_.key): read(value, type_.value) for key, value in entries}
+        case Struct():
+            fields = _fields(_kind(node, "map", type_), type_)
+            return {name: read(value, inner) for name, value, inner in fields}
+    return node if type_ == VOID else _scalar(node, type_)
+
+
+def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
+    """The value as a JSON message has it. Wrong where it is none of this type."""
+    if node.is_null:
+        return "null"
+    match type_:
+        case Array():
+            return f"[{', '.join(json_text(item, type_.element) for item in _kind(node, 'list', type_).items)}]"
+        case Map():
+            entries = _kind(node, "map", type_).entries
+            return json_object((key.text, json_text(value, type_.value)) for key, value in entries)
+        case Struct():
+            fields = _fields(_kind(node, "map", type_), type_)
+            return json_object((name, json_text(value, inner)) for name, value, inner in fields)
+    return _json_scalar(node, type_, format_)
+
+
+def json_object(entries: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {text}" for name, text in entries) + "}"
+
+
+def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
+    value = _scalar(node, type_)
+    if format_ == "epoch_millis":
+        millis, rest = divmod(value - _EPOCH, _EPOCH.resolution * 1000)
+        if rest:
+            raise Wrong(node.where, "wrong-type", f"`{_short(node)}` is no whole number of milliseconds", "leave the rest out")
+        return str(millis)
+    if isinstance(value, datetime):
+        return json.dumps(value.replace(tzinfo=None).isoformat() + ("" if type_ == TIMESTAMP_NTZ else "Z"))
+    if type_ == DATE:
+        return json.dumps(value.isoformat())
+    if isinstance(value, bytes):
+        return json.dumps(base64.b64encode(value).decode())
+    if is_fractional(type_) and not math.isfinite(value):
+        raise Wrong(node.where, "wrong-type", f"`{node.text}` is no number that JSON has", "write a number")
+    # All digits, as they are written.
+    return node.text if is_fractional(type_) or isinstance(type_, Decimal) else json.dumps(value, ensure_ascii=False)
+
+
+def _kind(node: Node, kind: str, type_: Type) -> Node:
+    if node.kind != kind:
+        raise _no(node, type_)
+    return node
+
+
+def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
+    for key, value in node.entries:
+        field = next((each for each in type_.fields if each.name == key.text), None)
+        if field is None:
+            names = [each.name for each in type_.fields]
+            hint = closest(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
+            raise Wrong(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
+        yield field.name, value, field.type
+
+
+def _scalar(node: Node, type_: Type) -> Any:
+    if node.kind != "scalar":
+        raise _no(node, type_)
+    try:
+        return _from_text(node.text, type_, node.quoted and not node.expanded)
+    except (ValueError, ArithmeticError):
+        raise _no(node, type_) from None
+
+
+def _from_text(text: str, type_: Type, quoted: bool) -> Any:
+    """ValueError or ArithmeticError where the text means no value of the type. Numbers and truths in quotes are text."""
+    if type_ == STRING:
+        return text
+    if type_ == BINARY:
+        return text.encode()
+    if type_ == DATE and _DATE.fullmatch(text):
+        return date.fromisoformat(text)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ) and _TIME.fullmatch(text):
+        return _moment(text, type_)
+    if not quoted and type_ == BOOLEAN and text in ("true", "false"):
+        return text == "true"
+    if not quoted and is_integral(type_) and _WHOLE.fullmatch(text):
+        return _in_range(int(text), 8 << INTEGRALS.index(type_) if type_ != BIGINT else 64)
+    if not quoted and is_fractional(type_) and text in _NOT_FINITE:
+        return _NOT_FINITE[text]
+    if not quoted and _NUMBER.fullmatch(text):
+        return _fraction(text, type_)
+    raise ValueError
+
+
+def _moment(text: str, type_: Type) -> datetime:
+    moment = read_time(text)
+    if type_ == TIMESTAMP:
+        return moment.astimezone(timezone.utc)
+    if re.search(r"(Z|[+-][0-9]{2}:[0-9]{2})$", text[10:]):
+        raise ValueError
+    return moment.replace(tzinfo=None)
+
+
+def _in_range(number: int, bits: int) -> int:
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError
+    return number
+
+
+def _fraction(text: str, type_: Type) -> Any:
+    if isinstance(type_, Decimal):
+        return _decimal(Number(text), type_)
+    if not is_fractional(type_) or not math.isfinite(float(text)):
+        raise ValueError
+    # As the column has it: 0.1 as a float is not 0.1 as a double.
+    return struct.unpack("f", struct.pack("f", float(text)))[0] if type_ == FLOAT else float(text)
+
+
+def _decimal(number: Number, type_: Decimal) -> Number:
+    _, digits, exponent = number.as_tuple()
+    shift = int(exponent) + type_.scale
+    whole = int("".join(map(str, digits)))
+    unscaled, rest = (whole * 10**shift, 0) if shift >= 0 else divmod(whole, 10**-shift)
+    if rest or unscaled >= 10**type_.precision:
+        raise ValueError
+    return number
+
+
+def _no(node: Node, type_: Type) -> Wrong:
+    what = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
+    quotes = " without quotes" if node.quoted and _NUMBER.fullmatch(node.text) else ""
+    return Wrong(node.where, "wrong-type", f"{what} is no {type_}", f"write `{node.text}`{quotes}" if quotes else "")
+
+
+def _short(said: Node | str) -> str:
+    text = said if isinstance(said, str) else said.text
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

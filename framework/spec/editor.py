@@ -1,0 +1,139 @@
+"""The JSON Schema by which editors complete and check specs: one that fits every document, made of the declared options.
+
+An editor reads YAML 1.2, where 1.10 is a number: so numbers and truths are taken for text, a reference for any scalar, and
+nothing for an option that may be left out. What the schema refuses, the compiler refuses, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from framework.spec.bind import bind_part
+from framework.spec.kinds import KINDS
+from framework.spec.node import Node
+from framework.spec.options import Option
+from framework.spec.reader import read_text
+from framework.spec.references import HAS_VARIABLE, IS_SECRET
+from framework.spec.schema import MADE_OF, NULLABLE, schema_of
+from framework.spec.shapes import NO_OPTION, BoundClass, EnumShape, MapShape, ScalarShape, Shape, Slot, record_shape
+from framework.spec.words import written
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_NUMBERS = ("0", "-1", "+1", "1.5", ".5", "1e3", "1.5e-3", "0x1F", "0o17", ".inf")  # what YAML 1.2 takes for numbers
+_CORE: tuple[tuple[str, Any], ...] = (
+    (r"null|Null|NULL|~|", lambda text: None),
+    (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    (r"[-+]?[0-9]{1,4000}", int),  # Python reads no longer ones
+    (r"0o[0-7]+|0x[0-9a-fA-F]+", lambda text: int(text, 0)),
+    (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
+    (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", lambda text: float(text.replace(".", ""))),
+)
+
+
+def document_schema() -> dict[str, Any]:
+    """The schema of any document."""
+    return {
+        "$schema": _DRAFT,
+        "description": "One document of a spec file. Its first key is its kind.",
+        "type": "object",
+        "anyOf": [{"required": [kind], "properties": {kind: {"$ref": f"#/$defs/{kind}/properties/{kind}"}}} for kind in KINDS],
+        "allOf": [{"if": {"required": [kind]}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in KINDS],
+        "$defs": {kind: _document(cls) for kind, cls in KINDS.items()},
+    }
+
+
+def json_schema(cls: BoundClass) -> dict[str, Any]:
+    """The schema of one kind, or of other options."""
+    return {"$schema": _DRAFT, "title": record_shape(cls).name, **_document(cls)}
+
+
+def as_data(node: Node) -> Any:
+    """What an editor makes of a node: plain data, by the core schema of YAML 1.2."""
+    if node.kind == "list":
+        return [as_data(item) for item in node.items]
+    if node.kind == "map":
+        return {key.text: as_data(value) for key, value in node.entries}
+    read = next((read for pattern, read in _CORE if re.fullmatch(pattern, node.text)), str)
+    return node.text if node.quoted else read(node.text)
+
+
+def _document(cls: BoundClass) -> dict[str, Any]:
+    shape = record_shape(cls)
+    schema = _part(schema_of(shape, NO_OPTION))
+    if shape.name:
+        schema["properties"][shape.name]["description"] = inspect.getdoc(cls)
+    return {"description": inspect.getdoc(cls), **schema}
+
+
+def _part(value: Any) -> Any:
+    """A value in a schema, as editors know it."""
+    if isinstance(value, dict) and MADE_OF in value:
+        return _schema(value, *value[MADE_OF])
+    if isinstance(value, dict):
+        return {key: _part(inner) for key, inner in value.items()}
+    return [_part(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _schema(schema: dict[str, Any], shape: Shape, option: Option) -> dict[str, Any]:
+    made = {key: _part(value) for key, value in schema.items() if key not in (MADE_OF, NULLABLE)}
+    if isinstance(shape, ScalarShape):
+        made |= _scalar(shape)
+    elif isinstance(shape, EnumShape):
+        made["anyOf"] = [{"enum": made.pop("enum")}, {"type": "string", "pattern": _texts(shape)}]
+    elif isinstance(shape, MapShape):
+        made["propertyNames"] = {key: value for key, value in schema["propertyNames"].items() if key == "pattern"}
+    if "anyOf" in made:
+        made["anyOf"] = [inner for each in made["anyOf"] for inner in each.get("anyOf", [each])]
+    made |= _about(shape, option)
+    return _optional(made, schema[NULLABLE]) if NULLABLE in schema else made
+
+
+def _scalar(shape: ScalarShape) -> dict[str, Any]:
+    if shape.json != "string":
+        return {"type": [shape.json, "string"], "pattern": HAS_VARIABLE, "patternErrorMessage": f"Not {shape.scalar.noun}."}
+    if shape.secret == "must":
+        return {"type": "string", "pattern": IS_SECRET, "patternErrorMessage": "Write `${secret:NAME}`."}
+    pattern = shape.scalar.pattern
+    looks = {"number": _NUMBERS, "boolean": ("true", "false")}
+    types = ["string", *(name for name, texts in looks.items() if any(re.search(pattern, text) for text in texts))]
+    if not pattern:
+        return {"type": types}
+    pattern = pattern if re.search(pattern, "${var:NAME}") else f"({pattern})|{HAS_VARIABLE}"
+    return {"type": types, "pattern": pattern, "patternErrorMessage": f"Not {shape.scalar.noun}. Write {shape.scalar.rule}."}
+
+
+def _texts(shape: EnumShape) -> str:
+    """The texts that stand for a choice: a reference, and what is no text itself in quotes."""
+    texts = [re.escape(written(value)) for value in shape.values if not isinstance(value, str)]
+    return f"^({'|'.join(texts)})$|{HAS_VARIABLE}" if texts else HAS_VARIABLE
+
+
+def _about(shape: Shape, option: Option) -> dict[str, Any]:
+    rule = f"Write {shape.scalar.rule}." if isinstance(shape, ScalarShape) and shape.scalar.rule else ""
+    about: dict[str, Any] = {"description": f"{option.doc} {rule}".strip()} if option.doc else {}
+    return {**about, "examples": [as_data(_example(option))]} if option.example else about
+
+
+def _example(option: Option) -> Node:
+    return read_text(option.example, "example", [])[0]
+
+
+def _optional(made: dict[str, Any], slot: Slot) -> dict[str, Any]:
+    if "anyOf" in made:
+        made["anyOf"].append({"type": "null"})
+    elif "type" in made:
+        types = made["type"]
+        made["type"] = [*([types] if isinstance(types, str) else types), "null"]
+    default = _default(slot)
+    return made if default is None else {**made, "default": default}
+
+
+def _default(slot: Slot) -> Any:
+    """The default as it is written. Of a duration or a map that is known only if it is the example."""
+    plain = isinstance(slot.shape, ScalarShape) and slot.shape.json != "string"
+    if plain or slot.default is None or isinstance(slot.default, str):
+        return slot.default
+    example = _example(slot.option) if slot.option.example else None
+    return as_data(example) if example and bind_part(slot.shape, slot.option, example) == slot.default else None

@@ -1,0 +1,89 @@
+"""The tests of a pipeline: messages, and the rows and bad rows that are to come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from framework.errors import Problem
+from framework.spec.node import Node
+from framework.spec.options import Bound, option
+from framework.spec.scalars import ColumnName, Name, Time
+
+NEW_BATCH = "new_batch"
+
+
+@dataclass(frozen=True)
+class Message(Bound):
+    """A message as Kafka has it."""
+
+    key: Node | None = option("The text of the key; default: none.", default=None, example="User_1")
+    at: Time | None = option(
+        "Kafka's timestamp; default: 2026-01-01T00:00:00Z and a second more for each message before it.", default=None,
+        example="2026-01-05T10:00:00Z", aka=["timestamp", "time"],
+    )  # fmt: skip
+    partition: int = option("The partition.", default=0, at_least=0, at_most=9999, example="2")
+    value: Node | None = option(
+        "The columns, written as the topic says; `null`: a message without a value.", default=None, example="{price: 5.0}"
+    )
+    raw: str | None = option("The text of the value as it is.", default=None, example='"not json"', aka=["text", "bytes"])
+    headers: dict[str, Node] = option("The headers and their texts.", default={}, example="{source: web}")
+    topic: Name | None = option("The topic; default: the pipeline's first.", default=None, example="stock_trades")
+
+    def problems(self) -> Iterable[Problem]:
+        if self.value is not None and self.raw is not None:
+            yield Problem(self.key_place("raw"), "unused-key", "`raw` means nothing beside `value`", "keep one of them")
+        elif self.value is None and self.raw is None:
+            yield Problem(
+                self.place(), "missing-key", "this message has no `value`",
+                "write `value: {…}`, `raw: \"…\"`, or `value: null` for a message without a value",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GivenMessage(Bound):
+    """A message as a whole, not only its columns."""
+
+    told_by: ClassVar[str | None] = "message"
+
+    message: Message = option("The message.", example='{raw: "not json"}')
+
+
+@dataclass(frozen=True)
+class BadRow(Bound):
+    """A bad row that is to come."""
+
+    error: str | None = option("The code of what is wrong.", default=None, example="undecodable", aka=["code"])
+    stage: str | None = option("Where it failed: value, key, headers, or a step.", default=None, example="value")
+    message: str | None = option("What is wrong, in words.", default=None, example="the value is not JSON")
+    item: str | None = option("Which row of the message, where a list was taken apart.", default=None, example='"1"')
+    topic: Name | None = option("The topic.", default=None, example="stock_trades")
+    partition: int | None = option("The partition.", default=None, at_least=0, example="0")
+    offset: int | None = option("The offset: the first message of a partition has 0.", default=None, at_least=0, example="0")
+    key: str | None = option("The text of the key.", default=None, example="User_1")
+    value: str | None = option("The text of the value.", default=None, example="not json", aka=["raw"])
+
+
+@dataclass(frozen=True)
+class Test(Bound):
+    """Messages, and what is to come of them."""
+
+    name: str = option("What it shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
+    given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
+        "The messages, in order: the columns of each or all of it, and `new_batch` between batches.", at_least=1,
+        example="[{price: -1.0}]", aka=["input", "messages", "when"],
+    )  # fmt: skip
+    expect: tuple[dict[ColumnName, Node], ...] | None = option(
+        "The rows of the table afterwards, in any order; of each the columns that matter.", default=None,
+        example="[{anomaly_flag: NEGATIVE_PRICE}]", aka=["output", "rows", "then", "expected"],
+    )  # fmt: skip
+    expect_bad: tuple[BadRow, ...] | None = option(
+        "The bad rows afterwards; default: none.", default=None, example="[{error: undecodable}]", aka=["bad_rows", "bad"]
+    )
+
+    def problems(self) -> Iterable[Problem]:
+        if self.expect is None and self.expect_bad is None:
+            yield Problem(
+                self.place(), "missing-key", "a test needs `expect` or `expect_bad`", "write `expect: []` where no row is to come"
+            )

@@ -1,0 +1,151 @@
+"""One select over the rows so far: `select a, upper(b) as c from input where d > 0`, made of expressions that never throw.
+
+*Limit* Row by row, from `input` alone: every other clause of SQL is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from framework.sql import statement
+from framework.sql.expressions import Checked, typed
+from framework.sql.faults import ExpressionError, Fault, closest, listed
+from framework.sql.statement import Written
+from framework.sql.tokens import Token
+from framework.sql.tree import Column, Member, Node, walk
+from framework.types import BOOLEAN, VOID, Struct, Type, quoted
+
+__all__ = ["Item", "Selected", "select"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the result. `text` is what was written without its name, on one line; `offset` is the place of the name,
+    or of the item if it has none."""
+
+    name: str
+    value: Checked
+    text: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Items over the columns before the select; `where` is a condition, and null is not true."""
+
+    items: tuple[Item, ...]
+    where: Checked | None
+    where_text: str
+
+    @property
+    def faults(self) -> tuple[tuple[str, str], ...]:
+        """What cannot be computed, and SQL that is true where; of rows that WHERE leaves out nothing is computed."""
+        items = [(item.text, item.value.error) for item in self.items]
+        if self.where is None:
+            return tuple((text, error) for text, error in items if error)
+        kept = f"({self.where.sql} IS TRUE)"
+        first = ((self.where_text, self.where.error),) if self.where.error else ()
+        return (*first, *((text, f"({kept} AND {error})") for text, error in items if error))
+
+
+def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None = None) -> Selected:
+    """The select made safe; or ExpressionError with all that is wrong. `*` stands for `star`, or for all columns."""
+    read = statement.read(text)
+    names = _Names(columns, tuple(columns if star is None else star), read.tables)
+    faults = list(read.faults)
+    items: list[Item] = []
+    where = None
+    for written in read.items:
+        try:
+            items += names.items(written)
+        except ExpressionError as error:
+            faults += error.faults
+    if read.where is not None:
+        try:
+            where = names.condition(read.where)
+        except ExpressionError as error:
+            faults += error.faults
+    if not faults and not items:
+        faults.append(Fault(read.items[0].offset, "sql-syntax", "no column is left", "EXCEPT names all that there are"))
+    faults += _duplicates(items)
+    if faults:
+        raise ExpressionError(*dict.fromkeys(faults))
+    return Selected(tuple(items), where, read.where.text if read.where else "")
+
+
+def _duplicates(items: list[Item]) -> list[Fault]:
+    found: list[Fault] = []
+    seen: dict[str, Item] = {}
+    for item in items:
+        before = seen.setdefault(item.name.lower(), item)
+        if before is not item:
+            hint = "give one of them another name: … as other_name; `* except (a)` leaves a column out"
+            found.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
+    return found
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What names mean."""
+
+    columns: Mapping[str, Type]
+    star: tuple[str, ...]
+    tables: frozenset[str]
+
+    def items(self, written: Written) -> list[Item]:
+        if written.value is None:
+            return [
+                Item(name, Checked(quoted(name), self.columns[name], None, frozenset((name,))), name, written.offset)
+                for name in self.all_but(written.left_out)
+            ]
+        value = self.typed(written.value)
+        name = written.name or self.own_name(written.value)
+        if name is None:
+            hint = f"write {written.text if len(written.text) <= 60 else '…'} as name"
+            raise ExpressionError(Fault(written.offset, "sql-no-name", "this column has no name", hint))
+        return [Item(name, value, written.text, written.offset)]
+
+    def all_but(self, left_out: tuple[Token, ...]) -> list[str]:
+        known = {name.lower(): name for name in self.star}
+        unknown = [token for token in left_out if token.value.lower() not in known]
+        if unknown:
+            raise ExpressionError(*(self.no_column(token) for token in unknown))
+        gone = {token.value.lower() for token in left_out}
+        return [name for lower, name in known.items() if lower not in gone]
+
+    def no_column(self, token: Token) -> Fault:
+        hint = closest(token.value, self.star, f"columns here: {listed(self.star)}")
+        return Fault(token.offset, "unknown-column", f"`*` has no column `{token.value}`", hint)
+
+    def typed(self, node: Node) -> Checked:
+        faults = [fault for part, _ in walk(node) if (fault := self.with_table(part))]
+        if faults:
+            raise ExpressionError(*faults)
+        return typed(node, self.columns)
+
+    def with_table(self, node: Node) -> Fault | None:
+        """`input.price`"""
+        if not (isinstance(node, Member) and isinstance(node.of, Column)) or node.of.name.lower() not in self.tables:
+            return None
+        if any(name.lower() == node.of.name.lower() for name in self.columns):
+            return None
+        return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write {node.name}")
+
+    def own_name(self, node: Node) -> str | None:
+        """The name of a column or a field, as it is declared."""
+        if isinstance(node, Column):
+            return next(name for name in self.columns if name.lower() == node.name.lower())
+        if isinstance(node, Member):
+            of = typed(node.of, self.columns).type
+            field = of.field(node.name) if isinstance(of, Struct) else None
+            return field.name if field else node.name
+        return None
+
+    def condition(self, written: Written) -> Checked:
+        assert written.value is not None, "a condition is no star"
+        value = self.typed(written.value)
+        if value.type not in (BOOLEAN, VOID):
+            message = f"`{written.text}` is {value.type}, not true or false"
+            raise ExpressionError(Fault(written.offset, "not-a-condition", message, "compare it: … > 0"))
+        return value

@@ -1,0 +1,253 @@
+"""The grammar of `select … from input where …`: its items and its condition as trees, and everything that SQL has besides, by name.
+
+*Limit* Reading goes on behind an item that is wrong, so that all wrong items are said at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from framework.sql import reserved
+from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.grammar import Parser
+from framework.sql.reserved import ONE_ROW
+from framework.sql.tokens import Token, tokens
+from framework.sql.tree import Node
+
+INPUT = "input"
+_SHAPE = "write select …, … from input where …"
+_SEVERAL = ("a sql step is one select", "use several steps: each sees the columns of the one before")
+_JOIN = ("sql-clause", "JOIN is not in this version: a sql step sees the rows so far, and no other table", _SHAPE)
+_SORTED = ("a table's rows have no order", "delete it; `sort_by` sorts a table's files")
+_CUT = ("a batch would lose other rows each time it runs", "delete it, or say in WHERE which rows are wanted")
+_SHAPED = ("rows are taken one by one", "the step `explode` makes a row of every item, `flatten` columns of a struct")
+
+
+def _clause(name: str, said: tuple[str, str]) -> tuple[str, str, str]:
+    return ("sql-clause", f"{name} is not allowed in a sql step: {said[0]}", said[1])
+
+
+_CLAUSES = {
+    "group": ("sql-clause", "GROUP BY is not allowed in a sql step", ONE_ROW),
+    "having": ("sql-clause", "HAVING is not allowed in a sql step", ONE_ROW),
+    "qualify": ("sql-clause", "QUALIFY is not allowed in a sql step", ONE_ROW),
+    "window": ("sql-clause", "WINDOW is not allowed in a sql step", ONE_ROW),
+    "order": _clause("ORDER BY", _SORTED),
+    "sort": _clause("SORT BY", _SORTED),
+    "cluster": _clause("CLUSTER BY", _SORTED),
+    "distribute": _clause("DISTRIBUTE BY", _SORTED),
+    "limit": _clause("LIMIT", _CUT),
+    "offset": _clause("OFFSET", _CUT),
+    "fetch": _clause("FETCH", _CUT),
+    "tablesample": _clause("TABLESAMPLE", _CUT),
+    "pivot": _clause("PIVOT", _SHAPED),
+    "unpivot": _clause("UNPIVOT", _SHAPED),
+    "lateral": ("sql-clause", "LATERAL is not allowed in a sql step", reserved.ITEMS),
+    **dict.fromkeys(("join", "inner", "left", "right", "full", "cross", "natural", "semi", "anti"), _JOIN),
+    **{word: _clause(word.upper(), _SEVERAL) for word in ("union", "except", "intersect", "minus")},
+}
+_SETS = ("union", "except", "intersect", "minus")
+_STATEMENTS = reserved.words("""
+    alter analyze begin cache call clear comment commit create declare delete describe desc drop execute explain export
+    grant import insert load lock merge msck optimize refresh repair replace reset revoke rollback set show
+    table truncate uncache unset update use vacuum values
+""")
+
+
+@dataclass(frozen=True)
+class Written:
+    """An item as it stands; `*` has no value. `offset` is the place of the name, or of the item if it has none."""
+
+    value: Node | None
+    name: str | None
+    text: str
+    offset: int
+    left_out: tuple[Token, ...] = ()
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was understood, and what was not. `tables` are the names that were given to the table, `input` among them."""
+
+    items: tuple[Written, ...]
+    where: Written | None
+    tables: frozenset[str]
+    faults: tuple[Fault, ...]
+
+
+def read(text: str) -> Read:
+    parser = _Parser(tokens(text))
+    parser.statement()
+    return Read(tuple(parser.items), parser.where, frozenset(parser.tables), tuple(parser.faults))
+
+
+class _Parser(Parser):
+    def __init__(self, found: list[Token]) -> None:
+        super().__init__(found)
+        self.items: list[Written] = []
+        self.where: Written | None = None
+        self.tables = {INPUT}
+        self.faults: list[Fault] = []
+
+    def refuse(self, token: Token, code: str, message: str, hint: str) -> None:
+        """One message once: `left outer join` is one mistake."""
+        if message not in [fault.message for fault in self.faults]:
+            self.faults.append(Fault(token.offset, code, message, hint))
+
+    def statement(self) -> None:
+        token = self.next
+        if not self.skip("select"):
+            self.refuse(token, *_other(token))
+            return
+        token = self.next
+        if self.skip("distinct"):
+            self.refuse(token, "sql-clause", "DISTINCT is not allowed in a sql step", ONE_ROW)
+        self.item()
+        while self.skip(","):
+            self.item()
+        if not self.skip("from"):
+            if not self.faults or self.next.kind != "end":
+                self.refuse(self.next, "sql-table", f"FROM is missing{_found(self.next)}", _SHAPE)
+            return
+        self.table()
+        if self.skip("where"):
+            self.condition()
+        self.rest()
+
+    def item(self) -> None:
+        start = self.at
+        token = self.next
+        try:
+            if token.word in ("from", "where", ",", ";") or token.kind == "end":
+                self.refuse(token, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
+            elif self.skip("*"):
+                self.items.append(Written(None, None, "*", token.offset, self.left_out()))
+            else:
+                value = self.expression()
+                text = self.text(start)
+                token = self.tokens[self.at + (self.next.word == "as")]
+                name = self.name()
+                self.items.append(Written(value, name, text, (token if name else self.tokens[start]).offset))
+        except ExpressionError as error:
+            self.faults += error.faults
+            self.recover(start, ",", "from")
+
+    def name(self) -> str | None:
+        """The name behind an item, with AS or without."""
+        said = self.skip("as")
+        token = self.next
+        if not said and token.word in _CLAUSES:
+            raise refused(token.offset, *_CLAUSES[token.word])
+        if token.kind == "quoted" or (token.kind == "name" and token.word not in reserved.WORDS):
+            return self.take().value
+        if said:
+            hint = "write a name, in backquotes if it is a word of SQL"
+            self.refuse(token, "sql-syntax", f"a name is missing after AS{_found(token)}", hint)
+            return self.take().text if self.after.word in (",", "from") else "?"
+        if token.kind != "end" and token.word not in (",", ";", "from", "where"):
+            raise self.unexpected("a comma or FROM is missing")
+        return None
+
+    def left_out(self) -> tuple[Token, ...]:
+        """The columns that `*` is without."""
+        if not self.skip("except"):
+            token = self.next
+            if token.kind != "end" and token.word not in (",", ";", "from", "where"):
+                raise refused(token.offset, "sql-star", "`*` has only EXCEPT behind it", "write * except (a), upper(a) as a")
+            return ()
+        if not self.skip("("):
+            raise refused(self.next.offset, "sql-syntax", f"( is missing{_found(self.next)}", "write * except (a, b)")
+        found = [self.column()]
+        while self.skip(","):
+            found.append(self.column())
+        self.expect(")")
+        return tuple(found)
+
+    def column(self) -> Token:
+        if self.next.kind not in ("name", "quoted"):
+            raise self.unexpected("a column's name is missing")
+        return self.take()
+
+    def table(self) -> None:
+        token = self.take()
+        if token.word == "(":
+            self.faults += reserved.subquery(token).faults
+            self.recover(self.at - 1, "where", ",", *_CLAUSES)
+            return
+        parts = [token]
+        while self.skip("."):
+            parts.append(self.take())
+        name = ".".join(part.value for part in parts)
+        if token.kind not in ("name", "quoted"):
+            self.refuse(token, "sql-table", f"the table is missing{_found(token)}", "write from input: the rows so far")
+        elif name.lower() != INPUT:
+            self.refuse(token, "sql-table", f"there is no table {name} here", "write from input: the rows so far")
+            self.tables.add(parts[-1].value.lower())
+        self.no_alias()
+        if self.next.word == ",":
+            self.refuse(self.next, *_JOIN)
+            self.recover(self.at, "where", *_CLAUSES)
+
+    def no_alias(self) -> None:
+        first = self.next
+        said = self.skip("as")
+        token = self.next
+        named = token.kind == "name" and token.word not in reserved.WORDS and token.word not in _CLAUSES
+        if said or named or token.kind == "quoted":
+            self.tables.add(self.take().value.lower())
+            self.refuse(first, "sql-table", "the table has no other name", "delete it: columns are named without their table")
+
+    def condition(self) -> None:
+        start = self.at
+        try:
+            value = self.expression()
+            self.where = Written(value, None, self.text(start), self.tokens[start].offset)
+        except ExpressionError as error:
+            self.faults += error.faults
+            self.recover(start, *_CLAUSES)
+
+    def rest(self) -> None:
+        """What follows: nothing, or one semicolon. Of other clauses each is named."""
+        first, open = True, 0
+        while self.next.kind != "end":
+            token = self.take()
+            open += (token.word in ("(", "[")) - (token.word in (")", "]"))
+            if token.word == ";":
+                if self.next.kind != "end":
+                    self.refuse(self.next, "sql-several-statements", "there is a second statement", "a sql step is one select")
+                return
+            if not open and token.word in _CLAUSES:
+                self.refuse(token, *_CLAUSES[token.word])
+                if token.word in _SETS:
+                    return
+            elif first:
+                self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{_found(token)}", _SHAPE)
+            first = False
+
+    def recover(self, start: int, *words: str) -> None:
+        """Go on at the first of these words outside parentheses; the one in `is distinct from` is not meant."""
+        self.at, open = start, 0
+        while self.next.kind != "end" and (open or self.next.word not in (*words, ";")):
+            open += (self.next.word in ("(", "[")) - (self.next.word in (")", "]"))
+            if not self.skip("distinct", "from"):
+                self.take()
+
+    def text(self, start: int) -> str:
+        """The words since then, as they stand but on one line."""
+        found = self.tokens[start : self.at]
+        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(found)]
+        return "".join(token.text + gap for token, gap in zip(found, [*gaps, ""], strict=True))
+
+
+def _other(token: Token) -> tuple[str, str, str]:
+    """What begins with another word than SELECT."""
+    if token.word == "with":
+        return _clause("WITH", _SEVERAL)
+    if token.word in _STATEMENTS:
+        return ("sql-not-a-select", f"a sql step is one select, not {token.text.upper()}", _SHAPE)
+    return ("sql-not-a-select", f"a sql step begins with SELECT{_found(token)}", _SHAPE)
+
+
+def _found(token: Token) -> str:
+    return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"

@@ -1,0 +1,35 @@
+"""Gives columns other types. A value that does not cast makes a bad row, never a silent null."""
+
+from __future__ import annotations
+
+from framework import types
+from framework.errors import Problem
+from framework.plan.model import Column, Fault
+from framework.plan.rows import Resolved, Rows, named
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import ColumnName, ColumnType
+
+Written = dict[ColumnName, ColumnType]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    assign: list[tuple[str, str]] = []
+    faults: list[Fault] = []
+    columns: list[Column] = []
+    for name, text in step.value.items():
+        found = rows.column(name, step.key_place(name))
+        try:
+            type_ = types.parse(text)
+        except types.TypeTextError as error:
+            rows.problems.append(Problem(step.place(name), "bad-type", error.message, error.hint))
+            continue
+        if found is None:
+            continue
+        made = rows.expression(f"cast({named(name)} as {type_.sql})", step.place(name), as_written=False)
+        columns.append(Column(name, type_, found.doc, step.key_place(name)))
+        assign.append((name, made.sql))
+        faults += rows.faults("cast", f"{name} as {type_}", made)
+    return Resolved(
+        rows.with_columns(columns), tuple(assign), faults=tuple(faults),
+        says=tuple(f"{column.name} as {column.type}" for column in columns),
+    )  # fmt: skip

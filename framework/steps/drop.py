@@ -1,0 +1,20 @@
+"""Takes these columns away."""
+
+from __future__ import annotations
+
+from framework.errors import Problem
+from framework.plan.rows import Resolved, Rows
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import ColumnName
+
+Written = tuple[ColumnName, ...]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    for at, name in enumerate(step.value):
+        rows.column(name, step.place(at))
+    left = tuple(column for column in rows.columns if column.name not in step.value)
+    if not left:
+        hint = "leave at least one, or write only Kafka's own columns by another table"
+        rows.problems.append(Problem(step.place(), "no-columns", "no column is left", hint))
+    return Resolved(left, says=(", ".join(step.value),))

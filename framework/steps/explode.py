@@ -1,0 +1,41 @@
+"""Makes a row of every item of a list: the item takes the list's place, as the column `into`. An empty or missing list makes no row.
+
+From here on a row is bad by itself: the other rows of its message go on, and the bad rows' column `item` says which one it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.errors import Problem
+from framework.plan.model import Each
+from framework.plan.rows import Resolved, Rows, named
+from framework.spec.options import Bound, WrittenStep, option
+from framework.spec.scalars import ColumnName
+from framework.types import VOID, Array
+
+
+@dataclass(frozen=True)
+class Written(Bound):
+    """Which list, and the name of its items."""
+
+    column: ColumnName = option("The list.", example="items", aka=["field", "array"])
+    into: ColumnName | None = option("The column of an item; default: the list's name.", default=None, example="item", aka=["as"])
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    written: Written = step.value
+    into = written.into or written.column
+    found = rows.column(written.column, written.place("column"))
+    type_ = found.type if found else VOID
+    if found is not None and not isinstance(type_, Array):
+        hint = "only a list has items; a struct is taken apart by `flatten`"
+        message = f"`{written.column}` is {type_}, not a list"
+        rows.problems.append(Problem(written.place("column"), "not-a-list", message, hint))
+    others = [column.name for column in rows.columns if column.name != written.column]
+    if into in others:
+        hint = "choose another name, or drop that column before this step"
+        rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
+    item = rows.new_column(into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=others)
+    columns = tuple(item if column.name == written.column else column for column in rows.columns)
+    return Resolved(columns, each=Each(named(written.column), into), says=(f"a row for each {into} of {written.column}",))

@@ -1,0 +1,31 @@
+"""Gives columns other names; they stay where they are. Two columns can change names with each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from framework.errors import Problem
+from framework.plan.rows import Resolved, Rows, named
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import ColumnName
+
+Written = dict[ColumnName, ColumnName]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    kept = {column.name for column in rows.columns if column.name not in step.value}
+    taken: set[str] = set()
+    for old, new in step.value.items():
+        found = rows.column(old, step.key_place(old))
+        if found is not None:
+            rows.new_column(new, found.type, step.place(old), others=kept)
+        if new in kept | taken:
+            hint = "choose another name, or drop or rename the other column"
+            rows.problems.append(Problem(step.place(old), "duplicate-column", f"there is already a column `{new}`", hint))
+        taken.add(new)
+    columns = tuple(
+        replace(column, name=step.value[column.name], where=step.key_place(column.name)) if column.name in step.value else column
+        for column in rows.columns
+    )
+    assign = tuple((new, named(old)) for old, new in step.value.items())
+    return Resolved(columns, assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))

@@ -1,0 +1,32 @@
+"""Keeps these columns, in this order; `b.c` takes a field out of a struct, as the column `c`."""
+
+from __future__ import annotations
+
+from framework.errors import Problem
+from framework.plan.model import Column
+from framework.plan.rows import Resolved, Rows, named
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import FieldPath
+
+Written = tuple[FieldPath, ...]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    assign: dict[str, str] = {}
+    columns: dict[str, Column] = {}
+    for at, path in enumerate(step.value):
+        where = step.place(at)
+        made = rows.expression(_quoted(path), where, as_written=False)
+        name = path.rpartition(".")[2]
+        if name in columns:
+            hint = f"`derive: {{other_name: {path}}}` before it gives one of them another name"
+            rows.problems.append(Problem(where, "duplicate-column", f"there are two columns `{name}`", hint))
+        before = None if "." in path else next((column for column in rows.columns if column.name == name), None)
+        columns[name] = before or rows.new_column(name, made.type, where, others=columns)
+        if before is None:
+            assign[name] = made.sql
+    return Resolved(tuple(columns.values()), assign=tuple(assign.items()), says=(", ".join(step.value),))
+
+
+def _quoted(path: str) -> str:
+    return ".".join(named(part) for part in path.split("."))

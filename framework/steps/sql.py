@@ -1,0 +1,38 @@
+"""One select over the rows so far, for what no step says: `select … from input where …`, each row by itself."""
+
+from __future__ import annotations
+
+from framework.plan.model import Column
+from framework.plan.rows import Resolved, Rows, named
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import Expression
+from framework.sql.expressions import ExpressionError
+from framework.sql.select import Item, select
+
+Written = Expression
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    before = {column.name: column for column in rows.columns}
+    try:
+        made = select(step.value, rows.types, star=before)
+    except ExpressionError as error:
+        rows.refuse(error, step.value, step.place())
+        return Resolved(rows.columns)
+    names = [item.name for item in made.items]
+    columns = tuple(_column(item, before, names, rows, step) for item in made.items)
+    assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))
+    return Resolved(
+        columns, assign, made.where.sql if made.where else None,
+        tuple(rows.fault("sql", text, when) for text, when in made.faults), tuple(step.value.strip().splitlines()),
+    )  # fmt: skip
+
+
+def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
+    return item.name in before and item.value.sql == named(item.name)
+
+
+def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
+    if _as_it_is(item, before):
+        return before[item.name]
+    return rows.new_column(item.name, item.value.type, step.place(), others=names)

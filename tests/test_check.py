@@ -1,0 +1,177 @@
+"""`sluice check`: all problems with their places, as text and as JSON, its exit status, and that it is fast."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from framework.cli import main
+from tests.test_layers import HEAVY
+
+ROOT = Path(__file__).resolve().parent.parent
+BASE = (ROOT / "specs" / "main.yaml").read_text(encoding="utf-8")
+TOPIC = "topic: {name}\nvalue: json\ncolumns: {{side: string, quantity: int, price: double, at: timestamp}}\n"
+PIPELINE = """\
+pipeline: {name}
+from: {{topic: {name}}}
+steps:
+  - filter: quantity > 0
+  - derive: {{notional: price * quantity, hour: "date_trunc('hour', at)"}}
+  - flag:
+      into: anomaly
+      rules:
+        - {{when: price < 0, label: NEGATIVE}}
+        - {{when: "quantity > ${{var:LARGE_TRADE}}", label: LARGE}}
+      otherwise: NORMAL
+into: {{table: markets.{name}, partition_by: [day(at)]}}
+"""
+WRONG = "topic: a\nvalue: jsn\n---\npipeline: b\nfrom: {topic: c}\ninto: {table: x.y}\nruns: often\n"
+SAID = """\
+specs/a.yaml:2:8: unknown-value: `value` must be `json`, `string` or `bytes`, and is `jsn`
+  hint: did you mean `json`?
+specs/a.yaml:7:1: unknown-key: `runs` is not an option of pipeline `b`
+  hint: did you mean `run`?
+2 problems
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, without specs."""
+    for name in [name for name in os.environ if name.startswith("SLUICE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    return tmp_path
+
+
+def write(project: Path, text: str, name: str = "a.yaml") -> None:
+    path = project / "specs" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["check", *arguments])
+
+
+def both(name: str) -> str:
+    return f"{TOPIC.format(name=name)}---\n{PIPELINE.format(name=name)}"
+
+
+def test_nothing_wrong(project: Path) -> None:
+    write(project, BASE)
+    write(project, both("t1"), "b.yaml")
+    done = check()
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "1 pipeline, 1 topic: no problems\n", "")
+    write(project, both("t2"), "c.yaml")
+    assert check().stdout == "2 pipelines, 2 topics: no problems\n"
+    done = check("--json")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_all_problems_at_once(project: Path) -> None:
+    write(project, WRONG)
+    done = check()
+    assert (done.exit_code, done.stdout, done.stderr) == (1, SAID, "")
+
+
+def test_problems_of_the_plan_are_problems(project: Path) -> None:
+    write(project, f"{BASE}---\n{both('t1').replace('filter: quantity', 'filter: quantty')}")
+    done = check()
+    assert done.exit_code == 1
+    assert "unknown-column" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 problem"
+
+
+def test_json(project: Path) -> None:
+    write(project, WRONG)
+    done = check("--json")
+    assert (done.exit_code, done.stderr) == (1, "")
+    found = json.loads(done.stdout)
+    assert found == [
+        {
+            "file": "specs/a.yaml",
+            "line": 2,
+            "column": 8,
+            "code": "unknown-value",
+            "message": "`value` must be `json`, `string` or `bytes`, and is `jsn`",
+            "hint": "did you mean `json`?",
+        },
+        {
+            "file": "specs/a.yaml",
+            "line": 7,
+            "column": 1,
+            "code": "unknown-key",
+            "message": "`runs` is not an option of pipeline `b`",
+            "hint": "did you mean `run`?",
+        },
+    ]
+
+
+def test_environments(project: Path) -> None:
+    write(project, f"{BASE}---\n{both('t1')}")
+    write(project, "engine: spark\nmemory: lots\n", "environments/prod/engine.yaml")
+    assert check().exit_code == 0
+    done = check("--env", "prod")
+    assert done.exit_code == 1
+    assert "specs/environments/prod/engine.yaml:2:9: bad-memory" in done.stdout
+    assert "unknown-environment" in check("--env", "nowhere").stdout
+
+
+def test_another_folder(project: Path) -> None:
+    (project / "specs").rename(project / "other")
+    (project / "other" / "a.yaml").write_text(WRONG, encoding="utf-8")
+    assert check("--specs", "other").stdout == SAID.replace("specs/", "other/")
+    done = check("--specs", "nowhere")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere:1:1: no-folder: the folder of the specs does not exist")
+
+
+@pytest.mark.parametrize("arguments", [["--what"], ["--env"], ["specs"]])
+def test_wrong_usage(project: Path, arguments: list[str]) -> None:
+    assert check(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["schema"]])
+def test_what_it_does_not_load(arguments: list[str]) -> None:
+    work = f"from framework.cli import main; main({arguments!r}, standalone_mode=False)"
+    ask = (
+        f"import sys\ntry: {work}\nexcept SystemExit: pass\nprint(); print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def timed(folder: Path) -> tuple[str, float]:
+    """What `sluice check` says in a process of its own, and the processor time that it takes."""
+    ask = "import sys; from framework.cli import main; sys.argv[1:] = ['check']; main()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=folder, env=environment, capture_output=True, text=True)
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
+
+
+# Alone on a machine both take less than half of these bounds; beside other tests everything takes longer.
+
+
+def test_the_shipped_specs_are_checked_at_once() -> None:
+    said, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
+    assert said.endswith(": no problems\n")
+    assert seconds < 1
+
+
+def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:
+    write(project, BASE, "main.yaml")
+    for file in range(100):
+        write(project, "---\n".join(both(f"t{10 * file + number}") for number in range(10)), f"f{file}.yaml")
+    said, seconds = timed(project)
+    assert said == "1,000 pipelines, 1,000 topics: no problems\n"
+    assert seconds < 10

@@ -1,0 +1,473 @@
+"""`sluice init`: a first project that runs as it is, and specs from what a real topic holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from framework.cli import main
+from framework.engine import look, sample
+from framework.engine.context import Context
+from framework.engine.loop import batches
+from framework.engine.sample import Message, Sample
+from framework.errors import SluiceError
+from framework.init import files, infer, spec
+from framework.init import project as projects
+from framework.plan.model import Cluster, SecretStore, Security
+from framework.plan.passes import make
+from tests.project import BASE, Project
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def sluice(*arguments: str) -> str:
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def sampled(
+    values: Iterable[Any], keys: Iterable[bytes | None] = (), headers: tuple[tuple[str, bytes | None], ...] = ()
+) -> Sample:
+    """A sample of these values: objects, or the bytes of messages."""
+    raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
+    given = [*keys, *[None] * len(raw)]
+    made = [Message(0, at, 1_760_000_000_000 + at, given[at], value, headers) for at, value in enumerate(raw)]
+    return Sample(tuple(made), len(raw), 3)
+
+
+def written(values: Iterable[Any], name: str = "orders", **more: Any) -> str:
+    return spec.write(name, sampled(values, **more)).text
+
+
+def column(*values: Any, name: str = "c") -> str:
+    """What is said of a column with these values."""
+    lines = written([{name: value} for value in values]).splitlines()
+    return next(line for line in lines if line.startswith("  ")).strip()
+
+
+# A new project
+
+
+def test_a_project_that_checks_and_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = sluice("init", "my shop")
+    assert "wrote my shop/.gitignore, my shop/specs/main.yaml, my shop/specs/orders.yaml" in said
+    assert "  cd 'my shop'\n" in said
+    monkeypatch.chdir(tmp_path / "my shop")
+    assert (tmp_path / "my shop" / ".gitignore").read_text() == ".sluice/\n"
+    assert "no problems" in sluice("check")
+    assert "LARGE when amount > 400" in sluice("plan", "--no-look")
+
+
+def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA_PORT", "29092")
+    projects.start(tmp_path)
+    assert make(tmp_path / "specs").clusters[0].bootstrap == "127.0.0.1:29092"
+
+
+def test_a_gitignore_that_says_it_stays(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n/.sluice\n")
+    assert projects.start(tmp_path) == ("specs/main.yaml", "specs/orders.yaml")
+    assert (tmp_path / ".gitignore").read_text() == "*.log\n/.sluice\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [(".gitignore", "add the line `.sluice/`"), ("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
+)
+def test_nothing_is_written_over(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    before = everything(tmp_path)
+    with pytest.raises(SluiceError) as refused:
+        projects.start(tmp_path)
+    assert refused.value.code == "file-exists"
+    assert name in refused.value.message and hint in refused.value.hint
+    assert everything(tmp_path) == before
+
+
+def everything(folder: Path) -> dict[str, str | None]:
+    return {str(path): path.read_text() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("a file, so no folder")
+    before = everything(tmp_path)
+    with pytest.raises(SluiceError) as refused:
+        files.put(tmp_path, {"new/folder/a.yaml": "a", "here/b.yaml": "b"})
+    assert refused.value.code == "not-written"
+    assert everything(tmp_path) == before
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SluiceError, match="is there already"):
+        files.put(tmp_path, {"new.yaml": "a", "gone": "b"})
+    assert not (tmp_path / "new.yaml").exists()
+
+
+def test_options_that_mean_nothing_are_refused() -> None:
+    for option in (["--sample", "5"], ["--bootstrap", "127.0.0.1:1"], ["--env", "prod"]):
+        done = CliRunner().invoke(main, ["init", "nowhere", *option])
+        assert (done.exit_code, option[0] in done.output) == (2, True)
+    assert CliRunner().invoke(main, ["init", "--topic", "a", "--bootstrap", "no address"]).exit_code == 2
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
+    said = CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).output
+    lines = [line.split("#")[0].split() for line in said.splitlines() if line.startswith("  sluice")]
+    assert [line[1] for line in lines] == ["setup", "services", "generate", "check", "run"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_VAR_KAFKA": kafka}
+    run = [sys.executable, "-c", "from framework.cli import main; main()"]
+    for line in (["sluice", "test"], *lines):
+        done = subprocess.run(
+            [*run, *line[1:]], check=False, cwd=tmp_path / "shop", env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+    assert "shop.orders is caught up" in done.stdout
+    assert " filtered" in done.stdout and " bad" not in done.stdout
+
+
+# Columns of a sample
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, -5], "c: bigint"),
+        ([1, 2.5], "c: double"),
+        ([2**70, 2.5], "c: double"),
+        ([2**63 - 1, 2**63], "c: string  # whole numbers, some beyond bigint"),
+        ([True, False], "c: boolean"),
+        ([True, 1], "c: string  # a mix: boolean in 1, whole number in 1"),
+        (["a", "2026-01-05"], "c: string"),
+        (["2026-01-05T10:00:00Z", "2026-01-05 10:00:00.123456789+05:30"], "c: timestamp"),
+        (["2026-01-05T10:00"], "c: timestamp  # some name no zone: taken as UTC"),
+        (["2026-01-05T25:00:00Z"], "c: string"),
+        (["2026-01-05T10:00:00+0200"], "c: string"),
+        (["2026-01-05T10:00:00+19:00"], "c: string"),
+        (["10:00", "2026", "20260105"], "c: string"),
+        (["2026-01-05", "2026-12-31"], "c: date"),
+        (["2026-02-30"], "c: string"),
+        ([None, None], "c: string  # only null was seen, in 2"),
+        ([1, None], "c: bigint  # null in 1 of 2"),
+        ([[1], [], None, [2.5]], "c: array<double>  # null in 1 of 4"),
+        ([[], []], "c: array<string>  # always an empty list"),
+        ([[1, "a"]], "c: array<string>  # a mix: whole number in 1, text in 1"),
+        ([[[1]], [[2], []]], "c: array<array<bigint>>"),
+        ([{}], "c: string  # always an empty object"),
+        ([{"a": 1}, {"b": {"at": "2026-01-05T10:00:00Z"}}], "c: struct<a bigint, b struct<at timestamp>>"),
+        ([[{"a": 1}, {"a": None, "x-y": "é"}]], "c: array<struct<a bigint, `x-y` string>>"),
+        ([{"a": 1, "A": 2, "b.c": 3}], "c: struct<a bigint>  # 2 of its fields left out: names that no field can have"),
+        ([{"a": None}], "c: struct<a string>  # a: only null was seen, in 1"),
+        ([{"a": 1}, 5], "c: string  # a mix: object in 1, whole number in 1"),
+        ([1_760_000_000_000], "c: bigint"),
+    ],
+)
+def test_types(values: list[Any], said: str) -> None:
+    assert column(*values) == said
+
+
+@pytest.mark.parametrize("name", ["at", "created_at", "createdAt", "ts", "event_ts", "registertime", "eventTime", "timestamp_ms"])
+def test_milliseconds_by_name_and_size(name: str) -> None:
+    epoch = '{type: timestamp, format: epoch_millis, doc: "milliseconds since 1970, by its name and size"}'
+    assert column(1_760_000_000_000, name=name) == f"{name}: {epoch}"
+    assert column(1_760_000_000, name=name) == f"{name}: bigint", "seconds are left a number"
+    assert column(1_760_000_000_000, 5, name=name) == f"{name}: bigint"
+
+
+@pytest.mark.parametrize("name", ["amount", "format", "cats", "sat", "runtime_id", "total"])
+def test_milliseconds_only_by_name(name: str) -> None:
+    assert column(1_760_000_000_000, name=name) == f"{name}: bigint"
+
+
+def test_required_needs_a_hundred_messages() -> None:
+    assert "  a: bigint\n" in written([{"a": 1}] * 99)
+    many = written([{"a": 1, "b": 1}] * 99 + [{"a": 1, "c": None}])
+    assert "  a: {type: bigint, required: true}\n" in many
+    assert "  b: bigint  # 1 of 100 messages lacks it\n" in many
+    assert "# `required: true`: no message of the sample lacks it" in many
+
+
+def test_names_that_no_column_can_have_are_left_out_with_the_reason() -> None:
+    names = [
+        "a.b",
+        "a b",
+        "",
+        "new\nline",
+        "soft\u00adhyphen",
+        "_kafka_offset",
+        "_Sluice_x",
+        "_event_time",
+        "id",
+        "ID",
+        "x" * 256,
+    ]
+    fine = ["no", "null", "~", "12", "-", "ünï", "#1", "select", "password", "a-b", "!x", "&x", "*x", "|", "%", "@x", "?"]
+    made = spec.write("t", sampled([dict.fromkeys([*names, *fine], 1)]))
+    left = ["a.b", "a b", "", "new\nline", "soft\u00adhyphen", "_kafka_offset", "_Sluice_x", "_event_time", "ID", "x" * 256]
+    assert sorted(made.left_out) == sorted(left)
+    assert made.columns == len(fine) + 1
+    assert "  # `new\\nline` is left out: no column can have such a name\n" in made.text
+    assert "  # `_kafka_offset` is left out: `_kafka_offset` is a name that Sluice uses itself\n" in made.text
+    assert "  # `ID` is left out: `ID` and `id` differ only in case\n" in made.text
+    assert checked(made.text).columns[0].name == "id"
+
+
+def checked(text: str) -> Any:
+    """The only topic of a spec, which has no problems."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "main.yaml").write_text(projects.main())
+        Path(folder, "topic.yaml").write_text(text)
+        (found,) = make(Path(folder)).topics
+        return found
+
+
+def test_no_value_of_a_message_is_written() -> None:
+    text = written([{"card": "4111-1111", "n": 424242}] * 100, keys=[b"4242"] * 100, headers=(("h", b"secret"),))
+    assert not any(value in text for value in ("4111", "4242", "secret"))
+
+
+@pytest.mark.parametrize(
+    ("values", "value"),
+    [
+        ([{"a": 1}] * 9 + [b"[1]"], "value: json  # 1 of 10 messages are not one JSON object, which makes bad rows"),
+        ([{"a": 1}] * 9 + [None], "value: json  # 1 of 10 messages have no value, which makes bad rows"),
+        ([{"a": 1}] * 8 + [b"x"] * 2, "value: string  # 8 of 10 messages are JSON objects"),
+        ([b'{"a": NaN}', b"{} {}", b"5"], "value: string"),
+        ([{}], "value: string  # 1 of 1 messages are JSON objects"),
+        ([b"a", b"\xff"], "value: bytes  # 1 of 2 messages are UTF-8 text"),
+        ([b"\0\0\0\0\1abc"], "value: bytes  # they begin as those of a schema registry do, which is not in this version"),
+        ([b'{"a": ' + b"[" * 100_000], "value: string"),
+    ],
+)
+def test_formats(values: list[Any], value: str) -> None:
+    assert value in written(values).splitlines()
+    checked(written(values))
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ([None, None], "# No message has a key."),
+        ([b"User_1", b"k-2"], "key: {format: string, as: key}"),
+        ([b"User_1", None], "key: {format: string, as: key}  # 1 of 2 messages lacks it"),
+        ([b"7", b"8"], "# key: {format: string, as: key}  # would make a column of the key, which is always `n`"),
+        ([b"\xff", b"a"], "# key: {format: bytes, as: key}  # would make a column of the key, which is not always text"),
+        (
+            [b'{"a": 1}', b"b"],
+            "# key: {format: string, as: key}  # would make a column of the key, which does not look like an id",
+        ),
+        (
+            [b"two words", b"b"],
+            "# key: {format: string, as: key}  # would make a column of the key, which does not look like an id",
+        ),
+    ],
+)
+def test_keys(keys: list[bytes | None], line: str) -> None:
+    text = written([{"n": 7}, {"n": 8}], keys=keys)
+    assert line in text.splitlines()
+    uncommented = text.replace(f"\n{line}\n", f"\n{line.removeprefix('# ')}\n") if "as:" in line else text
+    checked(uncommented)
+
+
+def test_a_key_beside_a_field_of_that_name_and_headers() -> None:
+    text = written([{"KEY": 7}], keys=[b"k"], headers=(("source", b"x"), ("trace-id", None), ("a b", b"")))
+    assert "key: {format: string, as: message_key}\n" in text
+    line = "# headers: {source: string, trace-id: string}"
+    assert line in text
+    assert checked(text.replace(line, line.removeprefix("# "))).headers == ("source", "trace-id")
+
+
+@pytest.mark.parametrize(
+    ("kafka", "name"),
+    [
+        ("orders", "orders"),
+        ("Sample.Data-Orders", "sample_data_orders"),
+        ("userEvents", "user_events"),
+        ("2026.orders", "topic_2026_orders"),
+        ("___", "topic"),
+        ("x" * 249, "x" * 63),
+    ],
+)
+def test_names_of_topics(kafka: str, name: str) -> None:
+    found = checked(written([{"a": 1}], kafka))
+    assert (found.name, found.kafka_name) == (name, kafka)
+
+
+def test_very_many_fields() -> None:
+    made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
+    assert (made.columns, len(made.left_out)) == (500, 200)
+    wide = infer.columns([{"o": {f"f{number}": 1 for number in range(300)}}])[0]
+    assert (str(wide.type), wide.said) == ("string", ("objects of 300 fields: kept as JSON text",))
+
+
+def test_nothing_to_go_by() -> None:
+    for values in ([], [None, None]):
+        with pytest.raises(SluiceError) as refused:
+            written(values)
+        assert refused.value.code == "no-messages"
+
+
+# Real topics
+
+NASTY: dict[str, Any] = {
+    "id": 7, "userId": "User_7", "flag": True, "day": "2026-01-05", "created_at": 1_760_000_000_000, "no": "no", "null": 1, "12": "x",
+    "a.b": 1, "a b": 2, "ID": 9, "_kafka_offset": 5, "ünï": "é", "select": 1, "x-y": [], "#": "#", "huge": 2**70, "none": None,
+    "loc": {"building": "b", "floor": 3, "Floor": 4, "a.b": 1, "x-y": 2, "comment": "c", "deep": {"at": "2026-01-05T10:00"}},
+    "tags": ["a", None], "matrix": [[1, 2], [3.5], []], "things": [{"k": 1, "w": "x"}, {"k": 2}, {}], "empty": {},
+    "first": "0001-01-01T00:00:00",
+}  # fmt: skip
+
+
+def nasty(number: int) -> bytes:
+    times = ("2026-01-05T10:00:00Z", "2026-01-05 10:00:00", "2026-01-05T10:00", "2026-01-05T10:00:00.123456789+17:30")
+    more = {
+        "price": number if number % 2 else number + 0.5,
+        "at": times[number % len(times)],
+        "mixed": (number, "x", None, [number], {"a": number}, 1.5, False)[number % 7],
+        "mixed_list": [number, "x"] if number % 3 else [{"a": [1]}],
+        "text": times[0] if number % 2 else "soon",
+        **({"maybe": number} if number % 5 else {}),
+    }
+    return json.dumps({**NASTY, **more}).replace('"maybe": 3}', '"maybe": 1e400}').encode()
+
+
+@pytest.fixture
+def real(kafka: str) -> Iterator[Callable[..., str]]:
+    """Makes a topic of Kafka with three partitions and these messages: value, key, partition."""
+    admin = AdminClient({"bootstrap.servers": kafka})
+    made = []
+
+    def make_topic(messages: Iterable[tuple[bytes | None, bytes | None, int]]) -> str:
+        name = f"Real.Topic-{uuid.uuid4().hex[:8]}"
+        admin.create_topics([NewTopic(name, 3, 1)])[name].result()
+        made.append(name)
+        producer = Producer({"bootstrap.servers": kafka})
+        for value, key, partition in messages:
+            producer.produce(name, value, key=key, partition=partition, headers=[("source", b"test")])
+        assert producer.flush(30) == 0
+        return name
+
+    yield make_topic
+    for future in admin.delete_topics(made).values():
+        future.exception()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], project: Project) -> None:
+    name = real((nasty(number), f"k{number}".encode(), number % 3) for number in range(140))
+    folder = project.lake / "specs" / uuid.uuid4().hex
+    (folder / "specs").mkdir(parents=True)
+    (folder / "specs" / "main.yaml").write_text(BASE.format(bootstrap=project.bootstrap))
+    said = sluice("init", str(folder), "--topic", name)
+    plan = make(folder / "specs")
+    added = plan.topics[0].name
+    text = (folder / "specs" / f"{added}.yaml").read_text()
+    assert f"wrote {folder}/specs/{added}.yaml\n{added}: json, 26 columns, from 140 messages" in said
+    assert "4 fields are no column" in said
+    assert f"sluice preview {added}" in said
+    assert "newest 140 of about 140 messages, from 20" in text
+    assert "  maybe: string  # 28 of 140 messages lack it; a mix: whole number in 111, number out of range in 1\n" in text
+    assert "  userId: {type: string, required: true}\n" in text
+    assert "key: {format: string, as: key}\n" in text
+
+    context = Context(plan, spark=lambda: project.spark)
+    batch = list(batches(context, plan.pipelines[0]))
+    assert [(each.rows, each.bad) for each in batch] == [(140, 0)]
+    table = look.table(plan.catalogs[0], f"raw.{added}")
+    assert table is not None
+    rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["price"])
+    assert rows[3]["loc"] == {
+        "building": "b", "floor": 3, "x-y": 2, "comment": "c", "deep": {"at": datetime(2026, 1, 5, 10, tzinfo=timezone.utc)}
+    }  # fmt: skip
+    assert rows[3]["created_at"] == datetime.fromtimestamp(1_760_000_000, timezone.utc)
+    assert rows[3]["matrix"] == [[1.0, 2.0], [3.5], []]
+    assert (rows[3]["key"], rows[3]["huge"], rows[3]["mixed"]) == ("k3", str(2**70), "[3]")
+
+    again = CliRunner().invoke(main, ["init", str(folder), "--topic", name])
+    assert again.exit_code == 1
+    assert f"name-taken: the specs have the topic `{added}` already" in again.output
+    assert (folder / "specs" / f"{added}.yaml").read_text() == text
+
+
+@pytest.mark.kafka
+def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
+    many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
+    name = real([*many, (b'{"n": 50}', None, 1)])
+    cluster = Cluster("main", kafka, Security())
+    found = sample.newest(cluster, SecretStore(), name, 10)
+    assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
+    assert (found.offsets, found.partitions) == (51, 3)
+    assert found.messages[0].headers == (("source", b"test"),)
+    assert len(sample.newest(cluster, SecretStore(), name, 1000).messages) == 51
+    assert len(sample.newest(cluster, SecretStore(), real([]), 10).messages) == 0
+
+
+@pytest.mark.kafka
+def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: str) -> None:
+    name = real([(b"1", None, 0)])
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": name})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(name, b"aborted", partition=0)
+    producer.flush()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.produce(name, b"open", partition=0)
+    producer.flush()
+    began = time.monotonic()
+    found = sample.newest(Cluster("main", kafka, Security()), SecretStore(), name, 100)
+    assert [each.value for each in found.messages] == [b"1"]
+    assert time.monotonic() - began < 5
+    producer.abort_transaction()
+
+
+@pytest.mark.kafka
+def test_a_topic_into_an_empty_folder(
+    real: Callable[..., str], kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = real([(b"text", b"\xff", 0)])
+    said = sluice("init", "--topic", name, "--bootstrap", kafka, "--sample", "5")
+    assert sorted(str(path) for path in Path().rglob("*") if path.is_file()) == [
+        ".gitignore", "specs/main.yaml", f"specs/{spec.name_of(name)}.yaml"
+    ]  # fmt: skip
+    assert ": string, 1 column, from 1 messages" in said
+    assert "no problems" in sluice("check")
+    assert make(Path("specs")).clusters[0].bootstrap == kafka
+
+
+@pytest.mark.kafka
+def test_refusals_write_nothing(kafka: str, tmp_path: Path) -> None:
+    asked = [
+        (["orders"], "no-cluster: the specs have no cluster to read from"),
+        (["orderz", "--bootstrap", kafka], "no-topic: there is no topic `orderz` in the cluster"),
+    ]
+    for words, said in asked:
+        done = CliRunner().invoke(main, ["init", str(tmp_path / "new"), "--topic", *words])
+        assert (done.exit_code, said in done.output) == (1, True), done.output
+        assert not (tmp_path / "new").exists()
+
+
+def test_kafka_away(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["init", str(tmp_path / "new"), "--topic", "orders", "--bootstrap", "127.0.0.1:1"])
+    assert (done.exit_code, "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in done.output) == (1, True), done.output
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,128 @@
+"""Steps of a project's own, and of installed packages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from framework.plan.model import Plan
+from framework.plan.passes import draft
+from framework.spec import extensions
+
+ROOT = Path(__file__).resolve().parent.parent
+SPECS = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: lake
+---
+topic: users
+value: json
+columns: {name: string, age: int}
+---
+pipeline: users
+from: {topic: users}
+steps: [{STEP}]
+into: {table: a.users}
+"""
+SHOUT = '''"""Shouts."""
+from framework.plan.rows import Resolved
+Written = str
+def resolve(step, rows):
+    return Resolved(rows.columns, (("name", "upper(name)"),))
+'''
+
+
+def made(folder: Path, step: str, **files: str) -> tuple[Plan, list[str]]:
+    (folder / "specs").mkdir(exist_ok=True)
+    (folder / "specs" / "a.yaml").write_text(SPECS.replace("STEP", step))
+    (folder / "pipelines" / "steps").mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / "pipelines" / "steps" / f"{name}.py").write_text(text)
+    plan, problems = draft(folder / "specs")
+    return plan, [str(problem).replace(str(folder), "DIR").replace("\n  hint:", " |") for problem in problems]
+
+
+@pytest.fixture
+def tidy() -> str:
+    return (ROOT / "pipelines" / "steps" / "tidy.py").read_text()
+
+
+def test_the_shipped_example_is_a_step(tmp_path: Path, tidy: str) -> None:
+    plan, problems = made(tmp_path, "tidy: [name]", tidy=tidy)
+    assert problems == []
+    (step,) = plan.pipelines[0].steps
+    assert step.name == "tidy"
+    assert "trim(`name`)" in step.assign[0][1]
+
+
+def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> None:
+    assert made(tmp_path, "tidy: [nam, age]", tidy=tidy)[1] == [
+        "DIR/specs/a.yaml:16:17: unknown-column: there is no column `nam` | did you mean `name`?",
+        "DIR/specs/a.yaml:16:22: not-text: `age` is int, not text | name columns of text only",
+    ]
+    assert made(tmp_path, "tidy: {name: 1}", tidy=tidy)[1][0].startswith("DIR/specs/a.yaml:16:16: wrong-type")
+    assert "did you mean `tidy`?" in made(tmp_path, "tidi: [name]", tidy=tidy)[1][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def (", "own.py:1:1: bad-step: this step failed: SyntaxError: invalid syntax"),
+        ("x = 1\n1 / 0", "own.py:2:1: bad-step: this step failed: ZeroDivisionError: division by zero"),
+        ("Written = str", "own.py:1:1: bad-step: this file has no `resolve`"),
+        ("Written = str\ndef resolve(step, rows):\n    return rows.nothing", "own.py:3:1: bad-step: this step failed: Attribute"),
+        (
+            "Written = str\ndef resolve(step, rows):\n    return 1",
+            "own.py:1:1: bad-step: this step failed: TypeError: resolve must",
+        ),
+        ("import sys\nsys.exit(3)", "own.py:2:1: bad-step: this step failed: SystemExit: 3"),
+    ],
+)
+def test_what_is_wrong_in_such_a_file_has_its_line(tmp_path: Path, text: str, said: str) -> None:
+    problems = made(tmp_path, "own: x", own=text)[1]
+    assert any(f"DIR/pipelines/steps/{said}" in problem for problem in problems), problems
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    assert made(tmp_path, "shout: x", shout="Written = str")[1] != []
+    assert made(tmp_path, "shout: x", shout=SHOUT)[1] == []
+
+
+def test_none_takes_the_name_of_a_built_in_step(tmp_path: Path) -> None:
+    problems = made(tmp_path, "filter: age > 1", filter=SHOUT)[1]
+    assert problems == [
+        "DIR/pipelines/steps/filter.py:1:1: duplicate-step: `filter` is one of Sluice's own steps | give the file another name"
+    ]
+
+
+def test_steps_of_one_project_are_not_those_of_another(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    assert made(tmp_path / "one", "shout: x", shout=SHOUT)[1] == []
+    assert "unknown" in made(tmp_path / "two", "shout: x")[1][0]
+
+
+def test_an_installed_package_offers_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site" / "louder-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "site" / "louder.py").write_text(SHOUT)
+    (tmp_path / "site" / "louder-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n")
+    (tmp_path / "site" / "louder-1.0.dist-info" / "entry_points.txt").write_text("[sluice.steps]\nlouder = louder\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    extensions._found.cache_clear()
+
+    plan, problems = made(tmp_path, "louder: x")
+
+    assert problems == []
+    assert plan.pipelines[0].steps[0].assign == (("name", "upper(name)"),)
+    sys.modules.pop("louder")
+    extensions._found.cache_clear()
+
+
+def test_the_page_shows_the_step_that_is_shipped(tidy: str) -> None:
+    assert f"```python\n{tidy}```" in (ROOT / "docs" / "language" / "own-steps.md").read_text(encoding="utf-8")

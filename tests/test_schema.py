@@ -1,0 +1,259 @@
+"""The JSON Schema for editors: it takes what the compiler takes, and what it refuses the compiler refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from framework.cli import main
+from framework.spec import load
+from framework.spec.bind import FAILED, bind
+from framework.spec.editor import as_data, document_schema
+from framework.spec.kinds import KINDS
+from framework.spec.node import Node
+from framework.spec.reader import read_text
+from framework.spec.references import References
+from framework.spec.validate import check
+from tests.test_cases import CASES, read
+from tests.test_spec import GOOD
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = ROOT / "docs" / "language" / "schema.json"
+SHIPPED = sorted((ROOT / "specs").rglob("*.yaml"))
+EDITOR = Draft202012Validator(document_schema())
+NAMED = "# yaml-language-server: $schema="
+MORE = """\
+pipeline: all
+from: {topics: [a, b]}
+steps:
+  - select: [a, b.c]
+  - drop: [a]
+  - rename: {old: new}
+  - cast: {price: "decimal(18,2)"}
+  - flatten: [location]
+  - explode: {column: items, into: item}
+  - sql: select a from input
+into: {table: a.b, catalog: lake, sort_by: [a], kafka_columns: false, format_version: 3}
+run: {every: 5m}
+expect:
+  - {column: price, between: [0, 1000], else: warn}
+  - {name: sane, when: quantity > 0}
+  - {column: side, one_of: [BUY, 5, true]}
+maintain: {compact_to: 64MB, keep_at_least: 5, orphans_after: 3d}
+fresh_within: 15m
+warn_after: 10m
+tests:
+  - name: a price is kept
+    given:
+      - {side: BUY, quantity: 10, price: -1.0, at: 2026-01-05T10:00:00Z}
+      - {message: {key: k1, at: 2026-01-05T10:00:01Z, partition: 2, value: null}}
+      - {message: {raw: not json}}
+      - new_batch
+    expect: [{price: -1.0}]
+    expect_bad: [{error: undecodable}]
+"""
+ODD = (
+    *("~", "true", "True", "5", "0", "-1", "1.5", ".5", "1e3", "0x1F", "0o17", ".inf", "012", "1_000", "2026-01-05", "nope"),
+    *("5m", "128MB", "a.b", "by_hand", '"5"', '"true"', '""', '"x\\n"', '"${var:ONE}"', '"${var:NO:-5m}"', '"a${var:ONE}b"'),
+    *('"${var:}"', '"${secret:key}"', '"x${secret:key}"', "[]", "[a]", "[1, 2]", "[~]", "{}", "{a: 1}", "{a: ~}", "[{}]"),
+    *("{every: 1m}", "{type: string}", "{type: string, doc: ~}", "{format: string, as: 5}", "[{filter: true}]", "[filter]"),
+    *("[{filter: a, derive: {b: c}}]", '"[a, b]"', '[{when: true, label: 5}]', "{one_of: [true, 5, x]}", "{now: ~}", '{now: "true"}'),
+)  # fmt: skip
+
+
+def documents(text: str) -> list[Node]:
+    problems: list[Any] = []
+    nodes = read_text(text, "f.yaml", problems)
+    return [] if problems else nodes
+
+
+def written(node: Node) -> str:
+    """The node as YAML on one line."""
+    if node.kind == "list":
+        return f"[{', '.join(map(written, node.items))}]"
+    if node.kind == "map":
+        return f"{{{', '.join(f'{json.dumps(key.text)}: {written(value)}' for key, value in node.entries)}}}"
+    plain = not node.quoted and re.fullmatch(r"[\w.+~/-]*", node.text)
+    return (node.text or "~") if plain else json.dumps(node.text, ensure_ascii=False)
+
+
+def mutations(node: Node) -> Iterator[Node]:
+    """The node with one thing in it changed: a value replaced, a key taken away, put there or misspelt."""
+    for text in ODD:
+        yield from documents(f"[{text}]")[0].items
+    for index, item in enumerate(node.items):
+        for changed in mutations(item):
+            yield replace(node, items=(*node.items[:index], changed, *node.items[index + 1 :]))
+    for index, (key, value) in enumerate(node.entries):
+        before, after = node.entries[:index], node.entries[index + 1 :]
+        yield replace(node, entries=(*before, *after))
+        yield replace(node, entries=(*before, (replace(key, text=f"{key.text}_"), value), *after))
+        yield replace(node, entries=(*node.entries, (replace(key, text="1x.y"), value)))
+        for changed in mutations(value):
+            yield replace(node, entries=(*before, (key, changed), *after))
+
+
+def right() -> list[Node]:
+    """Documents without problems."""
+    cases = [case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path) if case.expected.strip() == "ok"]
+    texts = [GOOD, MORE, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
+    texts += [text for case in cases for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE)]
+    return [node for text in texts for node in documents(text) if node.kind == "map"]
+
+
+@cache
+def wrong(each: int) -> list[str]:
+    """Some changes of every document."""
+    chance = random.Random(7)
+    return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), each)]
+
+
+def refused(node: Node) -> bool:
+    return not EDITOR.is_valid(as_data(node))
+
+
+# against the compiler
+
+
+@pytest.mark.parametrize("node", right(), ids=lambda node: f"{node.entries[0][0].text}-{node.entries[0][1].text}")
+def test_what_is_right_is_taken(node: Node) -> None:
+    assert [error.message for error in EDITOR.iter_errors(as_data(node))] == []
+
+
+def test_what_is_refused_has_problems(tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    found = {True: 0, False: 0}
+    for text in wrong(6):
+        nodes = documents(text)
+        if nodes:
+            (tmp_path / "specs" / "a.yaml").write_text(text, encoding="utf-8")
+            problems = load(tmp_path / "specs", environ={"SLUICE_VAR_ONE": "1"}).problems
+            found[refused(nodes[0])] += 1
+            assert problems or not refused(nodes[0]), text
+    assert min(found.values()) > 50
+
+
+def test_cases_that_are_refused_have_problems() -> None:
+    found = 0
+    for case in (case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path)):
+        for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE):
+            if any(node.kind == "map" and refused(node) for node in documents(text)):
+                found += 1
+                assert case.expected.strip() != "ok", case.title
+    assert found > 50
+
+
+def test_what_the_binder_takes_has_no_problem_of_shape() -> None:
+    """`load` asks the schema only about what the binder did not take whole."""
+    taken = 0
+    for text in wrong(6):
+        for node in documents(text):
+            cls = KINDS.get(node.entries[0][0].text) if node.entries else None
+            if cls is not None:
+                expanded = References({"SLUICE_VAR_ONE": "1"}, {}, []).expand(node)
+                passed_over: list[Node] = []
+                value = bind(cls, expanded, ROOT, [], passed_over)
+                taken += value is not FAILED and not passed_over
+                assert value is FAILED or passed_over or list(check(cls, expanded)) == [], text
+    assert taken > 50
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("nothing: 1", []),
+        ("topic: T-1\nvalue: string", ["topic"]),
+        ("topic: t\nvalue: xml", ["value"]),
+        ("topic: t\nvalue: string\nsubject: x", []),
+        ("topic: t\nvalue: string\npartitions: six", ["partitions"]),
+        ("topic: t\nvalue: string\npartitions: 0", ["partitions"]),
+        ("topic: t\nvalue: string\npartitions: ${secret:six}", ["partitions"]),
+        ("topic: t\nvalue: json\ncolumns: {a: {type: int, required: yes}}", ["columns", "a"]),
+        ("topic: t\nvalue: string\npipeline: p", []),
+        ("cluster: c\nbootstrap: a:1\nsecurity: {protocol: SSL, password: hello}", ["security", "password"]),
+        ("pipeline: p\nfrom: {topic: t}\ninto: {table: a.b}\nsteps: [{flag: {into: x}}]", ["steps", 0, "flag"]),
+        ("pipeline: p\nfrom: {topic: t}\ninto: {table: a.b}\nsteps: [{fliter: a > 1}]", ["steps", 0]),
+        ("pipeline: p\nfrom: {topic: t}\ninto: {table: a.b}\nfresh_within: 15 minutes", ["fresh_within"]),
+    ],
+)
+def test_what_is_refused(text: str, at: list[str | int]) -> None:
+    assert at in [list(error.absolute_path) for error in EDITOR.iter_errors(as_data(documents(text)[0]))]
+
+
+def test_text_is_text_whatever_it_looks_like() -> None:
+    assert not refused(documents("topic: 'true'\nvalue: string\ndoc: 1.10\nkafka_name: 42")[0])
+    assert not refused(documents("topic: true\nvalue: string\ndoc:\npartitions: ${var:N:-3}")[0])
+    assert not refused(documents("variables: v\nvalues: {a: 1, b: .5, c: false, d: 0x1F, e: 2026-01-05}")[0])
+
+
+def test_as_data() -> None:
+    text = "[5, 012, 0x1F, 0o17, 1.10, 1e3, .inf, true, True, yes, ~, '5', null, 12:30:45, 1_000, -.5]"
+    data = [5, 12, 31, 15, 1.1, 1000.0, float("inf"), True, True, "yes", None, "5", None, "12:30:45", "1_000", -0.5]
+    assert as_data(documents(text)[0]) == data
+
+
+# the schema itself
+
+
+def test_the_committed_schema_is_what_is_printed() -> None:
+    printed = CliRunner().invoke(main, ["schema"]).stdout
+    assert printed == SCHEMA.read_text(encoding="utf-8"), "renew it: sluice schema > docs/language/schema.json"
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object in the schema."""
+    if isinstance(schema, dict):
+        yield schema
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from parts(inner)
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(document_schema())
+    assert document_schema()["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    patterns = [part["pattern"] for part in parts(document_schema()) if isinstance(part.get("pattern"), str)]
+    # In a pattern that editors read as Unicode, a backslash may stand before these only.
+    assert {escaped for pattern in patterns for escaped in re.findall(r"\\(.)", pattern)} <= set("nrtuxsSdDwW^$.*+?()[]{}|/\\")
+    assert all(re.compile(pattern) for pattern in patterns)
+
+
+def test_defaults_and_examples_are_right() -> None:
+    described = [part for part in parts(document_schema()) if isinstance(part.get("description"), str)]
+    for part in described:
+        for value in [*part.get("examples", []), *([part["default"]] if "default" in part else [])]:
+            assert list(Draft202012Validator(part).iter_errors(value)) == []
+    topic, pipeline = (document_schema()["$defs"][kind]["properties"] for kind in ("topic", "pipeline"))
+    assert topic["partitions"]["default"] == 1
+    assert topic["unknown_fields"]["default"] == "ignore"
+    assert pipeline["run"]["default"] == {"every": "1m"}
+    assert pipeline["into"]["properties"]["kafka_columns"]["default"] is True
+    assert pipeline["into"]["properties"]["format_version"]["default"] == 3
+    assert pipeline["fresh_within"]["examples"] == ["15m"]
+
+
+def test_every_option_is_described() -> None:
+    for kind, schema in document_schema()["$defs"].items():
+        for part in parts(schema):
+            if part.get("additionalProperties") is False:
+                assert all("description" in option for option in part["properties"].values()), (
+                    f"{kind}: {list(part['properties'])}"
+                )
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_specs_name_the_schema(path: Path) -> None:
+    """Each document does, because editors look no further than the document's own first comment."""
+    found = path.read_text(encoding="utf-8").split("---\n")
+    assert [text.splitlines()[0].partition(NAMED)[0] for text in found] == [""] * len(found)
+    named = {text.splitlines()[0].partition(NAMED)[2] for text in found}
+    assert [(path.parent / name).resolve() for name in named] == [SCHEMA]

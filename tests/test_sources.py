@@ -1,0 +1,178 @@
+"""Rows from several topics, and from a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from framework.engine import look, loop
+from framework.engine.batch import Batch
+from framework.engine.context import Context
+from framework.errors import BatchError, RefusedError
+from tests.project import Project, good, plan_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+TOPIC = """
+topic: {name}
+kafka_name: {kafka}
+value: json
+start_from: {start}
+columns: {{id: {{type: bigint, required: true}}, price: double}}
+"""
+MERGED = """
+---
+pipeline: merged
+from: {{topics: [{names}]}}
+steps: [{{derive: {{came_from: _kafka_topic}}}}]
+into: {{table: {namespace}.trades}}
+"""
+REPLACED = """
+---
+pipeline: large
+from: {{table: {namespace}.trades}}
+steps:
+  - filter: price > 1
+  - derive: {{ratio: 100 / (price - 7)}}
+into: {{table: {namespace}.large, write: replace}}
+expect: [{{column: id, not_null: true}}]
+"""
+
+
+class Both:
+    """Two topics, `a` and `b`, of one project each."""
+
+    def __init__(self, a: Project, b: Project) -> None:
+        self.a, self.b = a, b
+        self.start = "earliest"
+
+    def run(self, *names: str) -> list[Batch]:
+        topics = [TOPIC.format(name=name, kafka=getattr(self, name).topic, start=self.start) for name in names]
+        specs = "---".join(topics) + MERGED.format(names=", ".join(names), namespace=self.a.namespace)
+        context = Context(plan_for(self.a.lake, self.a.bootstrap, specs), spark=lambda: self.a.spark)
+        return list(loop.batches(context, context.plan.pipelines[0]))
+
+    def landed(self) -> dict[str, int]:
+        rows = self.a.sql("select _kafka_topic, count(*), count(distinct _kafka_partition, _kafka_offset) from {table} group by 1")
+        assert all(every == distinct for _, every, distinct in rows)
+        return {{self.a.topic: "a", self.b.topic: "b"}[topic]: count for topic, count, _ in rows}
+
+
+@pytest.fixture
+def both(project: Project) -> Both:
+    other = Project(project.folder, project.lake, project.bootstrap, project.spark)
+    project.make_topic()
+    other.make_topic(partitions=5)
+    return Both(project, other)
+
+
+def test_several_topics_land_in_one_table(both: Both) -> None:
+    both.a.send_good(30, bad_every=10)
+    both.b.send_good(20)
+
+    (batch,) = both.run("a", "b")
+
+    assert (batch.read, batch.rows, batch.bad) == (50, 47, 3)
+    assert both.landed() == {"a": 27, "b": 20}
+    assert {row["topic"] for row in both.a.rows(bad=True)} == {both.a.topic}
+    assert both.run("a", "b") == []
+
+
+def test_a_topic_joins_and_none_leaves(both: Both) -> None:
+    both.a.send_good(10)
+    both.b.send_good(10)
+    both.run("a")
+    both.start = "latest"
+
+    assert both.run("a", "b") == []
+    both.b.send_good(4)
+    both.a.send_good(1)
+    (batch,) = both.run("a", "b")
+
+    assert (batch.read, both.landed()) == (5, {"a": 11, "b": 4})
+    with pytest.raises(RefusedError, match="belongs to the pipeline merged from"):
+        both.run("b")
+
+
+class Large:
+    """A table that is computed from the project's."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        project.template += REPLACED
+
+    def run(self, price: str = "1", *names: str) -> dict[str, list[Batch]]:
+        self.project.template = self.project.template.replace("filter: price > 1", f"filter: price > {price}")
+        context = self.project.context()
+        done: dict[str, list[Batch]] = {"trades": [], "large": []}
+        failures = loop.catch_up(context, context.plan.pipelines, lambda batch: done[batch.pipeline].append(batch), lambda: False)
+        for failure in failures:
+            raise failure.error
+        return done
+
+    def rows(self) -> list[int]:
+        table = look.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large")
+        return [] if table is None else sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
+
+    def bad(self) -> list[bytes]:
+        table = look.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large__bad_rows")
+        return [] if table is None else [row["value"] for row in table.scan().to_arrow().to_pylist()]
+
+
+def test_a_table_is_computed_anew_from_another(project: Project) -> None:
+    large = Large(project)
+    project.make_topic()
+    project.send_good(10)
+
+    done = large.run()
+
+    (batch,) = done["large"]
+    assert (batch.read, batch.rows, batch.filtered, batch.bad) == (10, 7, 2, 1)
+    assert large.rows() == [2, 3, 4, 5, 6, 8, 9]
+    (bad,) = large.bad()
+    assert b'"id":7,' in bad
+    assert large.run() == {"trades": [], "large": []}
+
+    project.send_good(10)
+    (batch,) = large.run()["large"]
+    assert (batch.read, batch.rows) == (20, 17)
+    assert len(large.rows()) == 17
+    assert len(large.bad()) == 1  # those of the run before are gone
+
+    assert len(large.run("15")["large"]) == 1  # another spec
+    assert large.rows() == [16, 17, 18, 19]
+    assert large.bad() == []
+    assert project.branches() == []
+
+
+def test_a_table_without_rows_empties_what_is_computed_of_it(project: Project) -> None:
+    large = Large(project)
+    project.make_topic()
+    project.send_good(5)
+    large.run()
+    project.sql("delete from {table} where true")
+
+    (batch,) = large.run()["large"]
+
+    assert (batch.read, large.rows()) == (0, [])
+
+
+def test_a_table_that_is_not_there_yet_is_named(project: Project) -> None:
+    large = Large(project)
+    context = large.project.context()
+    with pytest.raises(BatchError, match="run `trades`, which writes it, first|does not exist yet"):
+        list(loop.batches(context, context.plan.pipelines[0]))
+
+
+def test_what_was_rolled_back_is_computed_again(project: Project) -> None:
+    large = Large(project)
+    project.make_topic()
+    project.send_good(5)
+    large.run()
+    name = f"lake.{project.namespace}.large"
+    first = project.spark.sql(f"select snapshot_id from {name}.snapshots order by committed_at").collect()[0][0]
+    project.spark.sql(f"call lake.system.rollback_to_snapshot('{name.removeprefix('lake.')}', {first})")
+    assert large.rows() == []
+
+    assert len(large.run()["large"]) == 1
+    assert large.rows() == [2, 3, 4]
+    assert good(0)
