@@ -14,6 +14,7 @@ from framework.sql.select import select
 from framework.sql.tokens import tokens
 from framework.sql.tree import Call, Column, Literal, walk
 from framework.types import Type, parse
+from tests.pace import bar
 from tests.test_expressions_spark import TYPES, samples, templates, variants
 
 COLUMNS = {
@@ -253,11 +254,11 @@ def test_attacks_are_refused_for_what_they_are() -> None:
 
 @pytest.mark.parametrize("text", DEEP, ids=[f"{text[:12]}… {len(text)}" for text in DEEP])
 def test_what_is_deep_or_long_is_refused_at_once(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert accepted(text) is None
     with pytest.raises(ExpressionError):
         select(f"select {text} as result from input", COLUMNS)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < bar(1)
 
 
 def test_what_comes_out_is_what_was_allowed() -> None:

@@ -118,7 +118,12 @@ def codes() -> set[str]:
     """Every text that looks like a code in what reads specs and makes plans."""
     parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "spec", "sql", "plan", "steps", "formats")]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
-    texts = [node.value for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)]
+    texts = [
+        node.value
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+    ]
     found = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", text)}
     return (found | JOINED) - {"utf-8"}
 
@@ -128,4 +133,7 @@ def test_every_refusal_has_a_case() -> None:
     without = {code for code in codes() if not re.search(rf"^\S+:[0-9]+:[0-9]+: {code}: ", shown, re.MULTILINE)}
     assert sorted(without) == sorted(ELSEWHERE)
     for code, file in ELSEWHERE.items():
-        assert f'"{code}"' in (ROOT / "tests" / file).read_text(encoding="utf-8") or f": {code}: " in (ROOT / "tests" / file).read_text(), code
+        assert (
+            f'"{code}"' in (ROOT / "tests" / file).read_text(encoding="utf-8")
+            or f": {code}: " in (ROOT / "tests" / file).read_text()
+        ), code

@@ -11,6 +11,7 @@ import pytest
 
 from framework.sql.expressions import ExpressionError, Fault, check
 from framework.types import parse
+from tests.pace import bar
 
 COLUMNS = {
     name: parse(text)
@@ -263,17 +264,17 @@ def test_deep_expressions_work_from_a_deep_caller() -> None:
 def test_a_hundred_expressions_take_less_than_half_a_second() -> None:
     program = """
 import time
-start = time.perf_counter()
+start = time.process_time()
 from framework.sql.expressions import check
 from framework.types import parse
 columns = {"price": parse("double"), "quantity": parse("int"), "symbol": parse("string")}
 for number in range(100):
     condition = f"price * quantity > {number} and symbol like 'A%'"
     check(f"case when {condition} then upper(symbol) else cast(quantity + {number} as string) end", columns)
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
     spent = min(
         float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
         for _ in range(2)
     )
-    assert spent < 0.5
+    assert spent < bar(0.5)

@@ -24,7 +24,17 @@ from framework.plan.passes import draft
 from framework.plan.text import plan_text
 from framework.spec import load
 from framework.spec.kinds import KINDS
-from framework.spec.shapes import EnumShape, FilesShape, ListShape, MapShape, RecordShape, ScalarShape, Shape, UnionShape, record_shape
+from framework.spec.shapes import (
+    EnumShape,
+    FilesShape,
+    ListShape,
+    MapShape,
+    RecordShape,
+    ScalarShape,
+    Shape,
+    UnionShape,
+    record_shape,
+)
 from framework.sql.expressions import ExpressionError, check
 from framework.types import TypeTextError, parse
 
@@ -206,7 +216,21 @@ key: {as: k}
 columns: {a: int, b: string, at: timestamp, s: "struct<x int, y array<string>>", l: array<int>, m: "map<string,int>", d: "decimal(9,2)"}
 ---
 """
-NAMES = [*["a", "b", "at", "s", "l", "m", "d", "k"] * 4, "value", "A", "_kafka_offset", "_sluice_x", "a.b", "s.x", "x y", "a\\", "", "é", "n1", "n2"]
+NAMES = [
+    *["a", "b", "at", "s", "l", "m", "d", "k"] * 4,
+    "value",
+    "A",
+    "_kafka_offset",
+    "_sluice_x",
+    "a.b",
+    "s.x",
+    "x y",
+    "a\\",
+    "",
+    "é",
+    "n1",
+    "n2",
+]
 SPECIFIC = {
     "a table's name": [*["m.a", "m.b", "m.c", "m.d"] * 4, "m.a__bad_rows", "a", "a.b.c"],
     "a column's name": NAMES,
@@ -261,7 +285,10 @@ class Made:
         else:
             chosen = self.draw(st.lists(st.sampled_from(others), max_size=4, unique_by=lambda item: item[0])) if others else []
         found = [
-            (name, self.draw(st.sampled_from(REFERRING[name])) if name in REFERRING else self.value(slot.shape, slot.option.example))
+            (
+                name,
+                self.draw(st.sampled_from(REFERRING[name])) if name in REFERRING else self.value(slot.shape, slot.option.example),
+            )
             for name, slot in [*required, *chosen]
         ]
         found += [(name, self.draw(st.sampled_from(WRONG))) for name in shape.later if self.rarely()]
@@ -312,7 +339,8 @@ def in_quotes(text: str) -> str:
 
 # Expressions and types
 
-WORDS = """
+WORDS = (
+    """
     price quantity side at day paid tags counts location wide nope _kafka_offset _event_time `side` `a b` . , ( ) [ ] + - * / % || | & ^ ~ !
     = <> != < <= > >= <=> == and or not is null true false in like ilike rlike between case when then else end cast ( as int string timestamp
     decimal(18,2) array<int> struct<a:int> interval 1 day hours date'2026-01-31' timestamp'2026-01-31 10:00:00' 'a' '%a_' '(a+)+' r'\\d' 0 1
@@ -320,7 +348,10 @@ WORDS = """
     concat( substring( split( regexp_replace( regexp_extract( to_date( date_trunc( date_format( add_months( make_date( element_at( size(
     named_struct( array( greatest( least( lpad( sha2( pmod( try_add( try_divide( get( map_keys( sort_array( flatten( array_join( hex(
     sum( count(*) rand() now() uuid() exists( select over ( with `` " ' ` é \u00ad \u202e \x0b 😀 \\ $ # @ {{ }} ${{var:X:-1}}
-""".replace("{{", "{").replace("}}", "}").split()
+""".replace("{{", "{")
+    .replace("}}", "}")
+    .split()
+)
 VALID = [
     "price * quantity > 100 and side in ('BUY', 'SELL')", "case when paid then upper(side) else coalesce(side, 'none') end = 'X'",
     "cast(price as decimal(18,2)) + wide / 3 > 1.5", "at between timestamp'2026-01-01 00:00:00' and at + interval 1 day",
@@ -334,10 +365,59 @@ COLUMNS = {
     "counts": "map<string,int>", "location": "struct<building string, floor int>", "wide": "decimal(38,10)",
 }  # fmt: skip
 TYPES = {name: parse(text) for name, text in COLUMNS.items()}
-TYPE_WORDS = """
-    int bigint string timestamp date double decimal decimal( 18 , 2 ) ( 38 99 0 array array< map< struct< < > >> : ; a b `a b` `` string> int>
-    , not null comment default varchar(10) char interval void time variant strin é \u00ad ' " 1 a: a.b
-""".split()
+TYPE_WORDS = [
+    "int",
+    "bigint",
+    "string",
+    "timestamp",
+    "date",
+    "double",
+    "decimal",
+    "decimal(",
+    "18",
+    ",",
+    "2",
+    ")",
+    "(",
+    "38",
+    "99",
+    "0",
+    "array",
+    "array<",
+    "map<",
+    "struct<",
+    "<",
+    ">",
+    ">>",
+    ":",
+    ";",
+    "a",
+    "b",
+    "`a",
+    "b`",
+    "``",
+    "string>",
+    "int>",
+    ",",
+    "not",
+    "null",
+    "comment",
+    "default",
+    "varchar(10)",
+    "char",
+    "interval",
+    "void",
+    "time",
+    "variant",
+    "strin",
+    "é",
+    "\xad",
+    "'",
+    '"',
+    "1",
+    "a:",
+    "a.b",
+]
 
 
 @st.composite
@@ -358,7 +438,9 @@ def mutated(draw: Draw, text: str) -> str:
 
 
 def types() -> st.SearchStrategy[str]:
-    return st.lists(st.sampled_from(TYPE_WORDS), max_size=10).flatmap(lambda found: st.sampled_from(["".join(found), " ".join(found)]))
+    return st.lists(st.sampled_from(TYPE_WORDS), max_size=10).flatmap(
+        lambda found: st.sampled_from(["".join(found), " ".join(found)])
+    )
 
 
 @st.composite
@@ -381,7 +463,9 @@ def with_expressions(draw: Draw) -> str:
 
 
 def select(draw: Draw) -> str:
-    items = draw(st.lists(st.one_of(expressions(), st.sampled_from(["*", "* except (side)", "price as x", "side s"])), max_size=3))
+    items = draw(
+        st.lists(st.one_of(expressions(), st.sampled_from(["*", "* except (side)", "price as x", "side s"])), max_size=3)
+    )
     rest = draw(st.sampled_from(["", " where price > 0", " group by side", " order by 1", " limit 1", ", b", " join b", ";"]))
     return in_quotes(f"select {', '.join(items)} from input{rest}")
 

@@ -52,7 +52,9 @@ class Both:
         return list(loop.batches(context, context.plan.pipelines[0]))
 
     def landed(self) -> dict[str, int]:
-        rows = self.a.sql("select _kafka_topic, count(*), count(distinct _kafka_partition, _kafka_offset) from {table} group by 1")
+        rows = self.a.sql(
+            "select _kafka_topic, count(*), count(distinct _kafka_partition, _kafka_offset) from {table} group by 1"
+        )
         assert all(every == distinct for _, every, distinct in rows)
         return {{self.a.topic: "a", self.b.topic: "b"}[topic]: count for topic, count, _ in rows}
 

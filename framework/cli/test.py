@@ -51,7 +51,11 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
     with trial.trials(plan) as trials:
         for name in names:
             pipeline = trials.pipeline(name)
-            wrong = [(example, said) for example in pipeline.examples if (said := list(_wrong(pipeline, example, trials.run(pipeline, example))))]
+            wrong = [
+                (example, said)
+                for example in pipeline.examples
+                if (said := list(_wrong(pipeline, example, trials.run(pipeline, example))))
+            ]
             failed += len(wrong)
             _tell(pipeline, wrong)
     return failed

@@ -83,4 +83,3 @@ def _text(node: Node) -> str:
         case "map":
             return f"{{{', '.join(f'{key.text}: {_text(value)}' for key, value in node.entries)}}}"
     return "null" if node.is_null else node.text
-

@@ -34,7 +34,10 @@ repetition, since such patterns can take for ever."""
 
 
 def page() -> str:
-    parts = [INTRODUCTION, _table(("column", "type", "value"), ([f"`{name}`", f"`{type}`", f"`{said}`"] for name, (type, said) in ROW.items()))]
+    parts = [
+        INTRODUCTION,
+        _table(("column", "type", "value"), ([f"`{name}`", f"`{type}`", f"`{said}`"] for name, (type, said) in ROW.items())),
+    ]
     for heading, text, head, row in (
         ("## Operators", OPERATORS, ("write", "type", "gives"), _example),
         (f"## Functions\n\n{TAKEN}", FUNCTIONS, ("function", "type", "example", "gives"), _function),
@@ -42,7 +45,10 @@ def page() -> str:
         parts.append(heading)
         for title, lines in groups(text).items():
             parts.append(f"### {title}\n\n{_table(head, map(row, lines))}")
-    return "\n\n".join([*parts, "## Patterns", PATTERNS, "## Refused", _table(("what", "why", "instead"), map(_refusal, REFUSED))]) + "\n"
+    return (
+        "\n\n".join([*parts, "## Patterns", PATTERNS, "## Refused", _table(("what", "why", "instead"), map(_refusal, REFUSED))])
+        + "\n"
+    )
 
 
 def groups(text: str) -> dict[str, list[tuple[str, str]]]:

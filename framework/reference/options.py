@@ -37,7 +37,9 @@ def tables(shape: RecordShape, more: Mapping[str, str], path: str = "") -> list[
     if shape.cls.short:
         parts.append(f"Text in place of the options is the `{shape.cls.short}`.")
     if shape.later:
-        parts.append("Not in this version: " + ", ".join(f"`{name}` ({_later(said.doc)})" for name, said in shape.later.items()) + ".")
+        parts.append(
+            "Not in this version: " + ", ".join(f"`{name}` ({_later(said.doc)})" for name, said in shape.later.items()) + "."
+        )
     if path in more:
         parts.append(more[path])
     for name, slot in shape.slots.items():
@@ -72,7 +74,9 @@ def _row(shape: RecordShape, name: str, slot: Slot, path: str) -> str:
         default = "required"
     elif shape.cls.exactly_one:
         default = ""
-    example = f"`{slot.option.example}`" if slot.option.example else f"`{slot.shape.scalar.example}`" if name == shape.name else ""
+    example = (
+        f"`{slot.option.example}`" if slot.option.example else f"`{slot.shape.scalar.example}`" if name == shape.name else ""
+    )
     cells = (f"`{name}`", what, takes(slot.shape, slot.option, _path(path, name)), default, example)
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
@@ -80,7 +84,7 @@ def _row(shape: RecordShape, name: str, slot: Slot, path: str) -> str:
 def _default(slot: Slot) -> str:
     """The default as a spec would say it. A number of seconds or bytes is read back from the example, which must be it."""
     value = slot.default
-    if value is None or value == () or isinstance(value, Bound) and not _is_example(slot):
+    if value is None or value == () or (isinstance(value, Bound) and not _is_example(slot)):
         return ""
     plain = isinstance(slot.shape, ScalarShape) and slot.shape.json != "string"
     if isinstance(value, str) or isinstance(slot.shape, EnumShape) or plain:

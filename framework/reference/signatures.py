@@ -16,7 +16,7 @@ from framework.sql.expressions import ExpressionError, typed
 from framework.sql.functions import SIGNATURES
 from framework.sql.pieces import Piece
 from framework.sql.tree import Call, Column, Literal, Node
-from framework.types import Array, Struct, Type, is_numeric
+from framework.types import Array, Map, Struct, Type, is_numeric
 
 _SPECIAL = {**special.TABLE, **containers.TABLE, **moments.TABLE}
 _SIMPLE = {match[1]: tuple(match[2].split(", ")) for match in re.finditer(r"(\w+)\((.*)\) \w+", SIGNATURES)}
@@ -24,7 +24,8 @@ _WORDS = {"double": "number", "bytes": "string or binary", "day": "date", "momen
 _NUMBERS = {"int", "double"}
 _PROBES: tuple[tuple[str, str], ...] = (
     *((name, name) for name in ("string", "binary", "boolean", "int", "double", "date", "timestamp")),
-    *(("list", name) for name in ("array<string>", "array<int>")),
+    ("double", "decimal(18,2)"),
+    *(("list", name) for name in ("array<string>", "array<int>", "array<array<int>>")),
     *(("map", name) for name in ("map<string,int>", "map<int,string>")),
     ("struct", "struct<a:int>"),
 )
@@ -84,10 +85,16 @@ def _word(call: Call, at: int, kind: str) -> str:
     if kind != "any":
         return _WORDS.get(kind, kind) + mark
     everywhere = {name for name, _ in _tried(call, range(len(call.arguments)))}
-    if len(here) >= _MANY or len(everywhere) >= _MANY or (everywhere and not here <= everywhere):
+    together = not everywhere or here <= everywhere or everywhere <= here
+    if len(here) >= _MANY or len(everywhere) >= _MANY or not together or (at and _is_container(call.arguments[0])):
         return f"value{mark}"
     names = here - _NUMBERS | {"number"} if here >= _NUMBERS else here
     return " or ".join(name for name in ("number", *dict(_PROBES)) if name in names) + mark
+
+
+def _is_container(node: Node) -> bool:
+    """Whether what stands behind it is of a type that this one's items or keys have."""
+    return isinstance(typed(node, COLUMNS).type, Array | Map)
 
 
 def _tried(call: Call, places: Sequence[int]) -> Iterator[tuple[str, Type]]:
@@ -107,5 +114,7 @@ def _result(results: set[Type]) -> str:
         return f"`{next(iter(results))}`"
     if all(is_numeric(result) for result in results):
         return "number"
-    alike = next((word for form, word in ((Array, "list"), (Struct, "struct")) if all(isinstance(each, form) for each in results)), "")
+    alike = next(
+        (word for form, word in ((Array, "list"), (Struct, "struct")) if all(isinstance(each, form) for each in results)), ""
+    )
     return alike or "value"

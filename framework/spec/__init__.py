@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -213,5 +213,5 @@ def _document(kind: str, name: str, written: Node, references: References, root:
     if value is FAILED or passed_over:
         from framework.spec.validate import check  # jsonschema takes as long to import as all else here
 
-        problems += islice(check(cls, node), MOST_PROBLEMS)
+        problems += islice(check(cls, node), MOST_PROBLEMS + 1)
     return Document(kind, name, node.place(kind), None if value is FAILED else value, node)

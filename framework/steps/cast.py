@@ -9,6 +9,19 @@ from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName, ColumnType
 
+EXAMPLE = """\
+columns: {order_id: string, amount: string}
+steps:
+  - cast: {amount: "decimal(18,2)"}
+given:
+  - {order_id: A1, amount: "12.50"}
+  - {order_id: A2, amount: twelve}
+expect:
+  - {order_id: A1, amount: 12.50}
+expect_bad:
+  - {stage: cast, error: step_failed, message: "`amount as decimal(18,2)` cannot be computed for this row"}
+"""
+
 Written = dict[ColumnName, ColumnType]
 
 

@@ -6,6 +6,16 @@ from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName, Expression
 
+EXAMPLE = """\
+columns: {symbol: string, quantity: int, price: double}
+steps:
+  - derive: {symbol: upper(symbol), notional: price * quantity}
+given:
+  - {symbol: zvzzt, quantity: 10, price: 2.5}
+expect:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5, notional: 25.0}
+"""
+
 Written = dict[ColumnName, Expression]
 
 

@@ -7,6 +7,16 @@ from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
 
+EXAMPLE = """\
+columns: {order_id: string, amount: double, note: string}
+steps:
+  - drop: [note]
+given:
+  - {order_id: A1, amount: 12.5, note: by phone}
+expect:
+  - {order_id: A1, amount: 12.5}
+"""
+
 Written = tuple[ColumnName, ...]
 
 

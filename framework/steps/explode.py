@@ -14,6 +14,18 @@ from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import ColumnName
 from framework.types import VOID, Array
 
+EXAMPLE = """\
+columns: {order_id: string, items: array<string>}
+steps:
+  - explode: {column: items, into: item}
+given:
+  - {order_id: A1, items: [pen, ink]}
+  - {order_id: A2, items: []}
+expect:
+  - {order_id: A1, item: pen}
+  - {order_id: A1, item: ink}
+"""
+
 
 @dataclass(frozen=True)
 class Written(Bound):

@@ -6,6 +6,18 @@ from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
 
+EXAMPLE = """\
+columns: {symbol: string, quantity: int}
+steps:
+  - filter: quantity > 0
+given:
+  - {symbol: ZVZZT, quantity: 10}
+  - {symbol: ZJZZT, quantity: 0}
+  - {symbol: ZWZZT, quantity: null}
+expect:
+  - {symbol: ZVZZT, quantity: 10}
+"""
+
 Written = Expression
 
 

@@ -10,6 +10,25 @@ from framework.spec.options import Bound, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Expression
 from framework.types import STRING
 
+EXAMPLE = """\
+columns: {symbol: string, quantity: int, price: double}
+steps:
+  - flag:
+      into: anomaly_flag
+      rules:
+        - {when: price < 0, label: NEGATIVE_PRICE}
+        - {when: quantity > 4000, label: LARGE_TRADE}
+      otherwise: NORMAL
+given:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5}
+  - {symbol: ZJZZT, quantity: 5000, price: 2.5}
+  - {symbol: ZWZZT, quantity: 5000, price: -1.0}
+expect:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5, anomaly_flag: NORMAL}
+  - {symbol: ZJZZT, quantity: 5000, price: 2.5, anomaly_flag: LARGE_TRADE}
+  - {symbol: ZWZZT, quantity: 5000, price: -1.0, anomaly_flag: NEGATIVE_PRICE}
+"""
+
 
 @dataclass(frozen=True)
 class Rule(Bound):

@@ -9,6 +9,18 @@ from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
 from framework.types import VOID, Struct
 
+EXAMPLE = """\
+columns: {sensor: string, location: "struct<building string, floor int>"}
+steps:
+  - flatten: [location]
+given:
+  - {sensor: S1, location: {building: A, floor: 3}}
+  - {sensor: S2, location: null}
+expect:
+  - {sensor: S1, location_building: A, location_floor: 3}
+  - {sensor: S2, location_building: null, location_floor: null}
+"""
+
 Written = tuple[ColumnName, ...]
 
 

@@ -9,6 +9,16 @@ from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
 
+EXAMPLE = """\
+columns: {userid: string, regionid: string}
+steps:
+  - rename: {userid: user_id, regionid: region}
+given:
+  - {userid: User_1, regionid: Region_5}
+expect:
+  - {user_id: User_1, region: Region_5}
+"""
+
 Written = dict[ColumnName, ColumnName]
 
 

@@ -8,6 +8,16 @@ from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import FieldPath
 
+EXAMPLE = """\
+columns: {sensor: string, location: "struct<building string, floor int>", temperature: double}
+steps:
+  - select: [temperature, sensor, location.building]
+given:
+  - {sensor: S1, location: {building: A, floor: 3}, temperature: 21.5}
+expect:
+  - {temperature: 21.5, sensor: S1, building: A}
+"""
+
 Written = tuple[FieldPath, ...]
 
 

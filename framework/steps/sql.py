@@ -9,6 +9,20 @@ from framework.spec.scalars import Expression
 from framework.sql.expressions import ExpressionError
 from framework.sql.select import Item, select
 
+EXAMPLE = """\
+columns: {symbol: string, quantity: int, price: double}
+steps:
+  - sql: |
+      select symbol, price * quantity as notional
+      from input
+      where quantity > 0
+given:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5}
+  - {symbol: ZJZZT, quantity: 0, price: 4.0}
+expect:
+  - {symbol: ZVZZT, notional: 25.0}
+"""
+
 Written = Expression
 
 

@@ -15,7 +15,17 @@ from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Tab
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps
 
 _TOPIC = SimpleNamespace(kafka_name="t", cluster=SimpleNamespace(name="main"))
-PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topic=_TOPIC, topics=(_TOPIC,), source=None, sources=("t",), table=SimpleNamespace(identifier="markets.trades")))
+PIPELINE = cast(
+    Pipeline,
+    SimpleNamespace(
+        name="trades",
+        topic=_TOPIC,
+        topics=(_TOPIC,),
+        source=None,
+        sources=("t",),
+        table=SimpleNamespace(identifier="markets.trades"),
+    ),
+)
 OWNER = refusals.owner(PIPELINE)
 MANY = 10_000  # steps that nothing takes which ends
 
@@ -207,7 +217,12 @@ def retain(world: World) -> bool:
 def recreate(world: World) -> bool:
     """The same name, another id, fewer messages or more."""
     table, old = world.table.now, world.topic
-    if table is not None and table.position is not None and not world.is_rolled_back() and table.position.topics["t"] == old.topics["t"]:
+    if (
+        table is not None
+        and table.position is not None
+        and not world.is_rolled_back()
+        and table.position.topics["t"] == old.topics["t"]
+    ):
         world.settled[old.topics["t"]] = dict(table.position.ends)
     world.topics += 1
     world.topic = TopicState(old.cluster, {"t": f"topic{world.topics}"}, {"t/0": 0}, {"t/0": 2 if world.topics % 2 else 7})

@@ -8,6 +8,13 @@ from typing import Literal
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Location
 
+EXAMPLE = """\
+catalog: lake
+type: sql
+uri: sqlite:///.sluice/lake.db
+warehouse: .sluice/warehouse
+"""
+
 
 @dataclass(frozen=True)
 class Catalog(Kind):

@@ -10,6 +10,16 @@ from framework.errors import Problem
 from framework.spec.options import Bound, Kind, SecretRef, later, option
 from framework.spec.scalars import Addresses
 
+EXAMPLE = """\
+cluster: main
+bootstrap: kafka1.example.com:9092,kafka2.example.com:9092
+security:
+  protocol: SASL_SSL
+  mechanism: PLAIN
+  username: ${secret:kafka_key}
+  password: ${secret:kafka_secret}
+"""
+
 
 @dataclass(frozen=True)
 class Security(Bound):

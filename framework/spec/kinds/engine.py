@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
 
+EXAMPLE = """\
+engine: spark
+master: local[*]
+memory: 4g
+conf: {spark.sql.shuffle.partitions: 4}
+"""
+
 
 @dataclass(frozen=True)
 class Engine(Kind):

@@ -11,6 +11,52 @@ from framework.spec.kinds.tests import Test
 from framework.spec.options import Bound, Files, Kind, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Size, TableName
 
+EXPECT_EXAMPLE = """\
+columns: {symbol: string, quantity: int}
+expect:
+  - {column: symbol, not_null: true}
+  - {name: sane_quantity, when: quantity > 0, else: warn}
+tests:
+  - name: a row without a symbol is a bad row
+    given:
+      - {symbol: ZVZZT, quantity: 10}
+      - {symbol: null, quantity: 5}
+      - {symbol: ZJZZT, quantity: 0}
+    expect:
+      - {symbol: ZVZZT, quantity: 10}
+      - {symbol: ZJZZT, quantity: 0}
+    expect_bad:
+      - {stage: expect, error: expectation_failed, message: symbol is not null}
+"""
+
+EXAMPLE = """\
+pipeline: flagged_stock_trades
+doc: One row per trade, suspicious ones flagged.
+owner: team:markets
+tags: {tier: gold}
+from: {topic: stock_trades}
+steps:
+  - flag:
+      into: anomaly_flag
+      rules:
+        - {when: price < 0, label: NEGATIVE_PRICE}
+        - {when: "quantity > ${var:LARGE_TRADE}", label: LARGE_TRADE}
+      otherwise: NORMAL
+into:
+  table: markets.flagged_stock_trades
+  partition_by: [day(at)]
+expect:
+  - {column: symbol, not_null: true}
+fresh_within: 15m
+tests:
+  - name: a negative price is flagged
+    given:
+      - {side: BUY, quantity: 10, symbol: ZVZZT, price: -1.0, at: 2026-01-05T10:00:00Z}
+      - {message: {raw: not json}}
+    expect: [{symbol: ZVZZT, anomaly_flag: NEGATIVE_PRICE}]
+    expect_bad: [{error: undecodable}]
+"""
+
 LANGUAGE_STEPS = (
     "select", "drop", "rename", "cast", "derive", "filter", "flag", "dedup", "mask", "flatten", "explode", "debezium",
     "join", "aggregate", "sql",

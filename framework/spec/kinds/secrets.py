@@ -10,6 +10,12 @@ from framework.errors import Problem
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Location
 
+EXAMPLE = """\
+secrets: main
+store: file
+path: .sluice/secrets
+"""
+
 
 @dataclass(frozen=True)
 class Secrets(Kind):

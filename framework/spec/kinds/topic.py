@@ -10,6 +10,31 @@ from framework.errors import Problem
 from framework.spec.options import Bound, Kind, later, option
 from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Time
 
+EXAMPLE = """\
+topic: stock_trades
+doc: Trades as they happen.
+kafka_name: sample_data_stock_trades
+partitions: 6
+key: {format: string, as: userid}
+value: json
+columns:
+  side: string
+  quantity: int
+  symbol: string
+  price: {type: double, doc: USD, required: true}
+  at: {type: timestamp, format: epoch_millis}
+event_time: at
+generate:
+  rate: 10/s
+  columns:
+    side: {one_of: [BUY, SELL]}
+    quantity: {between: [1, 5000]}
+    symbol: {pattern: "Z[A-Z]{4}"}
+    price: {between: [-10, 1000]}
+    userid: {pattern: "User_[1-9]"}
+    at: {now: true}
+"""
+
 
 @dataclass(frozen=True)
 class Key(Bound):

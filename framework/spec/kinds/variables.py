@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from framework.spec.options import Kind, option
 
+EXAMPLE = """\
+variables: main
+values: {LARGE_TRADE: 4000, REGION: eu}
+"""
+
 
 @dataclass(frozen=True)
 class Variables(Kind):
