@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MOST_PROBLEMS = 500  # nobody reads more, and each takes its time to find what was meant
+_MORE = "too-many-problems"
 
 
 @dataclass(frozen=True, order=True)
@@ -60,11 +61,11 @@ def _visible(text: str) -> str:
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """In the order of their places, with a word on those that are left out."""
     found = sorted(set(problems))
-    if len(found) <= MOST_PROBLEMS:
+    if len(found) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in found):
         return tuple(found)
     last = found[MOST_PROBLEMS - 1]
     more = f"there are more problems than these {MOST_PROBLEMS}"
-    return (*found[:MOST_PROBLEMS], Problem(last.where, "too-many-problems", more, "mend these, then look again"))
+    return (*found[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "mend these, then look again"))
 
 
 class SluiceError(Exception):

@@ -110,7 +110,8 @@ ELSEWHERE = {
 }
 # Codes that the sources put together, and the one that is a single word.
 JOINED = {
-    "no-catalog", "no-cluster", "several-catalogs", "several-clusters", "unknown-catalog", "unknown-step", "unknown-table", "unknown-topic", "tab",
+    "no-catalog", "no-cluster", "several-catalogs", "several-clusters", "tab", "unknown-catalog", "unknown-step", "unknown-table",
+    "unknown-topic",
 }  # fmt: skip
 
 

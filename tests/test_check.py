@@ -169,6 +169,7 @@ def test_the_shipped_specs_are_checked_at_once() -> None:
     assert seconds < bar(1)
 
 
+@pytest.mark.slow
 def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:
     write(project, BASE, "main.yaml")
     for file in range(100):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from framework.errors import MOST_PROBLEMS
+from tests.pace import bar
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_SECONDS, MOST_MEGABYTES = 1.0, 256
@@ -39,6 +40,12 @@ def numbered(line: str, count: int) -> str:
     return "".join(line.replace("N", str(number)) for number in range(count))
 
 
+VARIABLES = "variables: v\nvalues:\n"
+MULTIPLY = f"{VARIABLES}  A0: xxxxxxxxxx\n" + "".join(f"  A{n}: '{f'${{var:A{n - 1}}}' * 10}'\n" for n in range(1, 12))
+LAUGHS = "a: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
+GENERATED = f"{TOPIC[:-4]}generate: {{rate: 1/s, columns: "
+WIDE = columns(numbered("  cN: int\n", 2000))
+
 # The text of a file, and the code of its first problem; "" if it has none.
 ALONE: dict[str, tuple[str | bytes, str]] = {
     "100,000 levels of []": ("[" * 100_000, "too-deep"),
@@ -46,7 +53,7 @@ ALONE: dict[str, tuple[str | bytes, str]] = {
     "100,000 levels of lists": ("- " * 100_000, "too-deep"),
     "100,000 levels of keys": ("? " * 100_000, "too-deep"),
     "1,400 levels of maps": ("".join(f"{' ' * level}a:\n" for level in range(1400)), "too-deep"),
-    "a billion laughs": ("a: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20)), "alias-limit"),
+    "a billion laughs": (LAUGHS, "alias-limit"),
     "a megabyte of aliases": ("a: &a x\nb: [" + "*a," * 349_000 + "]", "too-many-values"),
     "aliases of a long text": (f"topic: t\ndoc: &a {'x' * 500_000}\ntags: [{'*a, ' * 900}]\n", "alias-limit"),
     "aliases as keys": (f"topic: &a {'x' * 500_000}\ncolumns:\n{numbered('  cN: {*a : 1}' + chr(10), 9000)}", "bad-key"),
@@ -67,9 +74,9 @@ ALONE: dict[str, tuple[str | bytes, str]] = {
 }  # fmt: skip
 TOGETHER: dict[str, tuple[str, str]] = {
     "5,000 digits of weeks": (f"{PIPELINE}fresh_within: {'9' * 5000}w\n", "unknown-topic"),
-    "5,000 variables in a row": ("variables: v\nvalues:\n" + "".join(f'  A{n}: "${{var:A{n + 1}}}"\n' for n in range(1999)), "reference-limit"),
-    "variables that multiply": ("variables: v\nvalues:\n  A0: xxxxxxxxxx\n" + "".join(f"  A{n}: '{f'${{var:A{n - 1}}}' * 10}'\n" for n in range(1, 12)), "reference-limit"),
-    "a long variable many times": (f"variables: v\nvalues: {{A: {'x' * 500_000}}}\n---\ntopic: t\ndoc: {'${var:A}' * 50_000}\n", "missing-key"),
+    "2,000 variables in a row": (VARIABLES + "".join(f'  A{n}: "${{var:A{n + 1}}}"\n' for n in range(1999)), "reference-limit"),
+    "variables that multiply": (MULTIPLY, "reference-limit"),
+    "a long variable many times": (f"{VARIABLES}  A: {'x' * 500_000}\n---\ntopic: t\ndoc: {'${var:A}' * 50_000}\n", "missing-key"),
     "a megabyte of ${": (f"topic: t\ndoc: '{'${' * 500_000}'\n", "missing-key"),
     "spaces before a tab": (" " * 1_000_000 + "x\na:\tb\n", "yaml-syntax"),
     "spaces in a line that is wrong": (f"a: @x{' ' * 900_000}c\n", "yaml-syntax"),
@@ -82,10 +89,10 @@ TOGETHER: dict[str, tuple[str, str]] = {
     "lone carriage returns": ("a:\r\r\r\rb: & x", "yaml-syntax"),
     "a struct of 60,000 fields": (columns(f"  a: struct<{','.join(f'f{n} int' for n in range(60_000))}>\n"), "bad-type"),
     "a struct of 600 timestamps": (columns(f"  a: struct<{','.join(f'f{n} timestamp' for n in range(600))}>\n"), ""),
-    "a pattern of 50,000 parts": (f"{TOPIC[:-4]}generate: {{rate: 1/s, columns: {{a: {{pattern: '{'[a-z]{9}' * 50_000}'}}}}}}\n", "bad-pattern"),
+    "a pattern of 50,000 parts": (f"{GENERATED}{{a: {{pattern: '{'[a-z]{9}' * 50_000}'}}}}}}\n", "bad-pattern"),
     "2,000 wrong types": (columns(numbered("  cN: strin\n", 2000)), "bad-type"),
     "2,000 names in two cases": (columns(numbered("  aN: int\n  AN: int\n", 990)), "case-collision"),
-    "500 wrong names among 2,000": (columns(numbered("  cN: int\n", 2000)) + f"  partition_by: [{', '.join(f'd{n}' for n in range(500))}]\n", "yaml-syntax"),
+    "500 wrong names among 2,000": (f"{WIDE}  partition_by: [{', '.join(f'd{n}' for n in range(500))}]\n", "yaml-syntax"),
     "1,000 unknown kinds": (numbered("---\nquuxN: t\n", 999), "unknown-kind"),
     "1,000 documents that are wrong": (numbered("---\ntopic: tN\nvalu: string\nx: 1\ny: 2\nz: {a: b}\n", 999), "unknown-key"),
     "a megabyte of %": ("%" * 1_000_000, "yaml-syntax"),
@@ -128,13 +135,14 @@ def measured(folder: Path, *command: str) -> Ran:
         [sys.executable, "-S", "-c", LAUNCHER, str(used), sys.executable, *command],
         cwd=folder, env={**environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return Ran(*json.loads(used.read_text()), done.stdout, done.stderr)
+    status, seconds, megabytes = json.loads(used.read_text())
+    return Ran(status, seconds, megabytes, done.stdout, done.stderr)
 
 
 def sluice_plan(folder: Path) -> Ran:
     """`sluice plan`, as often as it takes to be fast once."""
     runs: list[Ran] = []
-    while len(runs) < TRIES and (not runs or runs[-1].seconds > MOST_SECONDS):
+    while len(runs) < TRIES and (not runs or runs[-1].seconds > bar(MOST_SECONDS)):
         runs.append(measured(folder, "-c", "from framework.cli import main; main()", "plan"))
     return min(runs, key=lambda run: run.seconds)
 
@@ -147,7 +155,7 @@ def assert_planned_or_refused(ran: Ran, code: str) -> None:
         assert "".join(problems[::2]) + rest == "", "more than problems and their hints"
         assert f": {code}: " in problems[1], problems[1][:300]
         assert max(map(len, problems)) < 2000, "a problem that nobody can read"
-    assert ran.seconds <= MOST_SECONDS
+    assert ran.seconds <= bar(MOST_SECONDS)
     assert ran.megabytes <= MOST_MEGABYTES
 
 
@@ -166,6 +174,7 @@ def test_a_text(name: str, tmp_path: Path) -> None:
     assert_planned_or_refused(sluice_plan(written(tmp_path, text)), code)
 
 
+@pytest.mark.slow
 def test_many_texts(tmp_path: Path) -> None:
     for number, (text, _) in enumerate(TOGETHER.values()):
         (tmp_path / str(number)).mkdir()
@@ -192,10 +201,11 @@ print(json.dumps(found))
     assert ran.status == 0, ran.err[-2000:]
     found = dict(zip(TOGETHER, json.loads(ran.out), strict=True))
     assert {name: code for name, (_, code, _) in found.items()} == {name: code for name, (_, code) in TOGETHER.items()}
-    assert {name: seconds for name, (seconds, _, _) in found.items() if seconds > 0.7} == {}
+    assert {name: seconds for name, (seconds, _, _) in found.items() if seconds > bar(0.7)} == {}
     assert ran.megabytes <= MOST_MEGABYTES
 
 
+@pytest.mark.slow
 def test_20_000_problems_at_once(tmp_path: Path) -> None:
     """The first of them are shown, and that there are more."""
     for number in range(20):
@@ -249,6 +259,7 @@ FILES: dict[Callable[[Path], None], str] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", FILES, ids=lambda made: made.__name__)
 def test_what_is_no_file(made: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()

@@ -130,6 +130,7 @@ def test_what_is_right_is_taken(node: Node) -> None:
     assert [error.message for error in EDITOR.iter_errors(as_data(node))] == []
 
 
+@pytest.mark.slow
 def test_what_is_refused_has_problems(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     found = {True: 0, False: 0}
@@ -153,6 +154,7 @@ def test_cases_that_are_refused_have_problems() -> None:
     assert found > 50
 
 
+@pytest.mark.slow
 def test_what_the_binder_takes_has_no_problem_of_shape() -> None:
     """`load` asks the schema only about what the binder did not take whole."""
     taken = 0

@@ -161,7 +161,7 @@ def test_a_table_without_rows_empties_what_is_computed_of_it(project: Project) -
 def test_a_table_that_is_not_there_yet_is_named(project: Project) -> None:
     large = Large(project)
     context = large.project.context()
-    with pytest.raises(BatchError, match="run `trades`, which writes it, first|does not exist yet"):
+    with pytest.raises(BatchError, match=r"run `trades`, which writes it, first|does not exist yet"):
         list(loop.batches(context, context.plan.pipelines[0]))
 
 

@@ -124,9 +124,7 @@ def _own(package: str) -> Mapping[str, Extension]:
 
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
-    return Extension(
-        module.Written, inspect.getdoc(module) or "", getattr(module, "resolve", None), module.__file__ or "", built_in
-    )
+    return Extension(module.Written, inspect.getdoc(module) or "", module.resolve, module.__file__ or "", built_in)
 
 
 def _loader(path: Path) -> Callable[[], ModuleType]:

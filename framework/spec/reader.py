@@ -189,11 +189,14 @@ class _Tree:
         return Node("scalar", where, event.value, quoted=not plain)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
-        if event.flow_style:
-            self.opened.append(event.start_mark.index)
+        bracket = event.end_mark.index - 1
+        # A pair in [] is a map without brackets of its own.
+        written = event.flow_style and event.start_mark.index <= bracket and self.text[bracket] in "[{"
+        if written:
+            self.opened.append(bracket)
         read = self.sequence if isinstance(event, yaml.SequenceStartEvent) else self.mapping
         built = read(event, where, depth)
-        if event.flow_style:
+        if written:
             self.opened.pop()
         return built
 
