@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -171,10 +172,17 @@ class _Outbox:
 
 
 def _message(topic: Topic, made: dict[str, Any]) -> Message:
-    key = made.pop(topic.key_column, None) if topic.key_column else None
+    key = {name: made.pop(name) for name in list(made) if name.partition(".")[0] in topic.key_columns}
     headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
     value = _text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))
-    return Message(None if key is None else str(key).encode(), value.encode(), headers)
+    return Message(_key(topic, key) if key else None, value.encode(), headers)
+
+
+def _key(topic: Topic, made: dict[str, Any]) -> bytes:
+    if topic.key_format == "json":
+        return _text(_nested(made)).encode()
+    (value,) = made.values()
+    return struct.pack(">q", value) if topic.key_format == "long" else str(value).encode()
 
 
 def _nested(made: dict[str, Any]) -> dict[str, Any]:

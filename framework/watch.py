@@ -29,7 +29,7 @@ class Watched:
     table: str
     rows: int
     bad_rows: int
-    lag: int | None  # messages up to the last stable offsets
+    lag: int | None  # messages up to the last stable offsets; rows of another table, if it has changed since they were read
     position: Position | None
     committed: datetime | None
     files: int
@@ -92,7 +92,9 @@ def _lag(pipeline: Pipeline, seen: TableState | None, source: Source) -> tuple[i
         range_ = source.next(*going_on(pipeline, seen, source))
     except SluiceError as error:
         return None, error
-    return (range_.waiting if range_ else 0), None
+    if range_ is None:
+        return 0, None
+    return source.rows() if isinstance(source, FromTable) else range_.waiting, None
 
 
 def _summary(table: IcebergTable | None) -> Mapping[str, Any]:

@@ -1,43 +1,24 @@
-"""What a spec changes in a table that is there: compared without any engine, told by `sluice plan`, and done by a run."""
+"""What a spec changes in a table that is there: compared without any engine, and done or refused by a run."""
 
 from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from framework import types
-from framework.engine import look, protocol, refusals
+from framework.engine import look
 from framework.engine.ahead import look_ahead
 from framework.engine.existing import existing
-from framework.engine.protocol import Position
-from framework.errors import BatchError, RefusedError
-from framework.plan.change import Existing, changes
+from framework.errors import BatchError, RefusedError, Where
+from framework.plan.change import Existing, changes, place
 from framework.plan.model import Pipeline
-from tests.project import BASE, Project, plan_for
-
-SPECS = """
-topic: trades
-value: json
-columns:
-{columns}
----
-pipeline: trades
-from: {{topic: trades}}
-{more}
-into: {{table: shop.trades, kafka_columns: false{into}}}
-"""
-
-
-def planned(folder: Path, columns: str, more: str = "", into: str = "") -> Pipeline:
-    indented = "".join(f"  {column}\n" for column in columns.split("; "))
-    return plan_for(folder, "127.0.0.1:1", SPECS.format(columns=indented, more=more, into=into)).pipelines[0]
+from tests.project import Project, plan_for
+from tests.shop import COPY, NOWHERE, planned, pointed, specs
 
 
 def as_is(ddl: str, partition_by: tuple[str, ...] = (), sort_by: tuple[str, ...] = (), version: int = 3) -> Existing:
@@ -140,20 +121,47 @@ def test_layout_is_refused_and_named(tmp_path: Path) -> None:
 
 
 def test_each_change_has_the_place_that_asks_for_it(tmp_path: Path) -> None:
-    steps = "steps:\n  - filter: a > 0\n  - derive: {twice: a * 2}"
-    found = said(planned(tmp_path, "a: int; b: int", more=steps), as_is("b bigint, gone int"))
-    lines = SPECS.format(columns="  a: int\n  b: int\n", more=steps, into="").splitlines()
-    shift = BASE.count("\n") + 1  # of main.yaml, before the specs
-    topic, derive = (next(at for at, line in enumerate(lines, shift + 1) if text in line) for text in ("topic: trades", "derive"))
-    numbers = [int(re.search(r"\(at:(\d+)", each)[1]) for each in found if "(at:" in each]  # type: ignore[index]
-    assert [re.sub(r" \(at.*", "", each) for each in found] == [
-        "adds column a int",
-        "REFUSED `b` is bigint, the spec says int, which does not hold all of its values",
-        "adds column twice int",
-        "keeps gone int, null in new rows (no longer in the spec)",
+    steps = "steps:\n  - filter: a > 0\n  - derive: {twice: a * 2}\n  - rename: {c: d}\n  - cast: {e: int}"
+    pipeline = planned(tmp_path, "a: int; b: int; c: {type: int, doc: see}; e: string", steps, ", kafka_columns: false")
+    table = as_is("b bigint, e string, gone int, _kafka_offset bigint, TWICE int")
+    assert [(each.kind, each.path, pointed(each.where)) for each in changes(pipeline, table)] == [
+        ("add", ("a",), "a: int"),
+        ("narrow", ("b",), "b: int"),
+        ("add", ("d",), "c: d}"),
+        ("retype", ("e",), "e: int}"),
+        ("rename", ("TWICE",), "twice: a * 2}"),
+        ("drop", ("gone",), "{table: shop.trades, kafka_columns: false}"),
+        ("drop", ("_kafka_offset",), "false}"),
     ]
-    assert all(topic <= number <= topic + 5 for number in numbers[:2])
-    assert numbers[2] == derive
+
+
+def test_each_option_of_the_table_has_its_place(tmp_path: Path) -> None:
+    more = ", partition_by: [day(a)], sort_by: [b], format_version: 2, schema_changes: {drop: refuse}"
+    pipeline = planned(tmp_path, "a: timestamp; b: string", into=more)
+    (created,) = changes(pipeline, None)
+    assert (str(created).startswith("creates table shop.trades ("), pointed(created.where)[:11]) == (True, "shop.trades")
+    found = changes(pipeline, as_is("a timestamp, b string, c int", ("bucket(16, b)",), (), 3))
+    assert [(each.kind, pointed(each.where)) for each in found] == [
+        ("drop", "{drop: refuse}}"),
+        ("partition_by", "[day(a)], sort_by: [b], format_version: 2, schema_changes: {drop: refuse}}"),
+        ("sort_by", "[b], format_version: 2, schema_changes: {drop: refuse}}"),
+        ("format_version", "2, schema_changes: {drop: refuse}}"),
+    ]
+    unsaid = changes(planned(tmp_path, "a: int"), as_is("a int", ("a",)))
+    assert [pointed(each.where) for each in unsaid] == ["{table: shop.trades, kafka_columns: false}"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("k", "k}"), ("source", "source: string}"), ("n", "n: int")])
+def test_a_column_of_key_or_header_has_its_place(tmp_path: Path, name: str, text: str) -> None:
+    pipeline = planned(tmp_path, "n: int", topic="key: {format: string, as: k}\nheaders: {source: string}")
+    assert pointed(place(pipeline, name)) == text
+
+
+def test_a_column_of_another_table_has_the_place_where_it_is_made(tmp_path: Path) -> None:
+    copy = COPY.replace("into", "steps: [{derive: {twice: n * 2}}]\ninto")
+    plan = plan_for(tmp_path, NOWHERE, specs("n: int") + copy)
+    found = changes(plan.pipelines[0], as_is("n string"))
+    assert [(each.kind, pointed(each.where)) for each in found] == [("retype", "n: int"), ("add", "twice: n * 2}}]")]
 
 
 def test_a_table_as_iceberg_describes_it() -> None:
@@ -182,173 +190,6 @@ def test_a_table_as_iceberg_describes_it() -> None:
     assert found.partition_by == ("day(at)", "bucket(16, n)", "s.x", "truncate(4, n)")
     assert found.sort_by == ("n", "at desc", "day(at) nulls last")
     assert (found.format_version, found.owner) == (2, "me")
-
-
-# `sluice plan`, with nothing that runs
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def plan(*arguments: str) -> Result:
-    from framework.cli import main
-
-    (specs,) = Path("specs").iterdir()
-    done = CliRunner().invoke(main, ["plan", "--specs", str(specs), *arguments])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return done
-
-
-def made_by_hand(pipeline: Pipeline, owner: str | None) -> None:
-    """A table `n bigint, price double` of the pipeline's, written by PyIceberg, with one row and a position behind it."""
-    import pyarrow  # type: ignore[import-untyped]
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("lake", uri="sqlite:///lake.db", warehouse=f"file://{Path.cwd()}/warehouse")
-    catalog.create_namespace_if_not_exists("shop")
-    rows = pyarrow.table({"n": pyarrow.array([1], pyarrow.int64()), "price": [1.5]})
-    table = catalog.create_table("shop.trades", rows.schema, properties={protocol.OWNER: owner} if owner else {})
-    table.append(rows)
-    main = table.current_snapshot()
-    assert main is not None
-    ends = Position("a", 1, "c", {"trades": "t"}, {"trades/0": 1}, main.snapshot_id, main.sequence_number or 0)
-    with table.transaction() as transaction:
-        transaction.set_properties({protocol.POSITION: ends.text()} if owner else {"x": "y"})
-
-
-OTHER = json.dumps({"pipeline": "other", "cluster": "main", "topics": []})
-
-
-def test_without_kafka_and_without_a_table(folder: Path) -> None:
-    planned(folder, "n: bigint")
-    began = time.monotonic()
-    done = plan()
-    assert time.monotonic() - began < 2
-    assert done.exit_code == 0
-    assert done.output.startswith("pipeline trades  (")
-    assert "trades, the next run\n  creates table shop.trades (" in done.output
-    assert done.output.endswith(
-        "not looked at: Kafka at 127.0.0.1:1 does not answer (is it running? `sluice services up kafka` starts one on this machine)\n"
-    )
-    assert not Path("lake.db").exists()
-
-
-def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", SPECS.format(columns="  n: int", more="", into=""))
-        began = time.monotonic()
-        done = plan()
-    assert time.monotonic() - began < 5
-    assert done.exit_code == 0
-    assert done.output.count("not looked at: Kafka") == 1
-
-
-def test_a_broken_catalog_is_one_line(folder: Path) -> None:
-    planned(folder, "n: bigint")
-    Path("lake.db").write_text("this is no database " * 100)
-    done = plan()
-    assert done.exit_code == 0
-    assert "not looked at: the catalog `lake` cannot be read: " in done.output
-    assert "the next run" not in done.output
-
-
-def test_what_would_change_is_shown(folder: Path) -> None:
-    pipeline = planned(folder, "n: bigint; at: timestamp", into=", format_version: 2")
-    made_by_hand(pipeline, refusals.owner(pipeline))
-    done = plan()
-    assert done.exit_code == 0
-    shown = done.output.partition("trades, the next run\n")[2].splitlines()
-    assert shown[0].startswith("  adds column at timestamp (")
-    assert shown[1] == "  keeps price double, null in new rows (no longer in the spec)"
-
-    (document,) = json.loads(plan("--json").output)["pipelines"]
-    added, kept = document["changes"]
-    assert (added["kind"], added["name"], added["from"], added["to"], added["allowed"]) == ("add", "at", None, "timestamp", True)
-    assert (kept["kind"], kept["name"], kept["from"], kept["to"]) == ("drop", "price", "double", None)
-    assert Path(added["file"]).resolve() == Path(pipeline.where.file)
-    place = Path(added["file"]).read_text().splitlines()[added["line"] - 1][added["column"] - 1 :]
-    assert place in ("topic: trades", "at: timestamp", "timestamp")
-    assert document["waiting"] is None
-    assert [column["name"] for column in document["columns"]] == ["n", "at"]
-
-
-def test_what_a_run_would_refuse_is_shown(folder: Path) -> None:
-    pipeline = planned(folder, "n: int; price: double", into=", format_version: 2")
-    made_by_hand(pipeline, refusals.owner(pipeline))
-    done = plan()
-    assert done.exit_code == 1
-    assert "  REFUSED `n` is bigint, the spec says int, which does not hold all of its values (" in done.output
-    assert "    hint: write the type that the table has, or a new column, or another table\n" in done.output
-    assert plan("--no-look").exit_code == 0
-    assert "REFUSED" not in plan("--no-look").output
-
-
-def test_as_the_spec_says(folder: Path) -> None:
-    pipeline = planned(folder, "n: bigint; price: double", into=", format_version: 2")
-    made_by_hand(pipeline, refusals.owner(pipeline))
-    assert "trades, the next run\n  table is as the spec says\n" in plan("trades").output
-
-
-@pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), (OTHER, "table-of-another")])
-def test_of_a_table_of_somebody_else_no_changes_are_shown(folder: Path, owner: str | None, code: str) -> None:
-    pipeline = planned(folder, "n: int")
-    made_by_hand(pipeline, owner)
-    done = plan()
-    assert done.exit_code == 1
-    assert f"trades, the next run\n  REFUSED {code}: the table shop.trades " in done.output
-    assert "`n`" not in done.output.partition("the next run")[2]
-
-
-def test_a_table_that_is_computed_from_another(folder: Path) -> None:
-    specs = SPECS.format(columns="  n: bigint\n  price: double", more="", into=", format_version: 2")
-    specs += "---\npipeline: copy\nfrom: {table: shop.trades}\ninto: {table: shop.copy, write: replace}\n"
-    pipelines = plan_for(folder, "127.0.0.1:1", specs).pipelines
-    missing = plan("copy")
-    assert missing.exit_code == 0
-    assert "not looked at: the table shop.trades, which copy reads, does not exist yet" in missing.output
-    made_by_hand(next(each for each in pipelines if each.name == "trades"), "me")
-    assert "copy, the next run\n  creates table shop.copy (" in plan("copy").output
-    assert "\n  computes the table anew from shop.trades\n" in plan("copy").output
-    (document,) = json.loads(plan("copy", "--json").output)["pipelines"]
-    assert (document["from_table"], document["computes_anew"], document["waiting"]) == ("shop.trades", True, [])
-
-
-def test_how_fast_batches_were(folder: Path) -> None:
-    pipeline = planned(folder, "n: bigint; price: double")
-    made_by_hand(pipeline, "me")
-    assert look.speed(pipeline.table) is None
-    table = look.table(pipeline.table.catalog, "shop.trades")
-    assert table is not None
-    end = 0
-    for messages, seconds in ((400_000, 40), (50_000, 1), (300_000, 10), (200_000, 20)):
-        end += messages
-        began = f"{int((time.time() - seconds) * 1000):012x}"
-        ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
-        said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
-        table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
-    speed = look.speed(pipeline.table)
-    assert speed == pytest.approx(30_000, rel=0.1)
-
-
-def test_problems_as_json(folder: Path) -> None:
-    planned(folder, "n: bigint")
-    (specs,) = Path("specs").iterdir()
-    (specs / "main.yaml").write_text("topic: a\nvalue: jsn\n")
-    done = plan("--json")
-    (problem, *_) = json.loads(done.output)
-    assert (done.exit_code, problem["line"], problem["column"], problem["code"]) == (1, 2, 8, "unknown-value")
-
-
-def test_names_choose(folder: Path) -> None:
-    planned(folder, "n: int")
-    assert plan("--json", "trades").exit_code == 0
-    done = plan("trade")
-    assert (done.exit_code, "unknown-pipeline" in done.output) == (1, True)
 
 
 # a run
@@ -432,45 +273,80 @@ def test_a_column_that_the_spec_lost_stays_and_comes_back(shop: Project) -> None
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.parametrize(
-    ("before", "after", "changes_", "says"),
+    ("before", "after", "into", "says", "at"),
     [
-        ("  n: bigint", "  n: int", "", "`n` is bigint, the spec says int, which does not hold all of its values"),
-        ("  n: int", "  n: int\n  new: string", "add: refuse", "`new` string is new in the spec, which says `add: refuse`"),
-        ("  n: int", "  n: bigint", "widen: refuse", "`n` is int, the spec says bigint, and `widen: refuse`"),
-        ("  n: int\n  old: int", "  n: int", "drop: refuse", "`old` int is no longer in the spec, which says `drop: refuse`"),
+        ("  n: bigint", "  n: int", "", "`n` is bigint, the spec says int, which does not hold all of its values", "n: int"),
+        ("  n: int", "  n: string", "", "`n` is int, the spec says string", "n: string"),
+        (
+            "  n: int",
+            "  n: int\n  new: string",
+            "schema_changes: {add: refuse}",
+            "`new` string is new in the spec, which says `add: refuse`",
+            "new: string",
+        ),
+        (
+            "  n: int",
+            "  n: bigint",
+            "schema_changes: {widen: refuse}",
+            "`n` is int, the spec says bigint, and `widen: refuse`",
+            "n: bigint",
+        ),
+        (
+            "  n: int\n  old: int",
+            "  n: int",
+            "schema_changes: {drop: refuse}",
+            "`old` int is no longer in the spec, which says `drop: refuse`",
+            "{drop: refuse}}",
+        ),
         (
             "  n: 'struct<a:int,b:int>'",
             "  n: 'struct<a:bigint>'",
             "",
             "`n.b` int is no longer in the spec, and this version keeps no field inside of another column",
+            "n: 'struct<a:bigint>'",
+        ),
+        (
+            "  n: int",
+            "  n: int",
+            "partition_by: [n]",
+            "the table is partitioned by nothing, the spec says n, and this version does not change that",
+            "[n]}",
+        ),
+        (
+            "  n: int",
+            "  n: int",
+            "format_version: 2",
+            "the table is of Iceberg's format 3, the spec says 2, and this version does not change that",
+            "2}",
         ),
     ],
 )
 def test_what_is_refused_changes_nothing_and_loses_nothing(
-    shop: Project, before: str, after: str, changes_: str, says: str
+    shop: Project, before: str, after: str, into: str, says: str, at: str
 ) -> None:
     with_columns(shop, before)
-    project_into = shop.template
+    as_before = shop.template
     send(shop)
     shop.run()
-    seen, position = look.existing(shop.pipeline.table), look.state(shop.pipeline.table)
+    seen, state = look.existing(shop.pipeline.table), look.state(shop.pipeline.table)
     with_columns(shop, after + "\n  more: string")
-    if changes_:
-        shop.template = shop.template.replace(".trades}}", f".trades, schema_changes: {{{{{changes_}}}}}}}}}")
+    if into:
+        shop.template = shop.template.replace(".trades}}", ".trades, " + into.replace("{", "{{").replace("}", "}}") + "}}")
     send(shop)
 
     with pytest.raises(BatchError) as refused:
         shop.run()
 
     assert refused.value.code == "schema-change"
-    assert says in refused.value.message
-    assert re.search(rf"{re.escape(says)} \(\S+main\.yaml:\d+:\d+\)", refused.value.message)
+    found = re.search(rf"{re.escape(says)} \((\S+main\.yaml):(\d+):(\d+)\)", refused.value.message)
+    assert found
+    assert pointed(Where(found[1], int(found[2]), int(found[3]))) == at
     assert refused.value.hint
-    assert (look.existing(shop.pipeline.table), look.state(shop.pipeline.table)) == (seen, position)
+    assert (look.existing(shop.pipeline.table), look.state(shop.pipeline.table)) == (seen, state)
     (ahead,) = look_ahead(shop.plan, shop.plan.pipelines)
     assert not ahead.would_run
-    assert says in [change.what for change in ahead.changes or ()]
-    shop.template = project_into
+    assert [(change.what, pointed(change.where)) for change in ahead.changes or () if change.what == says] == [(says, at)]
+    shop.template = as_before
     shop.run()
     assert len(shop.rows()) == 2
     shop.assert_exactly_once()
@@ -533,62 +409,3 @@ def test_a_run_that_dies_behind_the_change_of_columns(shop: Project, point: str)
     assert values(shop, "n", "new") == [(1, None), (2**40, 2)]
     assert (schemas(shop), shop.branches()) == (2, [])
     shop.assert_exactly_once()
-
-
-@pytest.mark.spark
-@pytest.mark.kafka
-def test_what_waits_is_told(shop: Project) -> None:
-    shop.send_good(600)
-    (unborn,) = look_ahead(shop.plan, shop.plan.pipelines)
-    assert [change.kind for change in unborn.changes or ()] == ["create"]
-    (waiting,) = unborn.waiting or ()
-    assert (waiting.topic, waiting.messages, waiting.seconds, waiting.measured) == (shop.topic, 600, 600 / 250_000, False)
-    assert sorted(waiting.offsets) == [(0, 0, 200), (1, 0, 200), (2, 0, 200)]
-    mean = sum(len(json.dumps({"id": number, "price": number})) + len(f"k{number}") for number in range(600)) / 600
-    assert waiting.bytes == pytest.approx(600 * mean, rel=0.2)
-
-    shop.topic_more = "start_from: latest"
-    (latest,) = look_ahead(shop.plan, shop.plan.pipelines)
-    assert [each.messages for each in latest.waiting or ()] == [0]
-    shop.topic_more = ""
-
-    shop.run()
-    shop.send_good(30)
-    (after,) = look_ahead(shop.plan, shop.plan.pipelines)
-    assert (after.changes, after.refused, after.unseen) == ((), (), ())
-    assert [each.messages for each in after.waiting or ()] == [30]
-    shop.delete_topic()
-    (gone,) = look_ahead(shop.plan, shop.plan.pipelines)
-    assert ([error.code for error in gone.unseen], gone.waiting) == (["no-topic"], None)
-    shop.make_topic()
-    (again,) = look_ahead(shop.plan, shop.plan.pipelines)
-    assert ([error.code for error in again.refused], again.would_run) == (["topic-recreated"], False)
-
-
-@pytest.mark.spark
-@pytest.mark.kafka
-def test_plan_as_json_beside_a_real_kafka(shop: Project) -> None:
-    from framework.cli import main
-
-    shop.send_good(9)
-    shop.run()
-    shop.send_good(3, partition=1)
-    with_columns(shop, "  price: double\n  new: int")
-    specs = str(Path(shop.pipeline.where.file).parent)
-    done = CliRunner().invoke(main, ["plan", "--json", "--specs", specs])
-    assert done.exit_code == 0, done.output
-    whole = json.loads(done.output)
-    (document,) = whole["pipelines"]
-    assert whole["unseen"] == document["refused"] == []
-    assert [(each["kind"], each["name"]) for each in document["changes"]] == [("add", "new")]
-    (waiting,) = document["waiting"]
-    assert [(each["partition"], each["next"], each["end"], each["messages"]) for each in waiting["partitions"]] == [
-        (0, 3, 3, 0),
-        (1, 3, 6, 3),
-        (2, 3, 3, 0),
-    ]
-    assert (waiting["messages"], waiting["about_bytes"] > 50) == (3, True)
-    shown = CliRunner().invoke(main, ["plan", "--specs", specs]).output
-    assert re.search(
-        rf"  reads 3 messages of {shop.topic}, 3 partitions, about \d+ bytes: about a second at 250,000/s once Spark", shown
-    )

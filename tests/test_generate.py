@@ -239,13 +239,42 @@ def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
     assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data"}
     for topic in topics:
         made = some(topic, 500)
-        names = {column.name for column in topic.columns} - {topic.key_column}
+        names = {column.name for column in topic.columns} - set(topic.key_columns)
         assert {frozenset(json.loads(each.value or b"")) for each in made} == {frozenset(names)}
     readings = [json.loads(each.value or b"") for topic in topics if topic.name == "sensor_data" for each in some(topic, 5000)]
     assert len({reading["device_id"] for reading in readings}) == 20
     assert {name: len({reading["location"][name] for reading in readings}) for name in ("building", "floor", "zone")} == {
         "building": 5, "floor": 10, "zone": 4,
     }  # fmt: skip
+
+
+KEYED = """
+cluster: main
+bootstrap: "127.0.0.1:1"
+---
+topic: numbered
+key: {format: long, as: id}
+value: string
+generate: {rate: 1/s, columns: {value: {one_of: [x]}, id: {between: [-5, 5]}}}
+---
+topic: described
+key: {format: json, columns: {order: {type: long, required: true}, place: struct<floor int>}}
+value: json
+columns: {a: int}
+generate: {rate: 1/s, columns: {a: {between: [1, 9]}, order: {between: [1, 9]}, place.floor: {one_of: [3]}}}
+"""
+
+
+def test_keys_are_written_as_they_are_read(tmp_path: Path) -> None:
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "a.yaml").write_text(KEYED, encoding="utf-8")
+    numbered, described = sorted(make(specs).topics, key=lambda topic: topic.name, reverse=True)
+    keys = {int.from_bytes(each.key or b"", "big", signed=True) for each in some(numbered, 200)}
+    assert keys == set(range(-5, 6))
+    assert {(each.key or b"")[-21:] for each in some(described, 200)} == {b'"place": {"floor": 3}}'[-21:]}
+    assert {frozenset(json.loads(each.key or b"")) for each in some(described, 9)} == {frozenset({"order", "place"})}
+    assert {frozenset(json.loads(each.value or b"")) for each in some(described, 9)} == {frozenset({"a"})}
 
 
 def run(specs: Path, *arguments: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.project import Project
 
@@ -160,8 +161,6 @@ def test_required_fields(project: Project) -> None:
 
 
 def test_keys_and_headers(project: Project) -> None:
-    from confluent_kafka import Producer
-
     project.topic_more = "key: {{format: string, as: user}}\nheaders: {{source: string}}".replace("{{", "{").replace("}}", "}")
     project.make_topic(1)
     producer = Producer({"bootstrap.servers": project.bootstrap})
@@ -179,6 +178,49 @@ def test_keys_and_headers(project: Project) -> None:
         b'{"id":3}': ("undecodable_key", b"\xff", None),
         b'{"id":4}': ("undecodable_header", b"bob", [{"key": "source", "value": b"\xff"}]),
     }
+
+
+KEYS: dict[str, dict[bytes | None, Any]] = {
+    "{format: long, as: id}": {
+        None: (None,), (42).to_bytes(8, "big"): (42,), (-2).to_bytes(8, "big", signed=True): (-2,), b"\x80" + bytes(7): (-(1 << 63),),
+        b"\x7f" + b"\xff" * 7: ((1 << 63) - 1,), bytes(8): (0,), b"": "undecodable_key", b"12345": "undecodable_key",
+        bytes(9): "undecodable_key",
+    },
+    "{format: json, columns: {id: {type: long, required: true}, since: timestamp, n: \"decimal(9,2)\"}}": {
+        b'{"id": 7, "since": "2026-01-05T10:00:00Z", "n": 1.5}': (7,), b' {"id": 8, "more": {"a": 1}} ': (8,),
+        None: "missing_field", b'{"since": "2026-01-05T10:00:00Z"}': "missing_field", b'{"id": "7"}': "undecodable_key",
+        b'{"id": 7} x': "undecodable_key", b"\xff": "undecodable_key", b"": "undecodable_key", b"null": "undecodable_key",
+        b'{"id": 7, "since": "12:30"}': "undecodable_key", b'{"id": 7, "n": "1.5"}': "undecodable_key",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_that_are_numbers_and_objects(project: Project, key: str) -> None:
+    project.template = f"""
+topic: trades
+kafka_name: {{topic}}
+key: {key.replace("{", "{{").replace("}", "}}")}
+value: json
+columns: {{{{number: int}}}}
+---
+pipeline: trades
+from: {{{{topic: trades}}}}
+into: {{{{table: {{namespace}}.trades}}}}
+"""
+    project.make_topic(1)
+    producer = Producer({"bootstrap.servers": project.bootstrap})
+    sent = list(KEYS[key])
+    for at, each in enumerate(sent):
+        producer.produce(project.topic, b'{"number":%d}' % at, key=each)
+    producer.flush(30)
+
+    project.run()
+
+    good = {at: made for at, made in enumerate(KEYS[key].values()) if isinstance(made, tuple)}
+    assert {row["number"]: (row["id"],) for row in project.rows()} == good
+    bad = {row["offset"]: (row["stage"], row["code"], row["key"]) for row in project.rows(bad=True)}
+    assert bad == {at: ("key", made, sent[at]) for at, made in enumerate(KEYS[key].values()) if isinstance(made, str)}
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,17 @@ from rich.text import Text
 from framework.engine.preview import Message, Preview, Row
 from framework.plan.model import Pipeline
 
-_WIDTH = 100
+_WIDTH = 100  # characters of a line where there is no terminal
+_WIDEST = 120
 _NAME = 22  # characters of a column's name
 _NARROWEST = 16  # characters of a value
 _GONE = "(gone)"
+_SAME = "·"
 
 
 def show(out: IO[str], pipeline: Pipeline, found: Preview) -> None:
     asked = Console(file=out)
-    width = min(_WIDTH, asked.width) if asked.is_terminal else _WIDTH
+    width = min(_WIDEST, asked.width) if asked.is_terminal else _WIDTH
     console = Console(file=out, width=width, highlight=False, markup=False)
     for line in _about(pipeline, found):
         console.print(line, soft_wrap=True)
@@ -49,10 +51,13 @@ def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
         yield Text(f"{pipeline.name}: the first {messages} of {where}")
     else:
         yield Text(f"{pipeline.name}: the next {messages} of {found.waiting or 0:,} that wait in {where}")
-    for at, step in enumerate(pipeline.steps if number else (), 1):
-        says = list(step.says)
-        yield Text(f"  {_step(pipeline, at)}  {says[0] if says else ''}")
-        yield from (Text(f"  {' ' * len(_step(pipeline, at))}  {line}") for line in says[1:])
+    names = [_step(pipeline, at) for at in range(1, len(pipeline.steps) + 1)] if number else []
+    width = max(map(len, names), default=0)
+    for name, step in zip(names, pipeline.steps, strict=False):
+        for line, says in enumerate(step.says or ("",)):
+            yield Text(f"  {('' if line else name).ljust(width)}  {says}".rstrip())
+    if names:
+        yield Text(f"  {_SAME.ljust(width)}  as before")
 
 
 _NONE_YET = "the next offsets hold no messages"
@@ -77,7 +82,7 @@ def _print_message(console: Console, pipeline: Pipeline, message: Message) -> No
 
 
 def _print_row(console: Console, pipeline: Pipeline, row: Row) -> None:
-    most = (_WIDTH - _NAME - 4) // (_NARROWEST + 2)
+    most = max(2, (console.width - _NAME - 4) // (_NARROWEST + 2))
     for first in range(0, len(row.after), most):
         shown = range(first, min(first + most, len(row.after)))
         names = list(dict.fromkeys(name for at in shown for name in row.after[at]))
@@ -87,17 +92,17 @@ def _print_row(console: Console, pipeline: Pipeline, row: Row) -> None:
             table.add_column(_step(pipeline, at), no_wrap=True, overflow="ellipsis", min_width=8)
         for name in names:
             table.add_row(Text(_visible(name)), *(_cell(row.after, at, name, at == first) for at in shown))
-        console.print(Padding(table, (0, 0, 0, 2)))
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))
     console.print(_fate(pipeline, row), soft_wrap=True)
 
 
 def _cell(after: tuple[Mapping[str, Any], ...], at: int, name: str, whole: bool) -> Text:
-    """A column's value after a step; nothing where the step leaves it as it was."""
+    """A column's value after a step, and whether it is what it was before; nothing where there is no such column."""
     if name not in after[at]:
         return Text(_GONE if at and name in after[at - 1] else "", style="red")
     changed = at > 0 and (name not in after[at - 1] or after[at - 1][name] != after[at][name])
     if not changed and not whole:
-        return Text("")
+        return Text(_SAME, style="dim")
     return Text(_text(after[at][name]), style="bold green" if changed else "")
 
 

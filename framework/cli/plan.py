@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from framework.cli import _specs
-from framework.errors import SpecError
+from framework.errors import RefusedError, SpecError
 
 if TYPE_CHECKING:
-    from framework.engine.ahead import Ahead, Waiting
+    from framework.engine.ahead import Ahead, Anew, Waiting
     from framework.errors import Problem, SluiceError, Where
     from framework.plan.change import Change
     from framework.plan.model import Pipeline
@@ -31,7 +31,8 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
 
     Without a NAME, all pipelines. Bytes and seconds are estimates: by the size of up to 100 of the messages that wait, and by
     the speed of the table's last large batches, or 250,000 messages a second where there are none. Kafka or a catalog that
-    does not answer within some seconds is named in one line. Exit status 1 where a run would refuse to go on.
+    does not answer within some seconds is named in one line. Exit status 1 where a run would fail or refuse to go on.
+    docs/plan.md explains each line, and what --json prints.
 
     Example: sluice plan flagged_stock_trades
     """
@@ -55,14 +56,12 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
             found.append(ahead)
             if not as_json:
                 _print(ahead)
-    unseen = list({str(error): error for ahead in found for error in ahead.unseen}.values())
     if as_json:
         seen = {ahead.pipeline.name: ahead for ahead in found}
-        documents = [_document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
-        whole = {"environment": environment, "pipelines": documents, "unseen": [_error(error) for error in unseen]}
-        click.echo(json.dumps(whole, indent=2))
+        documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
+        click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        for silent in unseen:
+        for silent in {str(error): error for ahead in found for error in ahead.unseen}.values():
             click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(ahead.would_run for ahead in found):
         sys.exit(1)
@@ -77,7 +76,7 @@ def _print(ahead: Ahead) -> None:
 def ahead_lines(ahead: Ahead) -> Iterator[str]:
     """What the next run of a pipeline would do, in words."""
     for error in ahead.refused:
-        yield f"REFUSED {error.code}: {error.message}"
+        yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
     changes = ahead.changes or ()
     for change in changes:
@@ -88,22 +87,36 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
         yield "table is as the spec says"
     for waiting in ahead.waiting or ():
         yield _waits(waiting)
-    if ahead.anew is not None and ahead.pipeline.source:
-        name = ahead.pipeline.source.identifier
-        yield f"computes the table anew from {name}" if ahead.anew else f"{name} is as it was when the table was computed"
-    idle = not ahead.pipeline.source and ahead.waiting is not None and not any(each.messages for each in ahead.waiting)
-    if idle and any(change.kind in ("add", "widen") for change in changes):
-        yield "columns change with the first message that comes"
+    if ahead.anew and ahead.pipeline.source:
+        yield _computes(ahead.anew, ahead.pipeline.source.identifier)
+    if ahead.idle and any(change.kind in ("add", "widen") or not change.allowed for change in changes):
+        comes = (
+            f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "with the first message that comes"
+        )
+        yield f"columns are looked at {comes}; until then a run finds nothing to do"
+
+
+def _computes(anew: Anew, source: str) -> str:
+    if not anew.because:
+        return f"{source} is as it was when the table was computed: nothing to do"
+    line = f"computes the table anew from {source}, {anew.because}"
+    if anew.rows is None or anew.seconds is None:
+        return line
+    return f"{line}: {_count(anew.rows, 'row')} now, {_time(anew.seconds)} once Spark has started"
 
 
 def _waits(waiting: Waiting) -> str:
-    partitions = f"{len(waiting.offsets):,} partition{'' if len(waiting.offsets) == 1 else 's'}"
+    partitions = _count(len(waiting.offsets), "partition")
     if not waiting.messages:
         return f"nothing waits in {waiting.topic}, {partitions}"
     size = "size unknown" if waiting.bytes is None else f"about {_size(waiting.bytes)}"
-    messages = f"{waiting.messages:,} message{'' if waiting.messages == 1 else 's'}"
+    messages = _count(waiting.messages, "message")
     speed = f"{waiting.speed:,.0f}/s" + (" as before" if waiting.measured else " once Spark has started")
     return f"reads {messages} of {waiting.topic}, {partitions}, {size}: {_time(waiting.seconds)} at {speed}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _size(count: int) -> str:
@@ -119,15 +132,16 @@ def _time(seconds: float) -> str:
     return f"about {seconds:,.0f} s" if seconds < 120 else f"about {seconds / 60:,.0f} min"
 
 
-def _document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
+def document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
+    """What `--json` prints of a pipeline; docs/plan.md describes it."""
     from framework.plan.change import place
 
-    table = pipeline.table
+    table, source = pipeline.table, pipeline.source
     return {
         "pipeline": pipeline.name,
         **_where(pipeline.where),
-        "from_table": pipeline.source.identifier if pipeline.source else None,
         "topics": [{"topic": topic.name, "kafka_name": topic.kafka_name, **_where(topic.where)} for topic in pipeline.topics],
+        "from_table": {"catalog": source.catalog.name, "name": source.identifier, "pipeline": source.pipeline} if source else None,
         "steps": [{"step": step.name, "says": step.says, **_where(step.where)} for step in pipeline.steps],
         "table": {
             "catalog": table.catalog.name, "name": table.identifier, "write": table.write, "format_version": table.format_version,
@@ -137,11 +151,22 @@ def _document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
             {"name": column.name, "type": str(column.type), "doc": column.doc, **_where(place(pipeline, column.name))}
             for column in table.columns
         ],
-        "changes": None if ahead is None or ahead.changes is None else [_change(change) for change in ahead.changes],
-        "computes_anew": ahead.anew if ahead else None,
-        "waiting": None if ahead is None or ahead.waiting is None else _waiting(ahead.waiting),
-        "refused": [_error(error) for error in ahead.refused] if ahead else [],
+        **_next_run(ahead),
     }  # fmt: skip
+
+
+def _next_run(ahead: Ahead | None) -> dict[str, Any]:
+    """Null is what was not looked at, or could not be seen."""
+    if ahead is None:
+        return {"would_run": None, "changes": None, "waiting": None, "anew": None, "refused": [], "unseen": []}
+    return {
+        "would_run": ahead.would_run,
+        "changes": None if ahead.changes is None else [_change(change) for change in ahead.changes],
+        "waiting": None if ahead.waiting is None else [_waiting(each) for each in ahead.waiting],
+        "anew": _anew(ahead.anew) if ahead.anew else None,
+        "refused": [_error(error) for error in ahead.refused],
+        "unseen": [_error(error) for error in ahead.unseen],
+    }
 
 
 def _change(change: Change) -> dict[str, Any]:
@@ -152,21 +177,23 @@ def _change(change: Change) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _waiting(waiting: Sequence[Waiting]) -> list[dict[str, Any]]:
-    return [
-        {
-            "topic": each.topic,
-            "messages": each.messages,
-            "about_bytes": each.bytes,
-            "about_seconds": round(each.seconds, 3),
-            "messages_per_second": round(each.speed),
-            "measured": each.measured,
-            "partitions": [
-                {"partition": number, "next": start, "end": end, "messages": end - start} for number, start, end in each.offsets
-            ],
-        }
-        for each in waiting
-    ]
+def _waiting(waiting: Waiting) -> dict[str, Any]:
+    return {
+        "topic": waiting.topic,
+        "messages": waiting.messages,
+        "about_bytes": waiting.bytes,
+        "about_seconds": round(waiting.seconds, 3),
+        "messages_per_second": round(waiting.speed),
+        "measured": waiting.measured,
+        "partitions": [
+            {"partition": number, "next": start, "end": end, "messages": end - start} for number, start, end in waiting.offsets
+        ],
+    }
+
+
+def _anew(anew: Anew) -> dict[str, Any]:
+    seconds = None if anew.seconds is None else round(anew.seconds, 3)
+    return {"computes": bool(anew.because), "because": anew.because, "rows": anew.rows, "about_seconds": seconds}
 
 
 def _where(where: Where) -> dict[str, Any]:

@@ -18,30 +18,42 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name")
-@click.option("--rows", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many messages.")
+@click.option(
+    "--messages",
+    "count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="How many, or how many rows of a table.",
+)
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="The topic's first or last messages.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
-def command(name: str, rows: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
+def command(name: str, count: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
     """Show what becomes of the next messages of pipeline NAME after each step: what changes, what is filtered out, and what is
     a bad row, with the reason. Writes nothing anywhere.
 
-    They are the messages that a run would read next; where nothing waits, the last ones of the topic.
+    They are the messages that a run would read next; where nothing waits, the last ones of the topic. Where the pipeline reads
+    a table, some of its rows.
 
-    Example: sluice preview flagged_stock_trades --rows 3
+    Example: sluice preview flagged_stock_trades --messages 3
     """
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     if start and pipeline.source:
         raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
     from framework.engine.context import Context
-    from framework.engine.preview import preview, quick
+    from framework.engine.preview import apart, preview
+    from framework.engine.sample import refuse_silent
 
-    context = Context(quick(plan))
-    try:
-        found = preview(context, pipeline, rows, start or "next")  # type: ignore[arg-type]
-    finally:
-        context.stop()
+    if pipeline.topics:
+        refuse_silent(pipeline.topic.cluster)
+    with apart(plan, pipeline) as quick:
+        context = Context(quick)
+        try:
+            found = preview(context, pipeline, count, start or "next")  # type: ignore[arg-type]
+        finally:
+            context.stop()
     if as_json:
         click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
     else:

@@ -50,7 +50,8 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
     failed = 0
     with trial.trials(plan) as trials:
         for name in names:
-            pipeline = trials.pipeline(name)
+            pipeline = trials.plan.pipeline(name)
+            assert pipeline is not None
             wrong = [
                 (example, said)
                 for example in pipeline.examples

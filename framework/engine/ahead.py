@@ -1,4 +1,4 @@
-"""What the next run of a pipeline would find: what differs between its table and its spec, and what waits in its topics.
+"""What the next run of a pipeline would find: what differs between its table and its spec, and what waits where its rows come from.
 
 Without Spark; looks, never changes. What does not answer soon is named and left out.
 """
@@ -6,16 +6,16 @@ Without Spark; looks, never changes. What does not answer soon is named and left
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from framework.engine import look, refusals
+from framework.engine import look, protocol, refusals
 from framework.engine.kafka import Kafka
 from framework.engine.protocol import Position, TableState, TopicState, next_range, parted
 from framework.engine.source import FromTable, FromTopics, Source
-from framework.errors import RefusedError, SluiceError, TableRecreated, UnreachableError
+from framework.errors import SluiceError, UnreachableError
 from framework.plan.change import Change, Existing, changes
-from framework.plan.model import Cluster, Pipeline, Plan, SecretStore, Table
+from framework.plan.model import Cluster, Pipeline, Plan, SecretStore, in_order
 
 SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
 _PATIENCE = 2.5  # seconds until Kafka counts as not answering
@@ -41,36 +41,58 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Anew:
+    """Why a table that is computed from another one would be computed again, or for the first time; without a reason it would
+    not be. `rows` are those of the other table now, None where a run makes it first."""
+
+    because: str
+    rows: int | None
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.rows is None else self.rows / SPEED
+
+
+@dataclass(frozen=True)
 class Ahead:
-    """`changes` and `waiting` are None where they could not be seen, and so is `anew`: whether a table that is computed from
-    another one would be computed again. `refused` says why a run would not go on, `unseen` what did not answer."""
+    """`changes`, `waiting` and `anew` are None where they could not be seen; `waiting` is of topics, `anew` of a table. `refused`
+    says why a run would not go on, `unseen` what did not answer."""
 
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
-    waiting: tuple[Waiting, ...] | None
+    waiting: tuple[Waiting, ...] | None = None
+    anew: Anew | None = None
     refused: tuple[SluiceError, ...] = ()
     unseen: tuple[SluiceError, ...] = ()
-    anew: bool | None = None
 
     @property
     def would_run(self) -> bool:
         return not self.refused and all(change.allowed for change in self.changes or ())
 
+    @property
+    def idle(self) -> bool:
+        """Whether a run would find nothing to do, as far as that was seen."""
+        if self.anew:
+            return not self.anew.because
+        return self.waiting is not None and not any(each.messages for each in self.waiting)
 
-def look_ahead(plan: Plan, pipelines: Iterable[Pipeline]) -> Iterator[Ahead]:
-    """One pipeline after the other. A cluster that does not answer is not asked again."""
+
+def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = _PATIENCE) -> Iterator[Ahead]:
+    """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
-    for pipeline in pipelines:
+    before: dict[str, Ahead] = {}
+    for pipeline in in_order(pipelines):
         if pipeline.source:
-            yield _ahead(pipeline, None)
-            continue
-        cluster = pipeline.topic.cluster
-        if cluster.name not in clusters:
-            clusters[cluster.name] = _connected(cluster, plan.secrets)
-        found = _ahead(pipeline, clusters[cluster.name])
-        silent = [error for error in found.unseen if error.code == "kafka-unreachable"]
-        if silent:
-            clusters[cluster.name] = silent[0]
+            found = _look(pipeline, before)
+        else:
+            cluster = pipeline.topic.cluster
+            if cluster.name not in clusters:
+                clusters[cluster.name] = _connected(cluster, plan.secrets, patience)
+            found = _look(pipeline, clusters[cluster.name])
+            silent = [error for error in found.unseen if error.code == "kafka-unreachable"]
+            if silent:
+                clusters[cluster.name] = silent[0]
+        before[pipeline.name] = found
         yield found
 
 
@@ -80,26 +102,26 @@ def going_on(pipeline: Pipeline, seen: TableState | None, source: Source) -> tup
     now = source.look()
     position = refusals.check(pipeline, seen, now) if seen else Position("", 0, now.cluster, {}, {}, 0, 0)
     ends = {**position.ends, **source.starts(now, position.topics)}
-    return replace(position, topics=now.topics, ends=ends), now
+    return replace(position, ends=ends), now
 
 
-def _connected(cluster: Cluster, secrets: SecretStore) -> Kafka | SluiceError:
+def _connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
     try:
-        if not _listens(cluster):
+        if not _listens(cluster, patience):
             hint = "is it running? `sluice services up kafka` starts one on this machine"
             return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
-        return Kafka(cluster, secrets, _PATIENCE)
+        return Kafka(cluster, secrets, patience)
     except SluiceError as error:
         return error
 
 
-def _listens(cluster: Cluster) -> bool:
+def _listens(cluster: Cluster, patience: float) -> bool:
     """Whether anybody answers at one of the addresses. Asked before Kafka's own client, which tries again and again where it is
     turned away at once."""
     addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
     for host, _, port in addresses:
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE / len(addresses)).close()
+            socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
         except OSError:
             continue
         except ValueError:
@@ -108,40 +130,39 @@ def _listens(cluster: Cluster) -> bool:
     return False
 
 
-def _ahead(pipeline: Pipeline, kafka: Kafka | SluiceError | None) -> Ahead:
+def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) -> Ahead:
+    """With Kafka, or why it does not answer; or with what was found of the pipelines that run before this one."""
     table = pipeline.table
     try:
-        seen, existing, speed = look.state(table), look.existing(table), look.speed(table)
-        left = existing is None and look.table(table.catalog, table.bad_rows) is not None
-    except Exception as error:  # whatever a broken catalog makes of PyIceberg: the plan is shown all the same
-        return Ahead(pipeline, None, None, unseen=(_unreadable(table, error),))
+        seen, existing = look.state(table), look.existing(table)
+        bad = look.table(table.catalog, table.bad_rows)
+    except SluiceError as error:
+        return Ahead(pipeline, None, unseen=(error,))
     if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
         seen = TableState("", -1, {}, None, existing.owner)
-    found = Ahead(pipeline, (), None)
+    found = Ahead(pipeline, ())
     try:
-        if left:
-            raise _leftovers(pipeline)
-        if isinstance(kafka, SluiceError):
-            found = replace(found, unseen=(kafka,))
+        if bad is not None and bad.properties.get(protocol.OF) != (seen.uuid if seen else ""):
+            raise refusals.leftovers(pipeline)
+        if isinstance(from_, SluiceError):
+            found = replace(found, unseen=(from_,))
             if seen is not None:
                 refusals.check(pipeline, seen, _as_remembered(seen))
-        elif kafka is not None:
-            waiting = _waiting(kafka, *going_on(pipeline, seen, FromTopics(pipeline, kafka)), speed)
+        elif isinstance(from_, Kafka):
+            waiting = _waiting(from_, *going_on(pipeline, seen, FromTopics(pipeline, from_)), look.speed(table))
             found = replace(found, waiting=tuple(waiting))
         else:
-            source = FromTable(pipeline)
-            found = replace(found, waiting=(), anew=source.next(*going_on(pipeline, seen, source)) is not None)
-    except RefusedError as error:
-        found = replace(found, refused=(error,))
+            found = replace(found, anew=_anew(pipeline, seen, from_))
     except SluiceError as error:
-        found = replace(found, unseen=(error,))
+        silent = error.code in ("kafka-unreachable", "catalog-unreachable")
+        found = replace(found, unseen=(error,)) if silent else replace(found, refused=(error,))
     return replace(found, changes=_changes(pipeline, existing, found.refused))
 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...]:
     """None in a table of somebody else, nor where no table is made."""
-    none = any(error.code in ("table-not-ours", "table-of-another", "table-recreated") for error in refused)
-    return () if none else changes(pipeline, existing)
+    none = ("table-not-ours", "table-of-another", "table-recreated", "source-missing")
+    return () if any(error.code in none for error in refused) else changes(pipeline, existing)
 
 
 def _waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | None) -> Iterator[Waiting]:
@@ -157,20 +178,28 @@ def _waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float |
         yield Waiting(name, tuple(offsets), None if size is None else round(size * messages), speed or SPEED, speed is not None)
 
 
+def _anew(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, Ahead]) -> Anew:
+    source = FromTable(pipeline)
+    writer = source.source.pipeline
+    first = before.get(writer)
+    if first and first.would_run and any(change.kind == "create" for change in first.changes or ()):
+        return Anew(f"once `{writer}` has made it", None)
+    position, now = going_on(pipeline, seen, source)
+    rows = source.rows()
+    if seen is None or position.attempt == protocol.BORN:
+        return Anew("for the first time", rows)
+    if position.ends == {}:
+        return Anew("since the table was rolled back", rows)
+    if position.topics != now.topics:
+        return Anew("which was made again", rows)
+    if position.ends != now.ends:
+        return Anew("which has changed", rows)
+    if position.spec != pipeline.spec:
+        return Anew("since the spec has changed", rows)
+    return Anew(f"once `{writer}` has run" if first and first.would_run and not first.idle else "", rows)
+
+
 def _as_remembered(seen: TableState) -> TopicState:
     """The topics as the table's position knows them, for what a table alone tells."""
     position = seen.position
     return TopicState(position.cluster, position.topics, position.ends, position.ends) if position else TopicState("", {}, {}, {})
-
-
-def _leftovers(pipeline: Pipeline) -> TableRecreated:
-    return TableRecreated(
-        "table-recreated",
-        f"the table {pipeline.table.identifier} is gone, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
-        f"`sluice accept {pipeline.name}`: those bad rows are dropped and the topic is read from `start_from` into a new table",
-    )
-
-
-def _unreadable(table: Table, error: Exception) -> UnreachableError:
-    said = (str(error) or type(error).__name__).splitlines()[0]
-    return UnreachableError("catalog-unreachable", f"the catalog `{table.catalog.name}` cannot be read: {said}")

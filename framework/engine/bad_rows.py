@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from framework.engine import look, protocol, rows
+from framework.engine import look, protocol, refusals, rows
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, Range, TableState
 from framework.engine.refusals import Acceptance
 from framework.engine.spark_errors import named_errors
-from framework.errors import BadRowsStop, BatchError, TableRecreated
+from framework.errors import BadRowsStop, BatchError
 from framework.plan.model import Column, Pipeline
 from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
-OF = "sluice.of"  # the uuid of the table whose bad rows these are
+OF = protocol.OF
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
 COLUMNS = (
     Column("batch", INT, "The batch that found it"),
@@ -50,7 +50,7 @@ def stage(
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
     if table.properties().get(OF) != opened.uuid:
-        raise _leftovers(pipeline)
+        raise refusals.leftovers(pipeline)
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = context.source(pipeline).read(context.spark, range_)
@@ -138,7 +138,7 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     left = lake.load(pipeline.table.bad_rows)
     if left is None or (table is not None and left.properties().get(OF) == str(table.uuid())):
         return
-    raise _leftovers(pipeline)
+    raise refusals.leftovers(pipeline)
 
 
 def _compacted(pipeline: Pipeline, batches: tuple[int, int]) -> BatchError:
@@ -147,14 +147,6 @@ def _compacted(pipeline: Pipeline, batches: tuple[int, int]) -> BatchError:
         "bad-rows-compacted",
         f"bad rows that are read again share files with others: {pipeline.table.bad_rows} was compacted",
         f"delete them by Spark, `DELETE FROM {pipeline.table.bad_rows} WHERE batch > {above} AND batch <= {up_to}`, and run again",
-    )
-
-
-def _leftovers(pipeline: Pipeline) -> TableRecreated:
-    return TableRecreated(
-        "table-recreated",
-        f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
-        f"`sluice accept {pipeline.name}`: those bad rows are dropped and the topic is read from `start_from` into a new table",
     )
 
 

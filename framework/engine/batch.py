@@ -64,10 +64,10 @@ class Clock:
 def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
     seen = look.state(pipeline.table)
-    if seen is None or seen.position is None:
-        return False
     source = context.source(pipeline)
     topic = source.look()
+    if seen is None or seen.position is None:
+        return False
     if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
         return False
     position = refusals.check(pipeline, seen, topic)

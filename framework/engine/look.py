@@ -10,6 +10,7 @@ from framework.engine import attempts, protocol
 from framework.engine.existing import existing as read_existing
 from framework.engine.protocol import Position, Snapshot, TableState
 from framework.engine.session import database, warehouse
+from framework.errors import UnreachableError
 from framework.plan.change import Existing
 from framework.plan.model import Catalog, Table
 
@@ -23,6 +24,7 @@ _RECENT = 20  # snapshots
 
 
 def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
+    """The table as it is now, or None."""
     if not database(catalog).exists():
         return None
     from pyiceberg.exceptions import NoSuchTableError
@@ -31,6 +33,10 @@ def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
         found: IcebergTable = _catalog(catalog).load_table(identifier)
     except NoSuchTableError:
         return None
+    except Exception as error:  # whatever a broken catalog makes of PyIceberg, SQLAlchemy or the file system
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        hint = f"see `uri` and `warehouse` of the catalog `{catalog.name}`"
+        raise UnreachableError("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint) from None
     return found
 
 

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 
 from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.context import Context
 from framework.errors import SluiceError
-from framework.plan.model import Pipeline
+from framework.plan.model import Pipeline, in_order
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,6 @@ def catch_up(
         if stopped():
             break
     return tuple(failures)
-
-
-def in_order(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
-    """A pipeline whose rows come from a table runs behind the one that writes it."""
-    before = {pipeline.name: {pipeline.source.pipeline} if pipeline.source else set() for pipeline in pipelines}
-    named = {pipeline.name: pipeline for pipeline in pipelines}
-    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:

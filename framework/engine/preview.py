@@ -1,22 +1,29 @@
 """Some messages of a pipeline, looked at after each step, by the same frames as a run. Nothing is written: no table, no branch,
 no attempt, no position.
 
-Cost: one Spark job over some messages of each partition. What is wrong with bad rows is said over again, from what came back.
+Cost: one Spark job over some offsets of each partition, and further ones where no message was behind those. What is wrong with bad
+rows is said over again, from what came back.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from framework.engine import look, rows
+from framework.engine import look, rows, session
 from framework.engine.ahead import going_on
 from framework.engine.context import Context
-from framework.engine.protocol import Position, Range, TopicState
+from framework.engine.protocol import Position, Range, TopicState, next_range
+from framework.engine.source import Source
 from framework.engine.spark_errors import named_errors
 from framework.errors import RefusedError
+from framework.home import home
 from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Engine, Pipeline, Plan
 from framework.plan.rows import named, quoted
 from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Decimal
@@ -28,10 +35,10 @@ Which = Literal["next", "earliest", "latest"]
 
 _BEGINNING = Position("", 0, "", {}, {}, 0, 0)
 _LEAST = 20  # offsets that are looked at: not behind each of them is a message
-_BEHIND = 3  # offsets at a partition's end, where transactions leave their marks
+_FURTHER = 50  # times as many come next where no message was behind any of them
 _CONF = {
     # Starts in half the time; a handful of rows is never worth more.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session._LOGGING}",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
 }
@@ -77,44 +84,82 @@ class Preview:
     refused: RefusedError | None = None
 
 
-def quick(plan: Plan) -> Plan:
-    """The plan with an engine of this machine that starts fast. Of the engine's `conf` only what changes SQL is kept."""
+@contextmanager
+def apart(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
+    """The plan with an engine of this machine that starts fast and leaves nothing behind: its state is in a folder that is gone
+    afterwards. Of the engine's `conf` only what changes SQL is kept."""
     kept = {key: value for key, value in plan.engine.conf if key.startswith("spark.sql.")}
-    return replace(plan, engine=Engine("local[2]", "1g", tuple(sorted({**_CONF, **kept}.items()))))
+    engine = Engine("local[2]", "1g", tuple(sorted({**_CONF, **kept}.items())))
+    before = os.environ.get("SLUICE_HOME")
+    with tempfile.TemporaryDirectory(prefix="sluice-preview-", ignore_cleanup_errors=True) as name:
+        Path(name, "jars").symlink_to(home() / "jars")
+        os.environ["SLUICE_HOME"] = name
+        try:
+            # Spark would make the folder of a catalog that nobody has written to.
+            yield replace(plan, engine=engine, catalogs=plan.catalogs if pipeline.source else ())
+        finally:
+            os.environ.pop("SLUICE_HOME")
+            if before is not None:
+                os.environ["SLUICE_HOME"] = before
 
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
-    """The next messages of a pipeline, or the first or last ones of its topics."""
-    asked = replace(pipeline, batch_rows=max(_LEAST, 4 * count))
-    source = context.source(asked)
+    """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
+    source = context.source(pipeline)
     if pipeline.source:
-        messages = source.read(context.spark, Range({}, source.look().ends, 0)).limit(count)
-        return Preview(_looked_at(context.spark, pipeline, messages), "next", None)
-    refused, range_ = None, None
-    if which == "next":
-        try:
-            position, now = going_on(asked, look.state(pipeline.table), source)
-            range_ = source.next(position, now)
-        except RefusedError as error:
-            refused, now = error, source.look()
-    else:
-        now = source.look()
-    if which == "earliest":
-        range_ = source.next(replace(_BEGINNING, ends=now.starts), now)
-    waiting = None if refused or which != "next" else range_.waiting if range_ else 0
-    if range_ is None:
-        which, range_ = "latest", _last(now, count)
-    if range_ is None:
-        return Preview((), which, waiting, refused)
-    found = _looked_at(context.spark, pipeline, source.read(context.spark, range_))
-    return Preview(found[-count:] if which == "latest" else found[:count], which, waiting, refused)
+        range_ = Range({}, source.look().ends, 0)
+        return Preview(_looked_at(context.spark, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
+    refused, position, now = _asked(pipeline, source, which)
+    most = max(_LEAST, 4 * count)
+    next_ = next_range(position, now, most) if position else None
+    waiting = None if refused or which != "next" else next_.waiting if next_ else 0
+    if position is None or next_ is None:
+        return Preview(_any_of(context, pipeline, _back(now, most), most, "desc")[-count:], "latest", waiting, refused)
+    return Preview(_any_of(context, pipeline, _on(position, now, most), most, "asc")[:count], which, waiting)
 
 
-def _last(now: TopicState, count: int) -> Range | None:
-    """So many messages of each partition, as any of them can have the newest."""
-    starts = {each: max(now.starts[each], end - count - _BEHIND) for each, end in now.ends.items()}
-    found = Range(starts, now.ends, 0)
-    return found if found.size else None
+def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
+    """Why a run would not go on, where to begin, and what the topics have now."""
+    try:
+        if which == "next":
+            return None, *going_on(pipeline, look.state(pipeline.table), source)
+    except RefusedError as error:
+        return error, None, source.look()
+    now = source.look()
+    return None, replace(_BEGINNING, ends=now.starts) if which == "earliest" else None, now
+
+
+def _on(position: Position, now: TopicState, most: int) -> Iterator[Range]:
+    """Offsets from a position on, each time more of them."""
+    while (range_ := next_range(position, now, most)) is not None:
+        yield range_
+        position, most = replace(position, ends=range_.ends), most * _FURTHER
+
+
+def _back(now: TopicState, most: int) -> Iterator[Range]:
+    """So many offsets of each partition, as any of them can have the newest; then more and more of those before."""
+    ends = now.ends
+    while True:
+        starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
+        if starts == ends:
+            return
+        yield Range(starts, ends, 0)
+        ends, most = starts, most * _FURTHER
+
+
+def _any_of(
+    context: Context, pipeline: Pipeline, ranges: Iterator[Range], most: int, order: Literal["asc", "desc"]
+) -> tuple[Message, ...]:
+    """The messages of the first range that has any: of one beyond the first the oldest or newest."""
+    from pyspark.sql import functions
+
+    for at, range_ in enumerate(ranges):
+        messages = context.source(pipeline).read(context.spark, range_)
+        if at:
+            messages = messages.orderBy(getattr(functions, order)("timestamp"), "topic", "partition", "offset").limit(most)
+        if found := _looked_at(context.spark, pipeline, messages):
+            return found
+    return ()
 
 
 def _looked_at(spark: SparkSession, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:

@@ -15,6 +15,8 @@ POSITION = "sluice.position"  # the table property that the publishing commit se
 OWNER = "sluice.owner"
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
+OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
+BORN = "born"  # in place of an attempt's id: of a table that no batch has come to yet
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from framework.engine import protocol
 from framework.engine.protocol import Lost, Partition, Position, Standing, TableState, TopicState, parted, standing
-from framework.errors import OffsetsGone, RefusedError, RolledBack, TopicRecreated
+from framework.errors import OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from framework.plan.model import Pipeline
 
 
@@ -64,6 +64,16 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if short:
         raise _short(pipeline, state, position, short)
     return position
+
+
+def leftovers(pipeline: Pipeline) -> TableRecreated:
+    """Of a table that is not there, or is another one than its bad rows were found for."""
+    again = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
+    return TableRecreated(
+        "table-recreated",
+        f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
+        f"`sluice accept {pipeline.name}`: those bad rows are dropped and {again} into a new table",
+    )
 
 
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:

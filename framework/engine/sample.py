@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import socket
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore
 
 _PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
+_TO_CONNECT = 3.0  # seconds until nobody counts as listening
 _AT_ONCE = 500  # messages that are asked for at once
 
 
@@ -39,6 +41,7 @@ class Sample:
 
 def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
     """At most so many messages, the newest of each partition up to the last stable offsets."""
+    refuse_silent(cluster)
     Kafka(cluster, secrets).cluster_id()  # says by name what is wrong where nobody answers
     settings = {**client_settings(cluster, secrets), "log_level": 0}
     settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
@@ -59,6 +62,21 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
         consumer.close()
     found.sort(key=lambda message: (message.partition, message.offset))
     return Sample(tuple(found), sum(end - first for first, end in bounds.values()), len(bounds))
+
+
+def refuse_silent(cluster: Cluster) -> None:
+    """Raises soon where nobody listens. Kafka's own client tries again and again, even where it is turned away at once."""
+    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
+    for host, _, port in addresses:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _TO_CONNECT / len(addresses)).close()
+            return
+        except OSError:
+            continue
+        except ValueError:
+            return  # no port: Kafka's own client says what is wrong
+    hint = "is it running? `sluice services up kafka` starts one on this machine"
+    raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
 
 
 def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:

@@ -46,7 +46,7 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     table = pipeline.table
     source = context.source(pipeline)
     seen = source.look()
-    first = Position("born", 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
+    first = Position(protocol.BORN, 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)

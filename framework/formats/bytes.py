@@ -1,4 +1,4 @@
-"""Bytes: the message is the column `value`, as it is."""
+"""Bytes: the message is the column `value`, as it is, or the key a column."""
 
 from __future__ import annotations
 
@@ -14,3 +14,7 @@ def decoding() -> Decoding:
         columns=(("value", "_sluice_value"),),
         faults=(Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),),
     )
+
+
+def key(name: str) -> tuple[tuple[Column, ...], Decoding]:
+    return (Column(name, BINARY, "The message's key"),), Decoding(None, ((name, "_sluice_key"),), ())

@@ -8,11 +8,11 @@ Cost: Spark's parser once per message; a message with a `}` before its end (nest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from framework import types
-from framework.plan.model import Decoding, Fault
+from framework.plan.model import Column, Decoding, Fault
 from framework.plan.rows import named, quoted
 from framework.types import Array, Decimal, Map, Struct, Type
 
@@ -47,6 +47,22 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
         explain=_explain(fields),
         explained=f"CASE WHEN octet_length(_sluice_value) <= {EXPLAINED} THEN try_parse_json(_sluice_text) END",
     )
+
+
+def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column, ...], Decoding]:
+    """The same of a message's key, which may be missing."""
+    made = decoding(fields, "ignore")
+
+    def of_key(sql: str) -> str:
+        sql = sql.replace("_sluice_decoded", f"({made.parse})").replace("_sluice_text", "CAST(_sluice_key AS STRING)")
+        return sql.replace("_sluice_value", "_sluice_key")
+
+    wrong = next(fault.when for fault in made.faults if fault.code == "undecodable")
+    there = f"_sluice_key IS NOT NULL AND ({of_key(wrong)})"
+    faults = [Fault("key", "undecodable_key", "the key is not one JSON object with its columns", there)]
+    faults += [replace(fault, stage="key", when=of_key(fault.when)) for fault in made.faults if fault.code == "missing_field"]
+    columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
+    return columns, Decoding(None, tuple((name, of_key(sql)) for name, sql in made.columns), tuple(faults))
 
 
 # An object that ends with the only `}` of its text cannot be followed by anything. Otherwise the text is parsed between

@@ -1,4 +1,4 @@
-"""Text: the message is the column `value`."""
+"""Text: the message is the column `value`, or the key a column."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def decoding() -> Decoding:
             Fault("value", "undecodable", "the value is not UTF-8 text", "NOT is_valid_utf8(_sluice_text)"),
         ),
     )
+
+
+def key(name: str) -> tuple[tuple[Column, ...], Decoding]:
+    text = "CAST(_sluice_key AS STRING)"
+    fault = Fault("key", "undecodable_key", "the key is not UTF-8 text", f"NOT coalesce(is_valid_utf8({text}), true)")
+    return (Column(name, STRING, "The message's key"),), Decoding(None, ((name, text),), (fault,))

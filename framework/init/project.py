@@ -23,6 +23,12 @@ type: sql
 uri: sqlite:///.sluice/lake.db
 warehouse: .sluice/warehouse
 """
+_ENGINE = """\
+# The Spark that computes: on all cores of this machine, with so much memory.
+engine: spark
+master: local[*]
+memory: 4g
+"""
 _ORDERS = """\
 # A topic: what its messages hold.
 topic: orders
@@ -82,18 +88,20 @@ def start(folder: Path) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def main(bootstrap: str | None = None, cluster: bool = True, catalog: bool = True) -> str:
+def main(bootstrap: str | None = None, cluster: bool = True, catalog: bool = True, engine: bool = True) -> str:
     """The documents that every project has."""
     address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
-    return "---\n".join([_CLUSTER.format(bootstrap=address)] * cluster + [_CATALOG] * catalog)
+    return "---\n".join([_CLUSTER.format(bootstrap=address)] * cluster + [_CATALOG] * catalog + [_ENGINE] * engine)
 
 
 def commands() -> tuple[tuple[str, str], ...]:
     """What to type next, and what that does."""
     return (
         ("sluice setup", "gets what Spark and Kafka need, once"),
+        ("sluice check", "finds what is wrong in the specs"),
+        ("sluice test", "runs the test of the pipeline, without Kafka"),
         ("sluice services up kafka", "starts a Kafka on this machine"),
         (f"sluice generate {TOPIC} --count 1000", "sends messages to the topic"),
-        ("sluice check", "finds what is wrong in the specs"),
+        (f"sluice preview {TOPIC}", "shows some messages and the rows that they become"),
         ("sluice run", "brings the messages into the table"),
     )

@@ -37,12 +37,13 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     catalogs = plan.catalogs if plan else ()
     missing = not (plan and plan.clusters), not catalogs
     texts = {} if plan else files.gitignore(folder)
-    texts |= {"specs/main.yaml": project.main(cluster.bootstrap, *missing)} if any(missing) else {}
-    texts[f"specs/{name}.yaml"] = ""
+    texts |= {"specs/main.yaml": project.main(cluster.bootstrap, *missing, engine=plan is None)} if any(missing) else {}
+    own = f"specs/{name if name != 'main' else 'topic_main'}.yaml"
+    texts[own] = ""
     files.refuse(folder, texts)
     found = sample.newest(cluster, plan.secrets if plan else SecretStore(), kafka_name, most)
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None)
-    texts[f"specs/{name}.yaml"] = made.text
+    texts[own] = made.text
     files.put(folder, texts)
     return Added(name, table, tuple(texts), len(found.messages), made)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Where
-from framework.plan.model import Pipeline
+from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
 from framework.types import (
     BIGINT,
     DOUBLE,
@@ -25,6 +25,8 @@ from framework.types import (
     Struct,
     Type,
 )  # fmt: skip
+
+_KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 
 Path = tuple[str, ...]  # into structs by their fields' names, into arrays by `element`, into maps by `key` and `value`
 Kind = Literal["create", "add", "widen", "drop", "rename", "narrow", "retype", "partition_by", "sort_by", "format_version"]
@@ -78,7 +80,7 @@ class Change:
 def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]:
     """All differences; none where the table is as the spec says."""
     if existing is None:
-        return (Change("create", f"creates table {pipeline.table.identifier}", pipeline.where, True),)
+        return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), True),)
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
     found = _inside((), Struct(existing.columns), planned)
     return (*(_column(pipeline, *each) for each in found), *_layout(pipeline, existing))
@@ -173,7 +175,7 @@ def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     for kind, noun, is_, says in asked:
         if is_ != says:
             what = f"the table is {noun} {is_}, the spec says {says}, and this version does not change that"
-            yield Change(kind, what, pipeline.where, False)
+            yield Change(kind, what, _option(pipeline, kind), False)
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -181,15 +183,12 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def place(pipeline: Pipeline, name: str) -> Where:
-    """What in the specs made the column: its own place, or that of the last step that set it, or its topic's."""
-    column = next((column for column in pipeline.table.columns if column.name.lower() == name.lower()), None)
-    if column is None:
-        return pipeline.where
-    if column.where is not None:
-        return column.where
-    for step in reversed(pipeline.steps):
-        if any(set_ == column.name for set_, _ in step.assign):
-            return step.where
-    return next(
-        (topic.where for topic in pipeline.topics if column.name in {each.name for each in topic.columns}), pipeline.where
-    )
+    """What in the specs made the column; of one that is gone, what says whether it is kept."""
+    made = next((column.where for column in pipeline.table.columns if column.name.lower() == name.lower()), None)
+    # A project's own step need not say where.
+    step = next((step for step in reversed(pipeline.steps) if any(name == set_ for set_, _ in step.assign)), None)
+    return made or (step.where if step else _option(pipeline, "kafka_columns" if name in _KAFKA else "schema_changes"))
+
+
+def _option(pipeline: Pipeline, name: str) -> Where:
+    return pipeline.table.places.get(name, pipeline.where)

@@ -130,7 +130,7 @@ def alike(want: Any, got: Any, type_: Type) -> bool:
     return bool(want == got)
 
 
-def lines(difference: Difference, types: Mapping[str, Type]) -> list[str]:
+def lines(difference: Difference) -> list[str]:
     """A table of what differs. Below each row that nearly fits stands what of it does not."""
     rows: list[tuple[str, Row | None, tuple[str, ...]]] = []
     rows += [("differs", got, tuple(_said(want, got, name) for name in wrong)) for want, got, wrong in difference.nearly]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -129,6 +131,7 @@ class _Reader:
         key: bytes | None = None
         headers: list[tuple[str, bytes | None]] = []
         fields: list[tuple[str, str]] = []
+        parts: list[tuple[str, str]] = []  # of the key
         text: bytes | None = None
         columns = {column.name: column for column in self.pipeline.topic.columns}
         for name, node in given.items():
@@ -136,7 +139,9 @@ class _Reader:
                 hint = closest(name, columns, f"the topic has {', '.join(f'`{each}`' for each in columns)}")
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
             elif name == self.topic.key.as_:
-                key = self.text(node, f"`{name}`")
+                key = self.long(node, f"`{name}`") if self.topic.key.format == "long" else self.text(node, f"`{name}`")
+            elif name in self.topic.key.columns:
+                parts.append((name, self.json(node, columns[name])))
             elif name in self.topic.headers:
                 headers.append((name, self.text(node, f"`{name}`")))
             elif self.topic.value == "json":
@@ -144,11 +149,12 @@ class _Reader:
             else:
                 text = self.text(node, f"`{name}`")
         value = json_object(fields).encode() if self.topic.value == "json" else text
-        return _Value(key, value, tuple(headers))
+        return _Value(json_object(parts).encode() if parts else key, value, tuple(headers))
 
     def json(self, node: Node, column: Column) -> str:
         try:
-            return json_text(node, column.type, self.topic.columns[column.name].format)
+            said = self.topic.columns.get(column.name) or self.topic.key.columns[column.name]
+            return json_text(node, column.type, said.format)
         except Wrong as wrong:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
@@ -159,9 +165,17 @@ class _Reader:
             hint = "remove it, or give the topic a `key`"
             self.refuse(where, "unused-key", f"the topic `{self.topic.name}` has `key: none`", hint)
         if taken:
-            message = f"`{self.topic.key.as_}` is made of the key, and is given as well"
-            self.refuse(where, "duplicate-key", message, "keep one of them")
-        return self.text(node, "`key`")
+            made = self.topic.key.as_ or ", ".join(self.topic.key.columns)
+            self.refuse(where, "duplicate-key", f"`{made}` is made of the key, and is given as well", "keep one of them")
+        return self.long(node, "`key`") if self.topic.key.format == "long" else self.text(node, "`key`")
+
+    def long(self, node: Node, what: str) -> bytes | None:
+        if node.is_null:
+            return None
+        if node.kind != "scalar" or not re.fullmatch(r"-?\d{1,19}", node.text) or not -(1 << 63) <= int(node.text) < 1 << 63:
+            self.refuse(node.where, "wrong-type", f"{what} is a number of 8 bytes", "write a whole number, such as 42")
+            return None
+        return struct.pack(">q", int(node.text))
 
     def text(self, node: Node, what: str) -> bytes | None:
         if node.kind != "scalar":

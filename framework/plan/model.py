@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from framework.errors import Where
@@ -133,7 +134,6 @@ class Generated:
 @dataclass(frozen=True)
 class Generator:
     rate: float
-    key: str | None
     fields: tuple[tuple[str, Type, Generated], ...]
 
 
@@ -147,7 +147,7 @@ class Topic:
     partitions: int
     value: str
     columns: tuple[Column, ...]
-    key_column: str | None
+    key_columns: tuple[str, ...]
     key_format: str
     headers: tuple[str, ...]
     decoding: Decoding
@@ -191,6 +191,7 @@ class Table:
     format_version: int
     doc: str = ""
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
+    places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 
     @property
     def identifier(self) -> str:
@@ -284,6 +285,13 @@ class Pipeline:
     def sources(self) -> tuple[str, ...]:
         """What its rows come from, as Kafka or the catalog calls it."""
         return (self.source.identifier,) if self.source else tuple(topic.kafka_name for topic in self.topics)
+
+
+def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
+    """As they run: one whose rows come from a table behind the one that writes it."""
+    named = {pipeline.name: pipeline for pipeline in pipelines}
+    before = {name: {pipeline.source.pipeline} if pipeline.source else set() for name, pipeline in named.items()}
+    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 
 @dataclass(frozen=True)

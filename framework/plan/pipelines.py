@@ -158,9 +158,11 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
             hint = "give it a type: `cast(null as string)`"
             made.problems.append(Problem(said.place("steps"), "no-type", f"the column `{column.name}` has no type", hint))
     namespace, name = into.table.split(".")
+    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")
     return Table(
         catalog, namespace, name, columns, into.write,
         partition_fields(into, columns, made.problems), sort_columns(into, columns, made.problems),
         into.format_version, said.doc or "",
         SchemaChanges(into.schema_changes.add, into.schema_changes.widen, into.schema_changes.drop),
+        {option: into.place(option) for option in options},
     )  # fmt: skip

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan
+from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Step, Topic
+
+_WIDTH = 118  # of a line, without what it is indented by
 
 
 def plan_text(plan: Plan) -> str:
@@ -14,11 +17,13 @@ def plan_text(plan: Plan) -> str:
 def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     table = pipeline.table
     yield f"pipeline {pipeline.name}  ({pipeline.where})"
+    columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
     yield from _source(pipeline)
     for step in pipeline.steps:
-        says = list(step.says)
-        yield f"  {step.name:<7} {says[0] if says else ''}"
-        yield from (f"          {line}" for line in says[1:])
+        first, *others = (*step.says, *_gives(step, columns)) or ("",)
+        yield f"  {step.name:<7} {first}"
+        yield from (f"          {line}" for line in others)
+        columns = step.columns
     for expected in pipeline.expectations:
         yield f"  expect  {_expected(expected)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write}, Iceberg v{table.format_version}"
@@ -33,8 +38,10 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     yield f"  bad rows  {_bad_rows(pipeline)}"
     for fault in pipeline.faults:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
-    most = "all in one batch" if pipeline.source else f"{pipeline.batch_rows:,} rows a batch"
-    yield f"  runs  {f'every {duration(pipeline.every)}' if pipeline.every else 'by hand'}, {most}"
+    how = f"{pipeline.batch_rows:,} rows a batch"
+    if pipeline.source:
+        how = f"all of it computed anew where {pipeline.source.identifier} or the spec has changed"
+    yield f"  runs  {f'every {duration(pipeline.every)}' if pipeline.every else 'by hand'}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}: not done by this version"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
@@ -43,14 +50,29 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 
 def _source(pipeline: Pipeline) -> Iterator[str]:
     if pipeline.source:
-        yield f"  from  table {pipeline.source.catalog.name}.{pipeline.source.identifier}, of {pipeline.source.pipeline}"
+        yield f"  from  table {pipeline.source.catalog.name}.{pipeline.source.identifier}, which {pipeline.source.pipeline} writes"
         columns = (*pipeline.source.columns, *pipeline.source.kafka)
     else:
         topic, columns = pipeline.topic, pipeline.topic.columns
         names = [each.name if each.name == each.kafka_name else f"{each.name} ({each.kafka_name})" for each in pipeline.topics]
-        start = ", ".join(dict.fromkeys(str(each.start_from) for each in pipeline.topics))
-        yield f"  from  topic{'s'[: len(names) - 1]} {', '.join(names)} on {topic.cluster.name}, {topic.value}, starts at {start}"
+        yield f"  from  topic{'s'[: len(names) - 1]} {', '.join(names)} on {topic.cluster.name}, {topic.value}, {_starts(pipeline.topics)}"
     yield from (f"          {line}" for line in _columns(columns))
+
+
+def _starts(topics: tuple[Topic, ...]) -> str:
+    starts = [each if isinstance(each, str) else each.isoformat() for each in (topic.start_from for topic in topics)]
+    if len(set(starts)) == 1:
+        return f"starts at {starts[0]}"
+    return ", ".join(f"{topic.name} starts at {start}" for topic, start in zip(topics, starts, strict=True))
+
+
+def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
+    """The columns that are new after a step or of another type, unless the step itself says so."""
+    known = {(column.name, column.type) for column in before}
+    new = (column for column in step.columns if (column.name, column.type) not in known)
+    made = ", ".join(f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says)
+    if made:
+        yield from textwrap.wrap(f"gives {made}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _expected(expected: Expectation) -> str:

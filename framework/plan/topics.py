@@ -8,7 +8,7 @@ from dataclasses import replace
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.formats import bytes as bytes_format
-from framework.formats import json, string
+from framework.formats import json, long, string
 from framework.plan import generated
 from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
 from framework.plan.rows import name_problems, quoted
@@ -16,21 +16,27 @@ from framework.spec import kinds
 from framework.sql.faults import closest
 from framework.types import Type
 
+_KEYS = {"string": string.key, "bytes": bytes_format.key, "long": long.key}
+
 
 def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Topic | None:
     before = len(problems)
     fields = _fields(said, problems)
     value_columns, decoding = _value(said, fields)
-    columns = (*value_columns, *_key_columns(said), *(Column(name, types.STRING) for name in said.headers))
+    key_columns, key_fields, key = _key(said, problems)
+    made = (*value_columns, *key_columns, *(Column(name, types.STRING) for name in said.headers))
+    places = dict(_places(said))
+    columns = tuple(replace(column, where=places.get(column.name)) for column in made)
     problems += _column_problems(said)
     if said.event_time is not None:
         problems += _event_time_problems(said, columns)
-    generator = _generator(said, fields, problems) if said.generate else None
+    generator = _generator(said, (*fields, *key_fields), problems) if said.generate else None
     if len(problems) > before:
         return None
     return Topic(
         said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value, columns,
-        said.key.as_, said.key.format, tuple(said.headers), _with_key(said, decoding), said.event_time, said.start_from, generator,
+        tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
+        said.event_time, said.start_from, generator,
     )  # fmt: skip
 
 
@@ -41,7 +47,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
         same = {
             "value": first.value == topic.value,
             "columns": [(each.name, each.type) for each in first.columns] == [(each.name, each.type) for each in topic.columns],
-            "key": (first.key_format, first.key_column) == (topic.key_format, topic.key_column),
+            "key": (first.key_format, first.key_columns) == (topic.key_format, topic.key_columns),
             "headers": first.headers == topic.headers,
             "event_time": first.event_time == topic.event_time,
             "unknown_fields or required": first.decoding == topic.decoding,
@@ -54,7 +60,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
             )  # fmt: skip
 
 
-def _fields(said: kinds.Topic, problems: list[Problem]) -> list[json.Field]:
+def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json.Field]:
     fields = []
     for name, column in said.columns.items():
         if len(problems) > MOST_PROBLEMS:
@@ -81,21 +87,23 @@ def _value(said: kinds.Topic, fields: list[json.Field]) -> tuple[tuple[Column, .
     return module.COLUMNS, module.decoding()
 
 
-def _key_columns(said: kinds.Topic) -> tuple[Column, ...]:
+def _key(said: kinds.Topic, problems: list[Problem]) -> tuple[tuple[Column, ...], list[json.Field], Decoding]:
+    """The columns that the key makes, its fields, and how it is decoded."""
+    if said.key.format == "json":
+        fields = _fields(said.key, problems)
+        columns, decoding = json.key(fields, {name: column.doc or "" for name, column in said.key.columns.items()})
+        return columns, fields, decoding
     if said.key.as_ is None:
-        return ()
-    return (Column(said.key.as_, types.BINARY if said.key.format == "bytes" else types.STRING, "The message's key"),)
+        return (), [], Decoding(None, (), ())
+    columns, decoding = _KEYS[said.key.format](said.key.as_)
+    generated_as = types.STRING if said.key.format == "bytes" else columns[0].type
+    return columns, [json.Field(said.key.as_, generated_as)], decoding
 
 
-def _with_key(said: kinds.Topic, decoding: Decoding) -> Decoding:
+def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
-    columns = list(decoding.columns)
-    faults = list(decoding.faults)
-    if said.key.as_ is not None:
-        columns.append((said.key.as_, "_sluice_key" if said.key.format == "bytes" else "CAST(_sluice_key AS STRING)"))
-        if said.key.format == "string":
-            invalid = "NOT coalesce(is_valid_utf8(CAST(_sluice_key AS STRING)), true)"
-            faults.append(Fault("key", "undecodable_key", "the key is not UTF-8 text", invalid))
+    columns = [*decoding.columns, *key.columns]
+    faults = [*decoding.faults, *key.faults]
     for name in said.headers:
         # Of equal header names the last counts, as in Kafka's own clients.
         same = f"h -> h.key = {quoted(name)}"
@@ -123,10 +131,11 @@ def _places(said: kinds.Topic) -> Iterator[tuple[str, Where]]:
     yield from _keys(said, "columns")
     if said.key.as_ is not None:
         yield said.key.as_, said.place("key", "as")
+    yield from _keys(said.key, "columns")
     yield from _keys(said, "headers")
 
 
-def _keys(said: kinds.Topic, option: str) -> Iterator[tuple[str, Where]]:
+def _keys(said: kinds.Topic | kinds.Key, option: str) -> Iterator[tuple[str, Where]]:
     node = said.node.get(option)
     return ((key.text, key.where) for key, _ in (node.entries if node else ()))
 
@@ -134,7 +143,7 @@ def _keys(said: kinds.Topic, option: str) -> Iterator[tuple[str, Where]]:
 def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
     where = said.place("event_time")
     found = next((column for column in columns if column.name == said.event_time), None)
-    if found is None and said.event_time in said.columns:
+    if found is None and said.event_time in (*said.columns, *said.key.columns):
         return  # its type is wrong, which has been said
     if found is None:
         hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
@@ -145,13 +154,15 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
         )
 
 
-def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Problem]) -> Generator | None:
+def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[Problem]) -> Generator | None:
     generate = said.generate
     assert generate is not None
     known = dict(_generated(said, fields))
     made = []
     for name, way in generate.columns.items():
-        if len(problems) > MOST_PROBLEMS or (name not in known and name.partition(".")[0] in said.columns.keys() - known.keys()):
+        if len(problems) > MOST_PROBLEMS or (
+            name not in known and name.partition(".")[0] in {*said.columns, *said.key.columns} - known.keys()
+        ):
             continue  # of a column whose type is wrong, that has been said
         if name not in known:
             hint = closest(name, known, "name one of the topic's columns")
@@ -163,16 +174,14 @@ def _generator(said: kinds.Topic, fields: list[json.Field], problems: list[Probl
             generated.check(*made[-1])
         except generated.Unsuited as error:
             problems.append(Problem(way.place(), error.code, error.message, error.hint))
-    return Generator(generate.rate, said.key.as_, tuple(made))
+    return Generator(generate.rate, tuple(made))
 
 
-def _generated(said: kinds.Topic, fields: list[json.Field]) -> Iterator[tuple[str, Type]]:
+def _generated(said: kinds.Topic, fields: Iterable[json.Field]) -> Iterator[tuple[str, Type]]:
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if field.format else field.type)
-    texts = [] if said.value == "json" else ["value"]
-    texts += [said.key.as_] if said.key.as_ is not None else []
-    for name in (*texts, *said.headers):
+    for name in (*([] if said.value == "json" else ["value"]), *said.headers):
         yield name, types.STRING
 
 

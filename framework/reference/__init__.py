@@ -9,15 +9,15 @@ from typing import Any
 
 from framework import types
 from framework.errors import SpecError
-from framework.reference import examples, expressions, options
+from framework.reference import examples, expressions
+from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
 from framework.spec.kinds import KINDS, LATER_KINDS
 from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, LANGUAGE_STEPS
 from framework.spec.scalars import Scalar
-from framework.spec.shapes import RecordShape, record_shape, shape_of
+from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
 from framework.spec.words import quoted
 
-STEPS = "framework.steps"
 INTRODUCTION = """\
 # The language of specs
 
@@ -30,44 +30,41 @@ runs the tests of the pipelines.
 - `specs/environments/prod/` holds documents that replace those of the same kind and name with `--env prod`: every kind but topics and
   pipelines.
 - Inside `[]` and `{}` put quotes around text with a comma or a bracket: `{price: "decimal(18,2)"}`.
-- An editor completes and checks specs by [schema.json](schema.json): see the first lines of `specs/main.yaml`."""
+- An editor completes and checks specs by the JSON Schema that `sluice schema` prints."""
 STEPS_TEXT = """\
 What stands under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. A value that a step cannot
 compute makes a bad row: the message is kept beside the table with the reason, and the others go on."""
-OWN = "A step of your own is a Python file: [own-steps.md](own-steps.md)."
+OWN = "A step of your own is a Python file in `pipelines/steps/`"
+OWN_PAGE = ", see [own-steps.md](own-steps.md)."
 LATER = "Not in this version: {}."
 
 
-def pages(own: bool = False) -> dict[str, str]:
-    """Each page's name and text; with the steps of the project, too, if `own`."""
-    steps = _steps(own)
-    made = {f"{kind}.md": _kind_page(kind) for kind in KINDS}
-    made |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
-    return {"index.md": _index(steps), "expressions.md": expressions.page(), **made}
-
-
-def _steps(own: bool) -> Mapping[str, extensions.Extension]:
-    found = extensions.found(STEPS)
-    if own and found.problems:
+def pages(by_hand: bool = True) -> dict[str, str]:
+    """Each page's name and text; `by_hand`: whether the page on steps of one's own, which is written by hand, stands beside them."""
+    found = extensions.found(extensions.STEPS)
+    if found.problems:
         raise SpecError(found.problems)
-    return {name: step for name, step in found.extensions.items() if own or step.built_in}
+    steps = found.extensions
+    made = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in KINDS.items()}
+    made |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
+    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), **made}
 
 
 def _step_file(name: str) -> str:
     return f"step-{name}.md"
 
 
-def _index(steps: Mapping[str, extensions.Extension]) -> str:
-    later = [name for name in LANGUAGE_STEPS if name not in steps]
-    kinds = [f"| [{kind}]({kind}.md) | {_first(inspect.getdoc(inspect.getmodule(cls)) or '')} |" for kind, cls in KINDS.items()]
-    listed = [f"| [{name}]({_step_file(name)}) | {_first(step.doc)}{_mark(step)} |" for name, step in steps.items()]
+def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
+    kinds = [(f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in KINDS.items()]
+    listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
+    later = LATER.format(quoted(name for name in LANGUAGE_STEPS if name not in steps))
     return _joined(
         INTRODUCTION,
-        "## Documents\n\n| kind | what it is |\n| --- | --- |\n" + "\n".join(kinds) + "\n\n" + LATER.format(quoted(LATER_KINDS)),
-        f"## Steps\n\n{STEPS_TEXT}\n\n| step | what it does |\n| --- | --- |\n" + "\n".join(listed),
-        f"{LATER.format(quoted(later))} {OWN}",
-        "Conditions and computed values are SQL: [expressions.md](expressions.md) lists every operator and function.",
-        "## Values\n\n| what | how it is written |\n| --- | --- |\n" + "\n".join(_values()),
+        f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(quoted(LATER_KINDS))}",
+        f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
+        f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",
+        "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function.",
+        f"## Values\n\n{table(('what', 'how it is written'), _values())}",
     )
 
 
@@ -80,31 +77,33 @@ def _mark(step: extensions.Extension) -> str:
     return "" if step.built_in else " A step of this project."
 
 
-def _values() -> Iterator[str]:
+def _values() -> Iterator[tuple[str, str]]:
     for each in vars(scalars).values():
-        said: Any = getattr(each, "__metadata__", (None,))[0]
+        said = next(iter(getattr(each, "__metadata__", ())), None)
         if isinstance(said, Scalar) and said.rule:
-            yield f"| {said.noun} | {said.rule} |"
-    yield f"| types of columns | {quoted(types.NAMES)}, `decimal(digits, places)`, {quoted(f'{name}<…>' for name in types.NESTED)} |"
+            yield said.noun, said.rule
+    yield "the types there are", f"{quoted(types.NAMES)}, `decimal(18,2)`, {quoted(f'{name}<…>' for name in types.NESTED)}"
 
 
-def _kind_page(kind: str) -> str:
-    cls = KINDS[kind]
+def _kind_page(kind: str, cls: BoundClass) -> str:
     module: Any = inspect.getmodule(cls)
+    more = {"expect": f"An example:\n\n{examples.shown(EXPECT_EXAMPLE, 'expect')}"} if kind == "pipeline" else {}
     example = f"```yaml\n{module.EXAMPLE.strip()}\n```"
-    parts = [f"# {kind}", inspect.getdoc(module) or "", example, "## Options"]
-    more = {"expect": examples.shown(EXPECT_EXAMPLE, "expect")} if kind == "pipeline" else {}
-    return _joined(*parts, *options.tables(record_shape(cls), more))
+    return _joined(f"# {kind}", module.__doc__, example, "## Options", *tables(record_shape(cls), more))
 
 
 def _step_page(name: str, step: extensions.Extension) -> str:
+    try:
+        example = step.resolve.__globals__.get("EXAMPLE", "")  # a file of the project is in no package to import it from
+        shown = examples.shown(example, "steps") if example else ""
+    except (Exception, SystemExit) as error:  # in somebody's own file
+        if step.built_in:
+            raise
+        raise SpecError([extensions.broken(error, step.file)]) from error
     shape = shape_of(step.written)
-    told = options.tables(shape, {}) if isinstance(shape, RecordShape) else [f"`{name}` takes {options.takes(shape)}."]
-    # An own step's module is no part of a package, from which it could be imported.
-    example = step.resolve.__globals__.get("EXAMPLE", "")
-    shown = ["## Example", examples.shown(example, "steps", name)] if example else []
-    place = [] if step.built_in else [f"A step of this project: `{Path(step.file).name}`."]
-    return _joined(f"# Step {name}", step.doc, *place, *told, *shown)
+    told = tables(shape, {}) if isinstance(shape, RecordShape) else [f"`{name}` takes {takes(shape)}."]
+    place = "" if step.built_in else f"A step of this project: `{Path(step.file).name}`."
+    return _joined(f"# {name}", step.doc, place, shown, "## Options", *told)
 
 
 def _joined(*parts: str) -> str:

@@ -1,16 +1,27 @@
-"""Examples of steps and expectations: the columns of a topic, a part of a pipeline and a test of it; as a page and as a whole spec."""
+"""Examples of steps and expectations: as pages show them, and as specs that run.
+
+An example is YAML: the columns of a topic, a part of a pipeline, and the rows before and after it.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 
+from framework import types
 from framework.errors import Problem, SpecError
-from framework.spec.node import Node
+from framework.plan.model import Column
+from framework.plan.rows import Rows
+from framework.reference.options import table
+from framework.spec import extensions
+from framework.spec.bind import bind_part
+from framework.spec.kinds.pipeline import Step
+from framework.spec.node import NOWHERE, Node
 from framework.spec.reader import read_text
+from framework.spec.shapes import NO_OPTION, shape_of
 
 ROWS = {"given": "Rows before:", "expect": "Rows after:", "expect_bad": "Bad rows:"}
-NONE = "There are none."
 
 
 def spec(example: str, name: str) -> str:
@@ -20,28 +31,24 @@ def spec(example: str, name: str) -> str:
     if "given" in parts:
         test = "".join(parts.pop(key) for key in ROWS if key in parts)
         parts["tests"] = f"tests:\n  - name: {name}\n{textwrap.indent(test, '    ')}"
-    pipeline = "".join(parts.values())
-    return (
-        f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
-        f"{pipeline}into: {{table: examples.{name}}}\n"
-    )
+    head = f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
+    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}}}\n"
 
 
 def shown(example: str, key: str) -> str:
     """The part of the pipeline under this key, and the rows before and after it. All as it is written where rows are no tables."""
-    parts = _parts(example)
-    written = read(example)
+    written = _read(example)
     tests = written.get("tests")
     test = tests.items[0] if tests else written
-    rows = {said: node for each, said in ROWS.items() if (node := test.get(each)) is not None}
-    if not all(_is_table(node) for node in rows.values()):
+    rows = {each: node for each in ROWS if (node := test.get(each)) is not None}
+    if not all(item.kind == "map" and item.get("message") is None for item in rows["given"].items):
         return _yaml(example)
-    types = {name.text: type_.text for name, type_ in written.entries[0][1].entries}
-    tables = [f"{said}\n\n{_table(node, types if node is test.get('given') else {})}" for said, node in rows.items()]
-    return "\n\n".join([_yaml(parts[key]), *tables])
+    before, after = _types(written)
+    columns = {"given": before, "expect": after, "expect_bad": {}}
+    return "\n\n".join([_yaml(_parts(example)[key]), *(_table(each, node, columns[each]) for each, node in rows.items())])
 
 
-def read(example: str) -> Node:
+def _read(example: str) -> Node:
     problems: list[Problem] = []
     documents = read_text(example, "EXAMPLE", problems)
     if problems:
@@ -55,31 +62,34 @@ def _parts(example: str) -> dict[str, str]:
     return {part.partition(":")[0]: part.rstrip("\n") + "\n" for part in parts if part}
 
 
+def _types(written: Node) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns before and after the steps."""
+    before = {name.text: types.parse(type_.text) for name, type_ in (written.get("columns") or NOWHERE).entries}
+    rows = Rows(tuple(Column(name, type_) for name, type_ in before.items()), [])
+    for item in (written.get("steps") or NOWHERE).items:
+        step = bind_part(shape_of(Step), NO_OPTION, item)
+        rows = replace(rows, columns=extensions.find(extensions.STEPS)[step.name].resolve(step, rows).columns)
+    if rows.problems:
+        raise SpecError(rows.problems)
+    return {name: str(type_) for name, type_ in before.items()}, {column.name: str(column.type) for column in rows.columns}
+
+
 def _yaml(text: str) -> str:
     return f"```yaml\n{text.strip()}\n```"
 
 
-def _is_table(node: Node) -> bool:
-    return all(item.kind == "map" and "message" not in [key.text for key, _ in item.entries[:1]] for item in node.items)
-
-
-def _table(node: Node, types: dict[str, str]) -> str:
-    names = list(dict.fromkeys(key.text for item in node.items for key, _ in item.entries))
-    if not names:
-        return NONE
+def _table(heading: str, rows: Node, types: dict[str, str]) -> str:
+    names = list(dict.fromkeys(key.text for row in rows.items for key, _ in row.entries))
     head = [f"{name} `{types[name]}`" if name in types else name for name in names]
-    rows = [[_cell(item.get(name)) for name in names] for item in node.items]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(names), *rows])
+    cells = ([_text(row.get(name)) for name in names] for row in rows.items)
+    return f"{ROWS[heading]}\n\n{table(head, cells) if names else 'There are none.'}"
 
 
-def _cell(node: Node | None) -> str:
-    return "" if node is None else _text(node).replace("|", "\\|")
-
-
-def _text(node: Node) -> str:
-    match node.kind:
-        case "list":
-            return f"[{', '.join(map(_text, node.items))}]"
-        case "map":
-            return f"{{{', '.join(f'{key.text}: {_text(value)}' for key, value in node.entries)}}}"
+def _text(node: Node | None) -> str:
+    if node is None:
+        return ""
+    if node.kind == "list":
+        return f"[{', '.join(map(_text, node.items))}]"
+    if node.kind == "map":
+        return f"{{{', '.join(f'{key.text}: {_text(value)}' for key, value in node.entries)}}}"
     return "null" if node.is_null else node.text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from framework.reference.options import table
 from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, REFUSED, ROW
 from framework.reference.signatures import signature
 from framework.sql.expressions import ExpressionError, check
@@ -34,54 +35,35 @@ repetition, since such patterns can take for ever."""
 
 
 def page() -> str:
-    parts = [
-        INTRODUCTION,
-        _table(("column", "type", "value"), ([f"`{name}`", f"`{type}`", f"`{said}`"] for name, (type, said) in ROW.items())),
-    ]
-    for heading, text, head, row in (
-        ("## Operators", OPERATORS, ("write", "type", "gives"), _example),
-        (f"## Functions\n\n{TAKEN}", FUNCTIONS, ("function", "type", "example", "gives"), _function),
-    ):
-        parts.append(heading)
-        for title, lines in groups(text).items():
-            parts.append(f"### {title}\n\n{_table(head, map(row, lines))}")
-    return (
-        "\n\n".join([*parts, "## Patterns", PATTERNS, "## Refused", _table(("what", "why", "instead"), map(_refusal, REFUSED))])
-        + "\n"
+    columns = ((f"`{name}`", f"`{type}`", f"`{value}`") for name, (type, value) in ROW.items())
+    refused = table(("what", "why", "instead"), map(_refusal, REFUSED))
+    return "\n\n".join(
+        [
+            INTRODUCTION,
+            table(("column", "type", "value"), columns),
+            *["## Operators", *_examples(OPERATORS, ("write", "gives", "type"))],
+            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS, ("function", "example", "gives", "type"))],
+            f"## Patterns\n\n{PATTERNS}\n\n## Refused\n\n{refused}\n",
+        ]
     )
 
 
-def groups(text: str) -> dict[str, list[tuple[str, str]]]:
+def groups(text: str) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Of each title its expressions, each with its value."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for line in text.strip().splitlines():
-        expression, arrow, value = line.partition(" -> ")
-        if arrow:
-            found[list(found)[-1]].append((expression, value))
-        else:
-            found[line] = []
-    return found
+    parts = [part.splitlines() for part in text.strip().split("\n\n")]
+    return {title: [(line.partition(" -> ")[0], line.partition(" -> ")[2]) for line in lines] for title, *lines in parts}
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _examples(text: str, head: Sequence[str]) -> Iterator[str]:
+    for title, lines in groups(text).items():
+        rows = [(f"`{written}`", f"`{value}`", f"`{check(written, COLUMNS).type}`") for written, value in lines]
+        called = [(f"`{signature(written)}`",) for written, _ in lines] if "function" in head else [()] * len(lines)
+        yield f"### {title}\n\n{table(head, (front + row for front, row in zip(called, rows, strict=True)))}"
 
 
-def _example(line: tuple[str, str]) -> list[str]:
-    expression, value = line
-    return [f"`{expression}`", f"`{check(expression, COLUMNS).type}`", f"`{value}`"]
-
-
-def _function(line: tuple[str, str]) -> list[str]:
-    expression, value = line
-    arguments, result = signature(expression)
-    return [f"`{expression.partition('(')[0]}({arguments})`", result, f"`{expression}`", f"`{value}`"]
-
-
-def _refusal(expression: str) -> list[str]:
+def _refusal(expression: str) -> tuple[str, ...]:
     try:
         check(expression, COLUMNS)
     except ExpressionError as error:
-        return [f"`{expression}`", error.message, error.hint]
+        return f"`{expression}`", error.message, error.hint
     raise AssertionError(f"{expression} is not refused")

@@ -1,13 +1,13 @@
-"""Declared options as tables: what each is, what it takes, its default and an example."""
+"""Declared options as tables: what each is, what it takes and its default."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from framework.spec.bind import bind_part
-from framework.spec.options import Bound, Option
+from framework.spec.options import Option
 from framework.spec.reader import read_text
 from framework.spec.shapes import (
     NO_OPTION,
@@ -24,36 +24,37 @@ from framework.spec.shapes import (
 )
 from framework.spec.words import alternatives, either, quoted, written
 
-HEAD = "| option | what it is | takes | default | example |\n| --- | --- | --- | --- | --- |"
+HEAD = ("option", "what it is", "takes", "default")
 NAME = "The name of the document."
 
 
-def tables(shape: RecordShape, more: Mapping[str, str], path: str = "") -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def tables(shape: RecordShape, more: Mapping[str, str], path: str = "") -> Iterator[str]:
     """The options of a record and of the records in it. `more` is what stands below the options of a path."""
-    parts = [] if not path else [f"### `{path}`", inspect.getdoc(shape.cls) or ""]
+    if path:
+        yield f"### `{path}`"
+        yield inspect.getdoc(shape.cls) or ""
     if shape.cls.exactly_one:
-        parts.append("Exactly one of these:")
-    parts.append("\n".join([HEAD, *(_row(shape, name, slot, path) for name, slot in shape.slots.items())]))
+        yield "Exactly one of these:"
+    yield table(HEAD, (_row(shape, name, slot, _path(path, name)) for name, slot in shape.slots.items()))
     if shape.cls.short:
-        parts.append(f"Text in place of the options is the `{shape.cls.short}`.")
+        yield f"Text in place of the options is the `{shape.cls.short}`."
     if shape.later:
-        parts.append(
-            "Not in this version: " + ", ".join(f"`{name}` ({_later(said.doc)})" for name, said in shape.later.items()) + "."
-        )
+        later = (f"`{name}` ({said.doc[:1].lower()}{said.doc[1:].rstrip('.')})" for name, said in shape.later.items())
+        yield f"Not in this version: {', '.join(later)}."
     if path in more:
-        parts.append(more[path])
+        yield more[path]
     for name, slot in shape.slots.items():
         for record in _records(slot.shape):
-            parts += tables(record, more, _path(path, name))
-    return parts
+            yield from tables(record, more, _path(path, name))
 
 
 def _path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
-
-
-def _later(doc: str) -> str:
-    return doc[:1].lower() + doc[1:].rstrip(".")
 
 
 def _records(shape: Shape) -> Iterator[RecordShape]:
@@ -66,43 +67,27 @@ def _records(shape: Shape) -> Iterator[RecordShape]:
             yield from _records(each.value)
 
 
-def _row(shape: RecordShape, name: str, slot: Slot, path: str) -> str:
-    what, _, default = slot.option.doc.partition("; default: ")
-    what = what.rstrip(".") + "." if what else NAME
-    default = default.rstrip(".") or _default(slot)
-    if slot.required:
-        default = "required"
-    elif shape.cls.exactly_one:
-        default = ""
-    example = (
-        f"`{slot.option.example}`" if slot.option.example else f"`{slot.shape.scalar.example}`" if name == shape.name else ""
-    )
-    cells = (f"`{name}`", what, takes(slot.shape, slot.option, _path(path, name)), default, example)
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+def _row(shape: RecordShape, name: str, slot: Slot, path: str) -> tuple[str, ...]:
+    what, _, said = slot.option.doc.partition("; default: ")
+    default = "required" if slot.required else "" if shape.cls.exactly_one else said.rstrip(".") or _default(slot)
+    shown = f", such as `{slot.option.example}`" if slot.option.example else ""
+    if isinstance(slot.shape, EnumShape) or default == f"`{slot.option.example}`":
+        shown = ""
+    return f"`{name}`", f"{what.rstrip('.')}." if what else NAME, takes(slot.shape, slot.option, path) + shown, default
 
 
 def _default(slot: Slot) -> str:
-    """The default as a spec would say it. A number of seconds or bytes is read back from the example, which must be it."""
-    value = slot.default
-    if value is None or value == () or (isinstance(value, Bound) and not _is_example(slot)):
-        return ""
-    plain = isinstance(slot.shape, ScalarShape) and slot.shape.json != "string"
-    if isinstance(value, str) or isinstance(slot.shape, EnumShape) or plain:
-        return f"`{written(value)}`"
-    assert _is_example(slot), f"the default {value} of {slot.field} is not its example"
-    return f"`{slot.option.example}`"
-
-
-def _is_example(slot: Slot) -> bool:
+    """As a spec would say it. What is read as something else, such as a number of seconds, is written as its example."""
     nodes = read_text(slot.option.example, "example", [])
-    return bool(nodes) and bind_part(slot.shape, slot.option, nodes[0]) == slot.default
+    if nodes and bind_part(slot.shape, slot.option, nodes[0]) == slot.default:
+        return f"`{slot.option.example}`"
+    return f"`{written(slot.default)}`" if isinstance(slot.default, str | int) else ""
 
 
 def takes(shape: Shape, option: Option = NO_OPTION, path: str = "") -> str:
     """What may stand there, in users' words."""
-    parts = [_takes(each, option, path) for each in alternatives(shape)]
     later = f" (not in this version: {quoted(option.later)})" if option.later else ""
-    return either(parts) + later
+    return either([_takes(each, option, path) for each in alternatives(shape)]) + later
 
 
 def _takes(shape: Shape, option: Option, path: str) -> str:
@@ -111,7 +96,7 @@ def _takes(shape: Shape, option: Option, path: str) -> str:
         case AnyShape():
             return "a value"
         case ScalarShape(secret="must"):
-            return "a secret, `${secret:NAME}`"
+            return "a secret"
         case ScalarShape():
             return shape.scalar.noun + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
         case EnumShape():
@@ -119,7 +104,7 @@ def _takes(shape: Shape, option: Option, path: str) -> str:
         case ListShape():
             return f"a list{f' of {shape.length}' if shape.length else ''}, each {takes(shape.item, inner, path)}"
         case MapShape():
-            return f"a map, for each {_bare(shape.key.scalar.noun)} {takes(shape.value, inner, path)}"
+            return f"a map from {shape.key.scalar.noun} to {takes(shape.value, inner, path)}"
         case FilesShape():
             return f"[a {shape.files.noun}](index.md#{shape.files.noun}s)"
         case RecordShape():
@@ -128,15 +113,10 @@ def _takes(shape: Shape, option: Option, path: str) -> str:
     raise AssertionError(f"a shape without words: {shape}")
 
 
-def _bare(noun: str) -> str:
-    return re.sub(r"^an? ", "", noun)
-
-
 def _bounds(option: Option) -> str:
-    least, most = option.at_least, option.at_most
-    if least is not None and most is not None:
-        return f", {least} to {most}"
-    return f", {least} or more" if least is not None else ""
+    if option.at_least is None or option.at_most is None:
+        return "" if option.at_least is None else f", {option.at_least} or more"
+    return f", {option.at_least} to {option.at_most}"
 
 
 def anchor(heading: str) -> str:

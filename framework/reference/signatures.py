@@ -1,11 +1,11 @@
-"""What a function takes and gives, asked of the function itself: the kinds that it names, and which columns it takes where a call of
-it has an argument.
+"""What a function takes, asked of the function itself: the kinds of arguments that it names, and where it takes any, the columns
+that it takes in place of an example's argument.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from framework import types
@@ -15,29 +15,32 @@ from framework.sql.arguments import Use
 from framework.sql.expressions import ExpressionError, typed
 from framework.sql.functions import SIGNATURES
 from framework.sql.pieces import Piece
-from framework.sql.tree import Call, Column, Literal, Node
-from framework.types import Array, Map, Struct, Type, is_numeric
+from framework.sql.tree import Call, Column, Literal
+from framework.types import Array, Map
 
 _SPECIAL = {**special.TABLE, **containers.TABLE, **moments.TABLE}
-_SIMPLE = {match[1]: tuple(match[2].split(", ")) for match in re.finditer(r"(\w+)\((.*)\) \w+", SIGNATURES)}
+_SIMPLE = {match[1]: match[2].split(", ") for match in re.finditer(r"(\w+)\((.*)\) \w+", SIGNATURES)}
 _WORDS = {"double": "number", "bytes": "string or binary", "day": "date", "moment": "timestamp", "array": "list"}
-_NUMBERS = {"int", "double"}
-_PROBES: tuple[tuple[str, str], ...] = (
-    *((name, name) for name in ("string", "binary", "boolean", "int", "double", "date", "timestamp")),
-    ("double", "decimal(18,2)"),
-    *(("list", name) for name in ("array<string>", "array<int>", "array<array<int>>")),
-    *(("map", name) for name in ("map<string,int>", "map<int,string>")),
-    ("struct", "struct<a:int>"),
-)
-"""Columns that are tried: what they are called on the page, and their types."""
-_PROBE = "probe"
-_MANY = 6  # what takes so many different things takes any value
+_PROBES = {
+    "int": "int",
+    "double": "number",
+    "string": "string",
+    "binary": "binary",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "array<string>": "list",
+    "map<string,int>": "map",
+    "map<int,string>": "map",
+    "struct<a:int>": "struct",
+}
+"""Columns that are tried: their types, and what they are called on the page."""
+_MANY = 5  # what takes so many different things takes any value
 
 
 class _Asked(Exception):
-    def __init__(self, kinds: Sequence[str], more: bool) -> None:
-        self.kinds = tuple(kinds)
-        self.more = more
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.kinds = kinds
 
 
 @dataclass(frozen=True)
@@ -45,76 +48,56 @@ class _Asking(Use):
     """A call that ends with what the function says that it takes."""
 
     def take(self, *kinds: str) -> tuple[Piece, ...]:
-        raise _Asked(kinds, False)
+        raise _Asked(kinds)
 
     def some(self, least: int) -> tuple[Piece, ...]:
-        raise _Asked(["any"] * least, True)
+        raise _Asked([*["any"] * least, "…"])
 
 
-def signature(sample: str) -> tuple[str, str]:
-    """What the function of this call takes, and what it gives."""
+def signature(sample: str) -> str:
+    """The function of this call and what it takes."""
     call = grammar.parse(sample)
     assert isinstance(call, Call), f"{sample} calls no function"
-    asked = _asked(call.name)
-    words = [_word(call, at, kind) for at, kind in enumerate(asked.kinds)]
-    results = {typed(call, COLUMNS).type, *(result for at in range(len(call.arguments)) for _, result in _tried(call, [at]))}
-    if asked.kinds.count("any") > 1:
-        results |= {result for _, result in _tried(call, range(len(call.arguments)))}
-    return ", ".join([*words, *(["…"] if asked.more else [])]), _result(results)
+    return f"{call.name}({', '.join(_word(call, at, kind) for at, kind in enumerate(_kinds(call.name)))})"
 
 
-def _asked(name: str) -> _Asked:
+def _kinds(name: str) -> Sequence[str]:
     if name in _SIMPLE:
-        return _Asked(_SIMPLE[name], False)
+        return _SIMPLE[name]
     try:
         _SPECIAL[name](_Asking(name, (), 0))
     except _Asked as asked:
-        return asked
+        return asked.kinds
     raise AssertionError(f"{name} does not ask for its arguments first")
 
 
 def _word(call: Call, at: int, kind: str) -> str:
     """The argument in users' words; a kind that ends in `?` can be left out."""
-    mark = "?" if kind.endswith("?") else ""
-    kind = kind.rstrip("?")
-    if at >= len(call.arguments):
-        return _WORDS.get(kind, kind) + mark
-    here = {name for name, _ in _tried(call, [at])}
-    if not here and isinstance(call.arguments[at], Literal):
+    kind, mark = kind.rstrip("?"), "?" * kind.endswith("?")
+    if kind == "…":
+        return kind
+    if at < len(call.arguments) and not _taken(call, [at]) and isinstance(call.arguments[at], Literal):
         return f"literal {typed(call.arguments[at], COLUMNS).type}{mark}"
-    if kind != "any":
-        return _WORDS.get(kind, kind) + mark
-    everywhere = {name for name, _ in _tried(call, range(len(call.arguments)))}
-    together = not everywhere or here <= everywhere or everywhere <= here
-    if len(here) >= _MANY or len(everywhere) >= _MANY or not together or (at and _is_container(call.arguments[0])):
-        return f"value{mark}"
-    names = here - _NUMBERS | {"number"} if here >= _NUMBERS else here
-    return " or ".join(name for name in ("number", *dict(_PROBES)) if name in names) + mark
+    return (_any(call, at) if kind == "any" else _WORDS.get(kind, kind)) + mark
 
 
-def _is_container(node: Node) -> bool:
-    """Whether what stands behind it is of a type that this one's items or keys have."""
-    return isinstance(typed(node, COLUMNS).type, Array | Map)
+def _any(call: Call, at: int) -> str:
+    """What goes with the other arguments is less than what goes where all of them change."""
+    here, everywhere = _taken(call, [at]), _taken(call, range(len(call.arguments)))
+    if at and isinstance(typed(call.arguments[0], COLUMNS).type, Array | Map):
+        return "value"  # of the type of the container's items
+    apart = everywhere and not set(here) & set(everywhere)
+    return "value" if apart or max(len(here), len(everywhere)) >= _MANY else " or ".join(here)
 
 
-def _tried(call: Call, places: Sequence[int]) -> Iterator[tuple[str, Type]]:
-    """The columns that are taken in these places, and what the call then gives."""
-    for name, text in _PROBES:
-        type = types.parse(text)
-        arguments: list[Node] = [Column(0, _PROBE) if at in places else each for at, each in enumerate(call.arguments)]
+def _taken(call: Call, places: Collection[int]) -> list[str]:
+    """The columns that are taken in these places."""
+    found = []
+    for text, name in _PROBES.items():
+        probed = tuple(Column(0, "probe") if at in places else each for at, each in enumerate(call.arguments))
         try:
-            result = typed(replace(call, arguments=tuple(arguments)), {**COLUMNS, _PROBE: type}).type
+            typed(replace(call, arguments=probed), {**COLUMNS, "probe": types.parse(text)})
         except ExpressionError:
             continue
-        yield name, result
-
-
-def _result(results: set[Type]) -> str:
-    if len(results) == 1:
-        return f"`{next(iter(results))}`"
-    if all(is_numeric(result) for result in results):
-        return "number"
-    alike = next(
-        (word for form, word in ((Array, "list"), (Struct, "struct")) if all(isinstance(each, form) for each in results)), ""
-    )
-    return alike or "value"
+        found.append(name)
+    return [name for name in dict.fromkeys(found) if name != "int" or "number" not in found]

@@ -88,7 +88,7 @@ class _Binder:
         if node.kind != "map":
             slot = shape.slots[shape.cls.short] if shape.cls.short else None
             value = self.value(slot.shape, slot.option, node, path) if slot else FAILED
-            return FAILED if slot is None or value is FAILED else shape.cls(**{slot.field: value}, node=node)
+            return FAILED if slot is None or value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
         given = {key.text: value for key, value in node.entries}
         values = {slot.field: self.slot(slot, given.get(name), path, name) for name, slot in shape.slots.items()}
         # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
@@ -102,7 +102,10 @@ class _Binder:
             self.passed_over.append(node)
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
-        found = [] if alone else list(bound.problems())
+        return bound if alone else self.judged(bound)
+
+    def judged(self, bound: Bound) -> Any:
+        found = list(bound.problems())
         self.problems.extend(found)
         return FAILED if found else bound
 

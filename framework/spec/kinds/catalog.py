@@ -20,8 +20,12 @@ warehouse: .sluice/warehouse
 class Catalog(Kind):
     """An Iceberg catalog."""
 
-    type: Literal["sql"] = option("What the catalog is.", example="sql", later=("rest", "glue"))
-    uri: Location = option("The catalog's database.", example="sqlite:///.sluice/lake.db", aka=["url"])
-    warehouse: Location = option("Where the tables' files are.", example=".sluice/warehouse", aka=["path", "location", "bucket"])
+    type: Literal["sql"] = option("The kind of catalog: `sql` is a file of SQLite.", example="sql", later=("rest", "glue"))
+    uri: Location = option(
+        "The file of the catalog; it is made where it is not there.", example="sqlite:///.sluice/lake.db", aka=["url"]
+    )
+    warehouse: Location = option(
+        "The folder of the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
+    )
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")

@@ -23,16 +23,20 @@ security:
 
 @dataclass(frozen=True)
 class Security(Bound):
-    """How to talk to the cluster."""
+    """Who logs in, and whether what is sent is encrypted."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = option(
-        "How the cluster is talked to.", example="SASL_SSL"
+        "`SASL_…` has a login, `…SSL` is encrypted.", example="SASL_SSL"
     )
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = option(
-        "How the login is sent.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
+        "How the login is sent; `SASL_…` needs it.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
     )
-    username: str | SecretRef | None = option("Who logs in.", default=None, example='"${secret:kafka_key}"', aka=["user"])
-    password: SecretRef | None = option("The password's secret.", default=None, example='"${secret:kafka_secret}"')
+    username: str | SecretRef | None = option(
+        "Who logs in; `SASL_…` needs it.", default=None, example='"${secret:kafka_key}"', aka=["user"]
+    )
+    password: SecretRef | None = option(
+        "The secret with the password; `SASL_…` needs it.", default=None, example='"${secret:kafka_secret}"'
+    )
 
     def problems(self) -> Iterable[Problem]:
         login = {"mechanism": self.mechanism, "username": self.username, "password": self.password}
@@ -55,9 +59,9 @@ class Cluster(Kind):
     """A Kafka cluster."""
 
     bootstrap: Addresses = option(
-        "Addresses of the cluster, of which one must answer.", example="127.0.0.1:19092",
+        "Addresses of the cluster's servers; one that answers is enough.", example="127.0.0.1:19092",
         aka=["brokers", "servers", "hosts", "url", "host"],
     )  # fmt: skip
-    security: Security | None = option("How to log in; without it, nobody does.", default=None, aka=["sasl", "auth"])
+    security: Security | None = option("How to log in; default: no login, not encrypted.", default=None, aka=["sasl", "auth"])
     registry: None = later("The schema registry's address.")
     registry_auth: None = later("How to log in to the schema registry.")

@@ -19,10 +19,12 @@ conf: {spark.sql.shuffle.partitions: 4}
 class Engine(Kind):
     """The Spark that computes."""
 
-    master: Master = option("Where Spark runs.", default="local[*]", example="local[*]")
-    memory: Memory = option("Memory of the driver.", default="4g", example="4g")
+    master: Master = option(
+        "Where Spark runs; `local[*]` is this machine with all its cores.", default="local[*]", example="local[*]"
+    )
+    memory: Memory = option("Memory of Spark's driver; with `local[…]` that is all of Spark.", default="4g", example="4g")
     conf: dict[str, str] = option(
-        "Any further spark.* setting.",
+        "Any further `spark.*` setting.",
         default={},
         example="{spark.sql.shuffle.partitions: 4}",
         aka=["config", "settings"],

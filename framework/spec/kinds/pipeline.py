@@ -73,12 +73,12 @@ class From(Bound):
 
     topic: Name | None = option("The topic.", default=None, example="stock_trades")
     topics: tuple[Name, ...] | None = option(
-        "Several topics of one shape; the column _kafka_topic says which.",
+        "Several topics of one shape; the column `_kafka_topic` says which.",
         default=None,
         at_least=1,
         example="[orders_eu, orders_us]",
     )
-    table: TableName | None = option("A table of another pipeline.", default=None, example="markets.trades")
+    table: TableName | None = option("A table of another pipeline, for `write: replace`.", default=None, example="markets.trades")
 
 
 @dataclass(frozen=True)
@@ -99,22 +99,29 @@ class SchemaChanges(Bound):
 
 @dataclass(frozen=True)
 class Into(Bound):
-    """The table."""
+    """The table that the rows go into."""
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
     write: Literal["append", "replace"] = option(
-        "How rows get into the table: a row per message, or all computed anew from another table.", default="append", example="append",
-        later=("upsert", "history", "accumulate"), aka=["mode"],
+        "`append` adds a row per message; `replace` computes the table anew from another one at each run.",
+        default="append", example="append", later=("upsert", "history", "accumulate"), aka=["mode"],
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
-        "How the table is partitioned.", default=(), example="[day(at)]", aka=["partitioned_by", "partitions"]
+        "What its files are split by: columns, or `year`, `month`, `day`, `hour` of one, `bucket(16, c)`, `truncate(4, c)`.",
+        default=(),
+        example="[day(at)]",
+        aka=["partitioned_by", "partitions"],
     )
     sort_by: tuple[Expression, ...] = option(
-        "How rows are sorted in a file.", default=(), example="[symbol, at]", aka=["order_by", "cluster_by"]
+        "The columns by which rows are sorted in each file.", default=(), example="[symbol, at]", aka=["order_by", "cluster_by"]
     )
-    kafka_columns: bool = option("Keep _kafka_partition, _kafka_offset and _kafka_timestamp.", default=True)
-    format_version: Literal[2, 3] = option("Iceberg's format version.", default=3, example="3")
+    kafka_columns: bool = option(
+        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`.", default=True
+    )
+    format_version: Literal[2, 3] = option(
+        "Iceberg's format version; 2 is for readers that do not know 3.", default=3, example="3"
+    )
     schema_changes: SchemaChanges = option(
         "Which changes of columns a run brings into the table.", default=SchemaChanges(), example="{add: refuse}",
         aka=["schema_evolution", "on_schema_change"],
@@ -128,7 +135,7 @@ class Into(Bound):
 class Batch(Bound):
     """How much is done at once."""
 
-    rows: int | None = option("Rows of the largest batch.", default=None, at_least=1, example="5000000")
+    rows: int | None = option("Rows of the largest batch; default: 1000000.", default=None, at_least=1, example="5000000")
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,9 @@ class Expectation(Bound):
     one_of: tuple[str, ...] | None = option(
         "It is one of these.", default=None, example="[BUY, SELL]", at_least=1, aka=["in", "values"]
     )
-    matches: str | None = option("All of it fits this pattern.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"])
+    matches: str | None = option(
+        "All of its text fits this regular expression.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"]
+    )
     when: Expression | None = option(
         "A condition that is true.", default=None, example="quantity > 0", aka=["condition", "that", "if", "expression"]
     )
@@ -208,7 +217,7 @@ class Pipeline(Kind):
     )
     doc: str | None = option("What a row is.", default=None, aka=["description", "comment"])
     owner: Owner | None = option("Who answers for it.", default=None, example="team:markets", aka=["owners", "team"])
-    tags: dict[str, str] = option("Anything to find it by.", default={}, example="{tier: gold}", aka=["labels"])
+    tags: dict[str, str] = option("Names and values to find it by.", default={}, example="{tier: gold}", aka=["labels"])
     steps: tuple[Step, ...] = option("What is done to the rows, in order.", default=(), aka=["transforms", "transform"])
     batch: Batch = option("How much is done at once.", default=Batch(), example="{rows: 5000000}")
     run: Literal["by_hand"] | Every = option(
@@ -219,16 +228,27 @@ class Pipeline(Kind):
         aka=["schedule", "trigger", "cron", "every"],
     )
     bad_rows: Literal["quarantine", "stop", "drop"] = option(
-        "What happens to messages that cannot be read.", default="quarantine", aka=["on_error", "errors", "dead_letter"]
+        "What becomes of bad rows: they are kept in a table of their own, or every run stops until a person accepts them, or they "
+        "are counted and left out.",
+        default="quarantine",
+        aka=["on_error", "errors", "dead_letter"],
     )
     fresh_within: Duration | None = option(
-        "How old the newest row may be.", default=None, at_least="1m", example="15m", aka=["freshness", "sla"]
+        "How long the table may go without a new batch before Dagster shows it as failed.",
+        default=None,
+        at_least="1m",
+        example="15m",
+        aka=["freshness", "sla"],
     )
     expect: tuple[Expectation, ...] = option(
         "What must hold for the rows.", default=(), example="[{column: price, not_null: true}]", aka=["expectations", "checks"]
     )
-    maintain: Maintain = option("How files and snapshots are kept small.", default=Maintain(), aka=["maintenance"])
-    warn_after: Duration | None = option("When to warn before `fresh_within` fails.", default=None, at_least="1m", example="10m")
+    maintain: Maintain = option(
+        "How files and snapshots are kept small; this version does not do it yet.", default=Maintain(), aka=["maintenance"]
+    )
+    warn_after: Duration | None = option(
+        "After how long Dagster warns, before `fresh_within`.", default=None, at_least="1m", example="10m"
+    )
     also: None = later("Other places for the rows.")
     publish: None = later("Other catalogs that show the table.")
     tests: tuple[Test, ...] = option(

@@ -22,9 +22,17 @@ class Secrets(Kind):
     """Where the values of secrets are kept."""
 
     store: Literal["env", "file"] = option(
-        "The kind of store.", example="env", later=("aws_secrets_manager",), aka=["type", "from"]
+        "Where they are kept: `env`, in environment variables; `file`, in the file `path`.",
+        example="env",
+        later=("aws_secrets_manager",),
+        aka=["type", "from"],
     )
-    path: Location | None = option("The file, of mode 0600.", default=None, example=".sluice/secrets", aka=["file"])
+    path: Location | None = option(
+        "The file, with lines `NAME=value`; only its owner may read it (mode 0600).",
+        default=None,
+        example=".sluice/secrets",
+        aka=["file"],
+    )
     prefix: None = later("What the names in AWS begin with.")
     region: None = later("The AWS region.")
 

@@ -37,31 +37,6 @@ generate:
 
 
 @dataclass(frozen=True)
-class Key(Bound):
-    """A message's key."""
-
-    short: ClassVar[str | None] = "format"
-
-    format: Literal["string", "bytes", "none"] = option(
-        "How the key is written.", default="string", example="string",
-        later=("long", "json", "avro", "json_schema", "protobuf"), aka=["type"],
-    )  # fmt: skip
-    as_: ColumnName | None = option(
-        "The column that is made of the key; without it there is none.",
-        default=None,
-        example="userid",
-        aka=["name", "column"],
-    )
-
-    def problems(self) -> Iterable[Problem]:
-        if self.format == "none" and self.as_ is not None:
-            yield Problem(
-                self.key_place("as"), "unused-key", "`as` means nothing with `format: none`: there is no key",
-                "remove it, or write `format: string`",
-            )  # fmt: skip
-
-
-@dataclass(frozen=True)
 class Column(Bound):
     """A column of the messages."""
 
@@ -69,8 +44,52 @@ class Column(Bound):
 
     type: ColumnType = option("The type, as Spark writes it.", example="string")
     doc: str | None = option("What it holds.", default=None, aka=["description", "comment"])
-    required: bool = option("A message without it is a bad row.", default=False, aka=["not_null", "nullable"])
-    format: Literal["epoch_millis"] | None = option("How a timestamp is written, if not as ISO text.", default=None)
+    required: bool = option("A message where it is missing or null is a bad row.", default=False, aka=["not_null", "nullable"])
+    format: Literal["epoch_millis"] | None = option(
+        "`epoch_millis`: a timestamp written as a number of milliseconds since 1970; without it, it is ISO text.", default=None
+    )
+
+
+@dataclass(frozen=True)
+class Key(Bound):
+    """A message's key."""
+
+    short: ClassVar[str | None] = "format"
+
+    format: Literal["string", "bytes", "long", "json", "none"] = option(
+        "How the key is written; `long` is a whole number of 8 bytes.", default="string", example="string",
+        later=("avro", "json_schema", "protobuf"), aka=["type"],
+    )  # fmt: skip
+    as_: ColumnName | None = option(
+        "The column that is made of the key; without it there is none.",
+        default=None,
+        example="userid",
+        aka=["name", "column"],
+    )
+    columns: dict[ColumnName, Column] = option(
+        "With `format: json`, the fields of the key and their types; they are columns like those of the message.",
+        default={}, example="{order_id: long}", at_least=1, aka=["schema", "fields"],
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[Problem]:
+        if self.as_ is not None and self.format in ("json", "none"):
+            why, instead = (
+                ("its fields are columns", "columns") if self.format == "json" else ("there is no key", "format: string")
+            )
+            yield Problem(
+                self.key_place("as"), "unused-key", f"`as` means nothing with `format: {self.format}`: {why}",
+                f"remove it, or write `{instead}`",
+            )  # fmt: skip
+        if self.format == "json" and not self.columns:
+            yield Problem(
+                self.place("format"), "missing-key", "a key with `format: json` needs `columns`",
+                "add `columns:` with a name and a type per field, such as `order_id: long`",
+            )  # fmt: skip
+        if self.format != "json" and self.columns:
+            yield Problem(
+                self.key_place("columns"), "unused-key", f"`columns` means nothing with `format: {self.format}`",
+                "remove it, or write `format: json`; `as: NAME` makes one column of the key",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,9 @@ class Generated(Bound):
     exactly_one: ClassVar[bool] = True
 
     one_of: tuple[str, ...] | None = option("Any of these.", default=None, example="[BUY, SELL]", at_least=1)
-    between: tuple[int | float, int | float] | None = option("A number in this range.", default=None, example="[1, 5000]")
+    between: tuple[int | float, int | float] | None = option(
+        "A number in this range, both ends included.", default=None, example="[1, 5000]"
+    )
     pattern: str | None = option("Text that fits this pattern.", default=None, example='"User_[1-9]"')
     now: Literal[True] | None = option("The time at which it is made.", default=None, example="true")
 
@@ -95,9 +116,9 @@ class Generated(Bound):
 
 @dataclass(frozen=True)
 class Generate(Bound):
-    """Demo and load data."""
+    """Made-up messages, for demos and tests of load."""
 
-    rate: Rate = option("Messages per time.", example="10/s")
+    rate: Rate = option("How many messages in how much time.", example="10/s")
     columns: dict[FieldPath, Generated] = option(
         "How each column's values are made.", example="{side: {one_of: [BUY, SELL]}}", at_least=1
     )
@@ -108,24 +129,30 @@ class Topic(Kind):
     """A Kafka topic."""
 
     value: Literal["json", "string", "bytes"] = option(
-        "How the message is written.", example="json",
+        "How the message is written; `string` and `bytes` make one column, `value`.", example="json",
         later=("avro", "json_schema", "protobuf", "debezium_json", "debezium_avro"), aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
     kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
-    partitions: int = option("Partitions of a topic that Sluice creates.", default=1, at_least=1, at_most=10000, example="6")
+    partitions: int = option(
+        "Partitions of the topic where Sluice creates it.", default=1, at_least=1, at_most=10000, example="6"
+    )
     key: Key = option("The message's key.", default=Key(), example="{format: string, as: userid}")
     headers: dict[ColumnName, Literal["string"]] = option("Headers that become columns.", default={}, example="{source: string}")
     columns: dict[ColumnName, Column] = option(
         "The fields of a message and their types.", default={}, example="{side: string, quantity: int}", at_least=1,
         aka=["schema", "fields"],
     )  # fmt: skip
-    unknown_fields: Literal["ignore", "bad"] = option("What to do with a field that is no column.", default="ignore")
-    event_time: ColumnName | None = option("The column that says when; default: Kafka's timestamp.", default=None)
-    start_from: Literal["earliest", "latest"] | Time = option(
-        "Where a table begins that has no position yet.", default="earliest", example="earliest"
+    unknown_fields: Literal["ignore", "bad"] = option(
+        "What becomes of a message with a field that is no column: the field is left out, or it is a bad row.", default="ignore"
     )
-    generate: Generate | None = option("Demo and load data, by `sluice generate`.", default=None)
+    event_time: ColumnName | None = option("The column that says when it happened; default: Kafka's timestamp.", default=None)
+    start_from: Literal["earliest", "latest"] | Time = option(
+        "Where a new table begins to read: at the oldest message, behind the newest, or at the first from a time on.",
+        default="earliest",
+        example="earliest",
+    )
+    generate: Generate | None = option("Made-up messages, which `sluice generate` sends.", default=None)
     subject: None = later("The subject in the schema registry.")
 
     def problems(self) -> Iterable[Problem]:

@@ -17,6 +17,6 @@ class Variables(Kind):
     """Values for references."""
 
     values: dict[str, str] = option(
-        "A value for each variable; SLUICE_VAR_NAME in the environment goes before it.",
+        "A value for each variable; `SLUICE_VAR_NAME` in the environment goes before it.",
         example="{LARGE_TRADE: 4000}", aka=["vars", "variables"],
     )  # fmt: skip

@@ -1,0 +1,24 @@
+"""Writes the pages of the spec language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("docs/language"))
+def command(folder: Path) -> None:
+    """Write the pages of the spec language into FOLDER (default: docs/language): one for each kind of document, each step and
+    all that SQL expressions may say. Steps of this project, in pipelines/steps, have theirs too.
+
+    Example: sluice docs
+    """
+    from framework.reference import pages
+
+    made = pages(by_hand=(folder / "own-steps.md").is_file())
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    click.echo(f"wrote {len(made)} pages; the first is {folder / 'index.md'}")

@@ -1,0 +1,95 @@
+"""A small shop: one pipeline, `trades`, whose table nobody has made yet or PyIceberg makes by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner, Result
+
+from framework.engine import protocol
+from framework.engine.protocol import Position
+from framework.errors import Where
+from framework.plan.model import Pipeline
+from tests.project import plan_for
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+NOWHERE = "127.0.0.1:1"  # where no Kafka is
+SPECS = """
+topic: trades
+value: json
+columns:
+{columns}
+{topic}
+---
+pipeline: trades
+from: {{topic: trades}}
+{more}
+into: {{table: shop.trades, kafka_columns: false{into}}}
+"""
+COPY = """---
+pipeline: copy
+from: {table: shop.trades}
+into: {table: shop.copy, write: replace}
+"""
+
+
+def specs(columns: str, more: str = "", into: str = "", topic: str = "") -> str:
+    indented = "".join(f"  {column}\n" for column in columns.split("; "))
+    return SPECS.format(columns=indented, more=more, into=into, topic=topic)
+
+
+def planned(folder: Path, columns: str, more: str = "", into: str = "", topic: str = "") -> Pipeline:
+    return plan_for(folder, NOWHERE, specs(columns, more, into, topic)).pipelines[0]
+
+
+def pointed(where: Where) -> str:
+    """What stands in the file from this place on."""
+    return Path(where.file).read_text().splitlines()[where.line - 1][where.column - 1 :]
+
+
+def sluice(*arguments: str) -> Result:
+    """A command, on the only specs of this folder."""
+    from framework.cli import main
+
+    (folder,) = Path("specs").iterdir()
+    done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done
+
+
+def catalog() -> Catalog:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return SqlCatalog("lake", uri="sqlite:///lake.db", warehouse=f"file://{Path.cwd()}/warehouse")
+
+
+def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: str = "") -> None:
+    """A table `n bigint, price double` with one row and a position behind it: one of topic `trades`, or of the table `of`."""
+    import pyarrow  # type: ignore[import-untyped]
+
+    catalog().create_namespace_if_not_exists("shop")
+    rows = pyarrow.table({"n": pyarrow.array([1], pyarrow.int64()), "price": [1.5]})
+    table = catalog().create_table(f"shop.{name}", rows.schema, properties={protocol.OWNER: owner} if owner else {})
+    table.append(rows)
+    main = table.current_snapshot()
+    assert main is not None
+    topics, ends = {"trades": "t"}, {"trades/0": 1}
+    if of:
+        read = catalog().load_table(of)
+        topics, ends = {of: str(read.metadata.table_uuid)}, {f"{of}/0": read.metadata.last_sequence_number}
+    position = Position("a", 1, "c", topics, ends, main.snapshot_id, main.sequence_number or 0, spec)
+    with table.transaction() as transaction:
+        transaction.set_properties({protocol.POSITION: position.text()} if owner else {"x": "y"})
+
+
+def append(name: str) -> None:
+    """One row more."""
+    table = catalog().load_table(f"shop.{name}")
+    table.append(table.scan(limit=1).to_arrow())
+
+
+OTHER = json.dumps({"pipeline": "other", "cluster": "main", "topics": []})

@@ -1,0 +1,181 @@
+"""The pages of docs/language: made by the code, whole, with links that lead somewhere and examples that run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from inspect import getmodule
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from framework.cli import main
+from framework.plan.passes import draft
+from framework.plan.pipelines import DEFAULT_BATCH_ROWS
+from framework.reference import examples, expressions, pages
+from framework.reference.options import anchor
+from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW
+from framework.spec import extensions
+from framework.spec.kinds import KINDS
+from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, Batch
+from framework.sql import functions
+from framework.sql.expressions import check
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "language"
+BY_HAND = "own-steps.md"
+
+
+@cache
+def made() -> Mapping[str, str]:
+    with extensions.project(ROOT):
+        return pages()
+
+
+@cache
+def of_steps() -> Mapping[str, str]:
+    """The example of each of Sluice's own steps."""
+    with extensions.project(ROOT):
+        steps = extensions.find(extensions.STEPS)
+    return {name: step.resolve.__globals__["EXAMPLE"] for name, step in steps.items() if step.built_in}
+
+
+def write(folder: Path) -> Path:
+    """All examples as the specs of one project."""
+    specs = folder / "specs"
+    specs.mkdir()
+    kinds: list[Any] = [getmodule(cls) for cls in KINDS.values()]
+    (specs / "main.yaml").write_text("---\n".join(kind.EXAMPLE for kind in kinds), encoding="utf-8")
+    for name, example in {**of_steps(), "expect": EXPECT_EXAMPLE}.items():
+        (specs / f"{name}.yaml").write_text(examples.spec(example, f"the_{name}"), encoding="utf-8")
+    return specs
+
+
+def test_pages_on_disk_are_those_that_the_code_makes() -> None:
+    if os.environ.get("REWRITE") == "1":
+        for old in set(PAGES.glob("*.md")) - {PAGES / BY_HAND}:
+            old.unlink()
+        for name, text in made().items():
+            (PAGES / name).write_text(text, encoding="utf-8")
+    there = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md") if path.name != BY_HAND}
+    assert there == made(), "renew them: REWRITE=1 .venv/bin/python -m pytest tests/test_reference.py"
+
+
+def test_every_kind_and_step_has_a_page_with_its_example() -> None:
+    kinds: dict[str, Any] = {kind: getmodule(cls) for kind, cls in KINDS.items()}
+    for kind, module in kinds.items():
+        assert module.EXAMPLE in made()[f"{kind}.md"]
+        assert f"]({kind}.md)" in made()["index.md"]
+    for name, example in of_steps().items():
+        assert f"  - {name}:" in example
+        assert re.search(rf"```yaml\nsteps:\n  - {name}:.*```\n\nRows before:.*Rows after:", made()[f"step-{name}.md"], re.DOTALL)
+        assert f"](step-{name}.md)" in made()["index.md"]
+
+
+def test_links_lead_somewhere() -> None:
+    targets = {name: {anchor(each) for each in re.findall(r"^#+ (.*)", text, re.MULTILINE)} for name, text in made().items()}
+    targets[BY_HAND] = set()
+    links = [(name, link) for name, text in made().items() for link in re.findall(r"\]\(([^)]*)\)", text)]
+    assert len(links) > 40
+    for name, link in links:
+        page, _, heading = link.partition("#")
+        assert (page or name) in targets, f"{name} links to {link}"
+        assert not heading or heading in targets[page or name], f"{name} links to {link}"
+
+
+def test_every_example_is_a_spec_without_problems(tmp_path: Path) -> None:
+    plan, problems = draft(write(tmp_path))
+    assert [str(problem) for problem in problems] == []
+    assert {pipeline.name for pipeline in plan.pipelines} == {
+        "flagged_stock_trades",
+        "the_expect",
+        *(f"the_{name}" for name in of_steps()),
+    }
+    assert all(len(pipeline.examples) == 1 for pipeline in plan.pipelines)
+
+
+def test_the_default_that_only_words_say() -> None:
+    assert f"default: {DEFAULT_BATCH_ROWS}." in Batch.__dataclass_fields__["rows"].metadata["option"].doc
+
+
+def test_every_function_is_on_the_page() -> None:
+    shown = [written.partition("(")[0] for lines in expressions.groups(FUNCTIONS).values() for written, _ in lines]
+    assert sorted(shown) == sorted(functions.NAMES)
+    assert "| `round(number, literal int?)` | `round(2.567, 1)` | `2.6` | `decimal(3,1)` |" in made()["expressions.md"]
+    assert "| `hex(int or string or binary)` |" in made()["expressions.md"]
+    assert "| `coalesce(value, value, …)` |" in made()["expressions.md"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pipelines" / "steps").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+OWN = '''"""Shouts."""
+from framework.plan.rows import Resolved
+Written = str
+EXAMPLE = """
+columns: {name: string}
+steps:
+  - shout: name
+given:
+  - {name: ab|c}
+expect:
+  - {name: AB|C}
+"""
+def resolve(step, rows):
+    return Resolved(rows.columns, ((step.value, f"upper({step.value})"),))
+'''
+
+
+def test_steps_of_a_project_have_pages(project: Path) -> None:
+    (project / "pipelines" / "steps" / "shout.py").write_text(OWN)
+    done = CliRunner().invoke(main, ["docs", "out"])
+    assert done.output == f"wrote {len(KINDS) + len(of_steps()) + 3} pages; the first is out/index.md\n"
+    assert "| [shout](step-shout.md) | Shouts. A step of this project. |" in (project / "out" / "index.md").read_text()
+    assert "own-steps.md" not in (project / "out" / "index.md").read_text()
+    page = (project / "out" / "step-shout.md").read_text()
+    assert page.startswith("# shout\n\nShouts.\n\nA step of this project: `shout.py`.\n\n```yaml\nsteps:\n  - shout: name\n```\n")
+    assert "| name `string` |\n| --- |\n| ab\\|c |" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 / 0", "shout.py:1:1: bad-step: this step failed: ZeroDivisionError: division by zero"),
+        (OWN.replace("given:", "givn:"), "shout.py:1:1: bad-step: this step failed: KeyError: 'given'"),
+        (OWN.replace("shout: name", "shuot: name"), "shout.py:1:1: bad-step: this step failed: "),
+        (OWN.replace("steps:", "\tsteps:"), "shout.py:1:1: bad-step: this step failed: SpecError: EXAMPLE:3:1: yaml-syntax"),
+    ],
+)
+def test_what_is_wrong_with_such_a_step_is_said(project: Path, text: str, said: str) -> None:
+    (project / "pipelines" / "steps" / "shout.py").write_text(text)
+    done = CliRunner().invoke(main, ["docs", "out"])
+    assert done.exit_code == 1
+    assert f"pipelines/steps/{said}" in done.output
+    assert not (project / "out").exists()
+
+
+@pytest.mark.spark
+def test_expressions_give_what_the_page_says(spark: Any) -> None:
+    row = spark.range(1).selectExpr(*(f"cast({value} as {type}) as {name}" for name, (type, value) in ROW.items()))
+    said = [line for text in (OPERATORS, FUNCTIONS) for lines in expressions.groups(text).values() for line in lines]
+    (found,) = row.selectExpr(*(f"coalesce(cast({check(each, COLUMNS).sql} as string), 'null')" for each, _ in said)).collect()
+    assert [(each, value) for (each, _), value in zip(said, found, strict=True)] == said
+
+
+@pytest.mark.spark
+def test_examples_give_what_they_say(tmp_path: Path, sluice_home: Path) -> None:
+    specs = write(tmp_path)
+    command = [sys.executable, "-c", "from framework.cli import main; main()", "test", "--specs", str(specs)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    count = len(of_steps()) + 2
+    assert f"{count} tests, {count} passed, 0 failed" in done.stdout, done.stdout + done.stderr
