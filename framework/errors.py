@@ -132,6 +132,10 @@ class TableRecreated(RefusedError):
 class Unexpected(RefusedError):
     """An expectation of the pipeline says `else: stop`, and does not hold."""
 
+    def __init__(self, expectation: str, code: str, message: str, hint: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.expectation = expectation
+
 
 class BadRowsStop(RefusedError):
     """The pipeline says `bad_rows: stop`, and there are bad rows."""

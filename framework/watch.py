@@ -34,12 +34,18 @@ class Watched:
     committed: datetime | None
     files: int
     bytes: int
+    location: str
     trouble: SluiceError | None = None
 
 
 def watch(plan: Plan) -> tuple[Watched, ...]:
     clusters = {cluster.name: Kafka(cluster, plan.secrets) for cluster in plan.clusters}
     return tuple(_watched(pipeline, _source(pipeline, clusters)) for pipeline in plan.pipelines)
+
+
+def watched(plan: Plan, pipeline: Pipeline) -> Watched:
+    clusters = {cluster.name: Kafka(cluster, plan.secrets) for cluster in plan.clusters}
+    return _watched(pipeline, _source(pipeline, clusters))
 
 
 def newest(pipeline: Pipeline) -> datetime | None:
@@ -83,6 +89,7 @@ def _watched(pipeline: Pipeline, source: Source) -> Watched:
         datetime.fromtimestamp(main.timestamp_ms / 1000, timezone.utc) if main else None,
         int(total.get("total-data-files", 0)),
         int(total.get("total-files-size", 0)),
+        table.metadata.location if table else "",
         trouble,
     )
 

@@ -122,7 +122,7 @@ def test_layout_is_refused_and_named(tmp_path: Path) -> None:
 
 def test_each_change_has_the_place_that_asks_for_it(tmp_path: Path) -> None:
     steps = "steps:\n  - filter: a > 0\n  - derive: {twice: a * 2}\n  - rename: {c: d}\n  - cast: {e: int}"
-    pipeline = planned(tmp_path, "a: int; b: int; c: {type: int, doc: see}; e: string", steps, ", kafka_columns: false")
+    pipeline = planned(tmp_path, "a: int; b: int; c: {type: int, doc: see}; e: string", steps)
     table = as_is("b bigint, e string, gone int, _kafka_offset bigint, TWICE int")
     assert [(each.kind, each.path, pointed(each.where)) for each in changes(pipeline, table)] == [
         ("add", ("a",), "a: int"),

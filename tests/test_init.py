@@ -270,7 +270,16 @@ def test_formats(values: list[Any], value: str) -> None:
         ([b"7", b"8"], "# key: {format: string, as: key}  # would make a column of the key, which is always `n`"),
         ([b"\xff", b"a"], "# key: {format: bytes, as: key}  # would make a column of the key, which is not always text"),
         (
-            [b'{"a": 1}', b"b"],
+            [bytes(7) + b"\xff", b"\xff" * 8],
+            "# key: {format: long, as: key}  # would make a column of the key, which always has 8 bytes, as Java's numbers have",
+        ),
+        (
+            [b'{"a": 1, "N": 2, "x-y": 3, "at": 1760000000000}', b'{"a": 1.5, "null": {"b": [1]}, "A": 1}'],
+            '# key: {format: json, columns: {a: double, at: {type: timestamp, format: epoch_millis}, "null": "struct<b array<bigint>>"}}'
+            "  # would make columns of the key, which is an object; those that are columns already are left out",
+        ),
+        (
+            [b'{"n": 1}', b'{"n": 2}'],
             "# key: {format: string, as: key}  # would make a column of the key, which does not look like an id",
         ),
         (

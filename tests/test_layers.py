@@ -33,13 +33,13 @@ MAY: dict[str, tuple[str, ...]] = {
     "generate": ("errors", "types", "plan", "engine.kafka"),
     "services": ("errors", "home", "java", "jars"),
     "doctor": ("errors", "home", "java", "jars", "services"),
-    "assets": ("errors", "plan", "engine"),
+    "assets": ("errors", "plan", "engine", "spec", "watch"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
         *("init", "reference"),
         "__version__",
     ),
-    "pipelines": ("assets",),
+    "pipelines": ("assets", "errors", "types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),  # the last for own steps
 }
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,5 @@
-"""The plans of the shipped specs as text. With REWRITE=1 in the environment they are written anew: read the diff."""
+"""Plans as text: of the shipped specs, and of some that use more of the language (`tests/plans/more`). With REWRITE=1 in the
+environment they are written anew: read the diff."""
 
 from __future__ import annotations
 
@@ -6,32 +7,35 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from framework.plan.model import Plan
+from framework.cli import main
 from framework.plan.passes import make
-from framework.plan.text import pipeline_lines, plan_text
+from framework.plan.text import pipeline_lines
 
 ROOT = Path(__file__).resolve().parent.parent
-PLANS = Path(__file__).parent / "plans"
+PLANS = Path("tests") / "plans"
 
 
-@pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("SLUICE_VAR_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(ROOT)  # places are shown as the user of this folder sees them
-    return make(Path("specs"))
 
 
-def test_plans_of_the_shipped_specs(plan: Plan) -> None:
-    made = {f"{pipeline.name}.plan": "".join(f"{line}\n" for line in pipeline_lines(pipeline)) for pipeline in plan.pipelines}
+@pytest.mark.parametrize(("specs", "folder"), [(Path("specs"), PLANS), (PLANS / "more", PLANS / "more")], ids=["shipped", "more"])
+def test_plans(specs: Path, folder: Path) -> None:
+    pipelines = make(specs).pipelines
+    made = {f"{pipeline.name}.plan": "".join(f"{line}\n" for line in pipeline_lines(pipeline)) for pipeline in pipelines}
     if os.environ.get("REWRITE") == "1":
-        for old in PLANS.glob("*.plan"):
+        for old in folder.glob("*.plan"):
             old.unlink()
         for name, text in made.items():
-            (PLANS / name).write_text(text, encoding="utf-8")
-    assert made == {path.name: path.read_text(encoding="utf-8") for path in sorted(PLANS.glob("*.plan"))}
+            (folder / name).write_text(text, encoding="utf-8")
+    assert made == {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.plan"))}
 
 
-def test_what_is_printed_is_every_pipeline(plan: Plan) -> None:
-    assert plan_text(plan) == "\n".join(path.read_text(encoding="utf-8") for path in sorted(PLANS.glob("*.plan")))
+def test_what_is_printed_is_every_pipeline() -> None:
+    printed = CliRunner().invoke(main, ["plan", "--no-look"]).output
+    assert printed == "".join(path.read_text(encoding="utf-8") + "\n" for path in sorted(PLANS.glob("*.plan")))

@@ -22,7 +22,7 @@ from framework.spec import Written, load
 from framework.spec.bind import FAILED, bind
 from framework.spec.editor import json_schema
 from framework.spec.files import decode
-from framework.spec.kinds import KINDS, Catalog, Cluster, Engine, Every, Pipeline, Topic, Variables
+from framework.spec.kinds import KINDS, Catalog, Cluster, Engine, Pipeline, Run, Topic, Variables
 from framework.spec.node import Node
 from framework.spec.options import Bound, Files, SecretRef, WrittenStep, option
 from framework.spec.reader import read_text
@@ -127,7 +127,7 @@ def test_values(tmp_path: Path) -> None:
     assert topic.generate.rate == 10.0
     assert topic.generate.columns["price"].between == (1, 9.5)
     assert topic.generate.columns["at"].now is True
-    assert pipeline.run == Every(60)
+    assert pipeline.run == Run(60)
     assert pipeline.fresh_within == 900
     assert pipeline.into.partition_by == ("day(at)", "bucket(16, userid)")
     assert pipeline.into.format_version == 2
@@ -168,7 +168,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert at(pipeline.steps[1].place("rules", 1, "label")) == "HIGH}"
     assert at(pipeline.steps[1].value.rules[1].place("label")) == "HIGH}"
     assert at(pipeline.steps[2].key_place("twice")) == "twice: price * 2}"
-    assert isinstance(pipeline.run, Every)
+    assert isinstance(pipeline.run, Run)
     assert at(pipeline.run.place("every")) == "pipeline: flagged"  # a default stands where its map does
     assert [at(document.where) for document in written.documents][-1] == "flagged"
 

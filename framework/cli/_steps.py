@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from framework.engine.preview import Message, Preview, Row
@@ -18,7 +15,7 @@ from framework.plan.model import Pipeline
 _WIDTH = 100  # characters of a line where there is no terminal
 _WIDEST = 120
 _NAME = 22  # characters of a column's name
-_NARROWEST = 16  # characters of a value
+_VALUE = 24  # characters of a value, for which another step goes to the next lines rather than to get fewer
 _GONE = "(gone)"
 _SAME = "·"
 
@@ -41,7 +38,9 @@ def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
     if found.refused:
         yield Text(f"a run would not go on: {found.refused}", style="red")
     if not number:
-        yield Text(f"{pipeline.name}: {'nothing to show, there are no messages' if not found.waiting else _NONE_YET} in {where}")
+        noun = "rows" if pipeline.source else "messages"
+        none = f"no {noun} are at the offsets that wait" if found.waiting else f"there are no {noun}"
+        yield Text(f"{pipeline.name}: nothing to show, {none} in {where}")
     elif pipeline.source:
         yield Text(f"{pipeline.name}: {messages} of {where}")
     elif found.which == "latest":
@@ -60,9 +59,6 @@ def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
         yield Text(f"  {_SAME.ljust(width)}  as before")
 
 
-_NONE_YET = "the next offsets hold no messages"
-
-
 def _step(pipeline: Pipeline, at: int) -> str:
     return f"{at} {pipeline.steps[at - 1].name}" if at else "read"
 
@@ -75,25 +71,63 @@ def _print_message(console: Console, pipeline: Pipeline, message: Message) -> No
     console.print(Text(", ".join(place), style="bold"), no_wrap=True, overflow="ellipsis")
     if not pipeline.source:
         console.print(Text(f"  {_raw(message.value)}", style="dim"), no_wrap=True, overflow="ellipsis")
+    before: Row | None = None
     for number, row in enumerate(message.rows, 1):
+        if before:
+            console.print()
         if len(message.rows) > 1:
             console.print(Text(f"  row {number} of {len(message.rows)}: item {row.item}", style="bold"))
-        _print_row(console, pipeline, row)
+        _print_row(console, pipeline, row, _alike(before, row))
+        before = row
 
 
-def _print_row(console: Console, pipeline: Pipeline, row: Row) -> None:
-    most = max(2, (console.width - _NAME - 4) // (_NARROWEST + 2))
-    for first in range(0, len(row.after), most):
-        shown = range(first, min(first + most, len(row.after)))
-        names = list(dict.fromkeys(name for at in shown for name in row.after[at]))
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-        table.add_column("column", no_wrap=True, overflow="ellipsis", max_width=_NAME)
-        for at in shown:
-            table.add_column(_step(pipeline, at), no_wrap=True, overflow="ellipsis", min_width=8)
-        for name in names:
-            table.add_row(Text(_visible(name)), *(_cell(row.after, at, name, at == first) for at in shown))
-        console.print(Padding(table, (0, 0, 0, 2), expand=False))
+def _alike(before: Row | None, row: Row) -> int:
+    """Steps after which this row was the one before it, which need not be shown again."""
+    pairs = zip(before.after if before else (), row.after, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
+
+
+def _print_row(console: Console, pipeline: Pipeline, row: Row, first: int) -> None:
+    left = range(first, len(row.after))
+    names = list(dict.fromkeys(name for at in left for name in row.after[at]))
+    head = [Text(_visible(name)) for name in names]
+    width = min(_NAME, max((each.cell_len for each in head), default=0))
+    while left:
+        columns = [
+            [Text(_step(pipeline, at), style="bold"), *(_cell(row.after, at, name, at == left[0]) for name in names)]
+            for at in left
+        ]
+        widths = _widths(columns, console.width - width - 2)
+        lines = zip([Text(), *head], *columns[: len(widths)], strict=True)
+        for line in lines:
+            if any(line[1:]):
+                _print_line(console, line, (width, *widths))
+        left = left[len(widths) :]
     console.print(_fate(pipeline, row), soft_wrap=True)
+
+
+def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
+    """Of as many columns as fit beside each other: what a short value needs, and of the rest what is to be had."""
+    needed = [max(each.cell_len for each in column) for column in columns]
+    widths: list[int] = []
+    for column, need in zip(columns, needed, strict=True):
+        least = min(need, max(_VALUE, column[0].cell_len))
+        if widths and sum(widths) + least + 2 * len(widths) + 2 > room:
+            break
+        widths.append(min(least, room - 2))
+    spare = room - sum(widths) - 2 * len(widths)
+    for at, width in enumerate(widths):
+        widths[at] += min(needed[at] - width, spare)
+        spare -= widths[at] - width
+    return widths
+
+
+def _print_line(console: Console, cells: Sequence[Text], widths: Sequence[int]) -> None:
+    for cell, width in zip(cells, widths, strict=True):
+        cell.truncate(width, overflow="ellipsis", pad=True)
+    line = Text("  ").join([Text(), *cells])
+    line.rstrip()
+    console.print(line, no_wrap=True, overflow="crop")
 
 
 def _cell(after: tuple[Mapping[str, Any], ...], at: int, name: str, whole: bool) -> Text:

@@ -120,7 +120,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _size(count: int) -> str:
-    for unit, bytes_ in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+    for unit, bytes_ in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if count >= bytes_:
             return f"{count / bytes_:,.1f} {unit}"
     return f"{count} bytes"
@@ -129,7 +129,10 @@ def _size(count: int) -> str:
 def _time(seconds: float) -> str:
     if seconds < 1:
         return "about a second"
-    return f"about {seconds:,.0f} s" if seconds < 120 else f"about {seconds / 60:,.0f} min"
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:,.0f} {unit}"
+    return f"about {seconds:,.0f} s"
 
 
 def document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:

@@ -191,6 +191,7 @@ class _Attempt:
         for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
             if failing and expected.otherwise == "stop":
                 raise Unexpected(
+                    expected.name,
                     "not-as-expected",
                     f"{failing:,} of {counted.rows:,} rows are not as `{expected.name}` expects ({expected.where})",
                     "nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from framework.engine import session
 from framework.engine.kafka import Kafka
 from framework.engine.lake import Commit, Lake, commit_transaction
+from framework.engine.protocol import Partition
 from framework.engine.source import FromTable, FromTopics, Messages, Source
 from framework.plan.model import Pipeline, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+Until = datetime | Mapping[Partition, int]
 
 
 def _go_on(point: str) -> None:
@@ -23,7 +28,7 @@ def _go_on(point: str) -> None:
 
 class Context:
     """`at` is called at each kill point; `commit` is where publishing commits pass; `spark` gives the session; `source` is what
-    tests put in Kafka's place."""
+    tests put in Kafka's place; no batch goes beyond `until`."""
 
     def __init__(
         self,
@@ -32,12 +37,14 @@ class Context:
         at: Callable[[str], None] = _go_on,
         commit: Commit = commit_transaction,
         source: Messages | None = None,
+        until: Until | None = None,
     ) -> None:
         self.plan = plan
         self.at = at
         self._start = spark or (lambda: session.start(plan))
         self._commit = commit
         self._source = source
+        self._until = until
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, Lake] = {}
@@ -64,7 +71,12 @@ class Context:
         """Where the pipeline's rows come from."""
         if pipeline.source:
             return FromTable(pipeline)
-        return FromTopics(pipeline, self.kafka(pipeline))
+        kafka = self.kafka(pipeline)
+        until = self._until
+        if isinstance(until, datetime):
+            assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
+            until = {each: offset for topic in pipeline.topics for each, offset in kafka.offsets_at(topic, until).items()}
+        return FromTopics(pipeline, kafka, until)
 
     def lake(self, pipeline: Pipeline) -> Lake:
         name = pipeline.table.catalog.name

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10.0  # seconds until Kafka counts as not answering
 _SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
+_TRIES = 4
+_LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
 _LOGIN = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -129,15 +131,20 @@ class Kafka:
 
     def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Partition, int]:
         asked = dict.fromkeys(partitions, spec)
-        # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
-        try:
-            answers = self._admin.list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
-            )
-            found = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
-            return {partition(*each): offset for each, offset in sorted(found.items())}
-        except KafkaException as error:
-            raise self._unreachable(error) from None
+        attempt = 0
+        while True:
+            time.sleep(0.2 * attempt)
+            attempt += 1
+            # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
+            try:
+                answers = self._admin.list_offsets(
+                    asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
+                )
+                found = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
+                return {partition(*each): offset for each, offset in sorted(found.items())}
+            except KafkaException as error:
+                if error.args[0].name() not in _LEADERLESS or attempt == _TRIES:
+                    raise self._unreachable(error) from None
 
     def _ask(self, question: Any) -> Any:
         try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from framework.engine import look, rows, session
 from framework.engine.ahead import going_on
@@ -209,11 +209,21 @@ def _seen(made: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
 
 def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
     """Stage, code and message of the bad rows among those that were found, as a run says them."""
-    # What a run says does not depend on the offset, which here tells one from the other.
-    bad = [{**row["_sluice_bad"].asDict(), "offset": at} for at, row in enumerate(found) if row["_sluice_bad"] is not None]
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    # What a run says depends on neither offset nor time; the offset here tells one from the other.
+    bad = [
+        {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
+        for at, row in enumerate(found)
+        if row["_sluice_bad"] is not None
+    ]
     if not bad:
         return {}
-    frame = spark.createDataFrame([tuple(each.values()) for each in bad], rows._TRAVELLING).coalesce(1)
+    # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
+    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(rows._TRAVELLING))))
+    frame = spark.createDataFrame(table).coalesce(1)
     return {row.offset: row for row in rows.bad_rows(pipeline, 0, frame).collect()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from framework.engine import look, protocol
@@ -51,8 +51,11 @@ class Messages(Protocol):
 
 @dataclass(frozen=True)
 class FromTopics:
+    """`until` are offsets that this run does not go beyond."""
+
     pipeline: Pipeline
     kafka: Messages
+    until: Mapping[Partition, int] | None = None
 
     def look(self) -> TopicState:
         return self.kafka.look(*self.pipeline.topics)
@@ -65,6 +68,9 @@ class FromTopics:
         return {each: offset for topic in new for each, offset in self.kafka.starts(topic, seen).items()}
 
     def next(self, position: Position, seen: TopicState) -> Range | None:
+        if self.until is not None:
+            ends = {each: max(position.ends.get(each, 0), min(end, self.until.get(each, end))) for each, end in seen.ends.items()}
+            seen = replace(seen, ends=ends)
         return protocol.next_range(position, seen, self.pipeline.batch_rows)
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:

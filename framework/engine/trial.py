@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import look
+from framework.engine import look, session
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.local import Local
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CONF = {
     # Starts in half the time; some hundred rows are never worth more.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session._LOGGING}",
     "spark.sql.shuffle.partitions": "2",
 }
 

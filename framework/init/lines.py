@@ -43,6 +43,12 @@ def of_column(column: Column) -> Line:
     return Line(f"  {key(column.name)}: {said}", seen, column.name)
 
 
+def in_braces(column: Column) -> str:
+    """A column among others on one line."""
+    type_ = scalar(_type(column.type))
+    return f"{key(column.name)}: {f'{{type: {type_}, format: {column.format}}}' if column.format else type_}"
+
+
 def key(name: str) -> str:
     return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 

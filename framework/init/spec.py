@@ -18,7 +18,7 @@ from framework.engine.sample import Sample
 from framework.errors import SluiceError
 from framework.init import infer, project
 from framework.init.infer import Column
-from framework.init.lines import Line, key, of_column, scalar, shown, text
+from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
 from framework.plan.passes import draft
 from framework.spec import scalars
 from framework.types import TIMESTAMP
@@ -27,6 +27,7 @@ NAMESPACE = "raw"
 _MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
 _MOST_COLUMNS = 500
 _LONGEST_ID = 100  # characters
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
 
 
@@ -145,17 +146,35 @@ def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
     lacking = len(sample.messages) - len(keys)
     said = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
     texts = [found for each in keys if (found := _text(each)) is not None]
+    asked, why, fields = f"{{format: string, as: {free}}}", "", ""
     same = _same_field(sample)
     if len(texts) < len(keys):
-        yield Line(f"# key: {{format: bytes, as: {free}}}", ["would make a column of the key, which is not always text", *said])
+        number = all(len(each) == 8 for each in keys)
+        asked = f"{{format: {'long' if number else 'bytes'}, as: {free}}}"
+        why = "which always has 8 bytes, as Java's numbers have" if number else "which is not always text"
     elif same is not None and same.lower() in columns:
-        yield Line(f"# key: {{format: string, as: {free}}}", [f"would make a column of the key, which is always {shown(same)}"])
+        why = f"which is always {shown(same)}"
+    elif fields := _fields_of_keys(keys, columns):
+        asked, why = f"{{format: json, columns: {{{fields}}}}}", "which is an object; those that are columns already are left out"
     elif not all(map(_like_an_id, texts)):
-        yield Line(
-            f"# key: {{format: string, as: {free}}}", ["would make a column of the key, which does not look like an id", *said]
-        )
+        why = "which does not look like an id"
+    if why:
+        yield Line(f"# key: {asked}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *said])
     else:
-        yield Line(f"key: {{format: string, as: {free}}}", said)
+        yield Line(f"key: {asked}", said)
+
+
+def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
+    """The fields of keys that are objects, as a spec says them in one line."""
+    objects = [infer.one_object(each) for each in keys]
+    if None in objects:
+        return ""
+    taken, found = set(columns), []
+    for column in infer.columns([each for each in objects if each is not None]):
+        if _PLAIN.fullmatch(column.name) and column.name.lower() not in taken:
+            taken.add(column.name.lower())
+            found.append(in_braces(column))
+    return ", ".join(found)
 
 
 def _same_field(sample: Sample) -> str | None:

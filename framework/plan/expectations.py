@@ -17,27 +17,22 @@ _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 
 
 def resolve(written: Iterable[kinds.Expectation], rows: Rows) -> tuple[Step | None, tuple[Expectation, ...]]:
-    """The last step, which judges single rows, and what is judged over the batch."""
-    faults: list[Fault] = []
-    expectations: list[Expectation] = []
-    said = list(written)
+    """The last step, which judges single rows, and all that is expected."""
+    expected: list[Expectation] = []
     names: set[str] = set()
-    for each in said:
+    for each in written:
         name, says, holds = _condition(each, rows)
         if name in names:
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        if each.else_ == "quarantine":
-            faults.append(Fault("expect", "expectation_failed", f"{name}: {says}" if name != says else says, f"NOT {holds}"))
-        else:
-            expectations.append(Expectation(name, each.place(), says, holds, each.else_))
-    if not faults:
-        return None, tuple(expectations)
-    first = next(each for each in said if each.else_ == "quarantine")
-    says_all = tuple(fault.message for fault in faults)
-    step = Step("expect", first.place(), says_all, (), None, tuple(faults), rows.columns)
-    return step, tuple(expectations)
+        expected.append(Expectation(name, each.place(), says, holds, each.else_))
+    single = [each for each in expected if each.otherwise == "quarantine"]
+    if not single:
+        return None, tuple(expected)
+    faults = tuple(Fault("expect", "expectation_failed", each.message, f"NOT {each.holds}") for each in single)
+    step = Step("expect", single[0].where, tuple(each.message for each in single), (), None, faults, rows.columns)
+    return step, tuple(expected)
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:

@@ -77,13 +77,17 @@ class Each:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What must hold for the rows of a batch: `holds` is SQL that is true where it does."""
+    """What must hold for rows: `holds` is SQL that is true where it does."""
 
     name: str
     where: Where = field(compare=False, repr=False)
     says: str
     holds: str
-    otherwise: Literal["warn", "stop"]
+    otherwise: Literal["quarantine", "warn", "stop"]
+
+    @property
+    def message(self) -> str:
+        return self.says if self.name == self.says else f"{self.name}: {self.says}"
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,14 @@ class PartitionField:
         if self.transform == "identity":
             return self.column
         return f"{self.transform}({f'{self.width}, ' if self.width else ''}{self.column})"
+
+
+@dataclass(frozen=True)
+class Run:
+    """When Dagster runs it: one of these, or neither if by hand."""
+
+    every: int | None = None  # seconds
+    cron: str | None = None
 
 
 @dataclass(frozen=True)
@@ -262,11 +274,11 @@ class Pipeline:
     steps: tuple[Step, ...]
     table: Table
     batch_rows: int
-    every: int | None
+    run: Run
     bad_rows: Literal["quarantine", "stop", "drop"]
     fresh_within: int | None
     warn_after: int | None
-    expectations: tuple[Expectation, ...]
+    expected: tuple[Expectation, ...]
     maintain: Maintain
     spec: str  # a digest of all above that says what rows come out
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
@@ -280,6 +292,11 @@ class Pipeline:
     def faults(self) -> tuple[Fault, ...]:
         decoding = () if self.source else self.topic.decoding.faults
         return decoding + tuple(fault for step in self.steps for fault in step.faults)
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """Those of a whole batch; of single rows the last step is."""
+        return tuple(each for each in self.expected if each.otherwise != "quarantine")
 
     @property
     def sources(self) -> tuple[str, ...]:

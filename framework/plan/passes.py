@@ -18,6 +18,7 @@ from framework.plan.model import (
     SecretStore,
     Security,
 )
+from framework.plan.sound import sound
 from framework.spec import extensions, kinds, load, without_collection
 from framework.spec.options import Kind
 
@@ -32,6 +33,11 @@ def make(folder: Path, environment: str = "local") -> Plan:
 
 def draft(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem, ...]]:
     """What can be planned, and all problems."""
+    return parts(folder, environment)[:2]
+
+
+def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    """As `draft`, and the pipelines that can run whatever is wrong elsewhere."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
         made = Draft(written, list(written.problems))
@@ -46,7 +52,8 @@ def draft(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
         tuple(made.topics.values()),
         made.pipelines,
     )
-    return plan, SpecError(made.problems).problems
+    problems = SpecError(made.problems).problems
+    return plan, problems, sound(made.written, made.pipelines, problems)
 
 
 def settings(made: Draft) -> Draft:

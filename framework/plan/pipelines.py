@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -16,6 +17,7 @@ from framework.plan.model import (
     Expectation,
     Maintain,
     Pipeline,
+    Run,
     SchemaChanges,
     Step,
     Table,
@@ -28,6 +30,7 @@ from framework.spec import extensions, kinds
 from framework.spec.options import WrittenStep
 
 DEFAULT_BATCH_ROWS = 1_000_000
+ASKED = 10  # seconds between two looks whether there is new data
 
 
 def resolve(made: Draft) -> Draft:
@@ -50,24 +53,26 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     read: tuple[Topic, ...] = ()
     if said.from_.table:
         source = _source(made, said.from_, found, open_)
-        rows = Rows(source.columns, made.problems, source.kafka, event_time=False) if source else None
+        rows = Rows(source.columns, made.problems, source.kafka, event_time=False, document=said.node) if source else None
     else:
         read = _topics(made, said.from_)
         kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if said.from_.topics else KAFKA_COLUMNS
-        rows = Rows(read[0].columns, made.problems, kafka) if read else None
+        rows = Rows(read[0].columns, made.problems, kafka, document=said.node) if read else None
     if rows is None:
         return None
+    before = len(made.problems)
     steps, expected = _steps(said, rows)
+    if len(made.problems) == before:  # a wrong expression makes a column without a type, too, which has been said
+        made.problems.extend(_without_type(said, steps))
     table = _table(made, said, replace(rows, columns=steps[-1].columns) if steps else rows)
     if table is None:
         return None
-    every = said.run.every if isinstance(said.run, kinds.Every) else None
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
     came = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
     pipeline = Pipeline(
         said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
-        batch_rows, every, said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
+        batch_rows, _run(said), said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
     )  # fmt: skip
     return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems))
 
@@ -125,6 +130,13 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
     return (*steps, last) if last else tuple(steps), expected
 
 
+def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...]) -> Iterator[Problem]:
+    for column in steps[-1].columns if steps else ():
+        if column.type == types.VOID:
+            hint = "give it a type: `cast(null as string)`"
+            yield Problem(column.where or said.place("steps"), "no-type", f"the column `{column.name}` has no type", hint)
+
+
 def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     extension = extensions.find(extensions.STEPS)[written.name]
     if extension.built_in:
@@ -137,6 +149,12 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
         rows.problems.append(extensions.broken(error, extension.file))
         return Resolved(rows.columns)
     return resolved
+
+
+def _run(said: kinds.Pipeline) -> Run:
+    if isinstance(said.run, kinds.Run):
+        return Run(said.run.every, said.run.cron)
+    return Run(ASKED) if said.run == "on_new_data" else Run()
 
 
 def _maintain(said: kinds.Maintain) -> Maintain:
@@ -153,10 +171,6 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
     if catalog is None:
         return None
     columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
-    for column in columns:
-        if column.type == types.VOID:
-            hint = "give it a type: `cast(null as string)`"
-            made.problems.append(Problem(said.place("steps"), "no-type", f"the column `{column.name}` has no type", hint))
     namespace, name = into.table.split(".")
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")
     return Table(

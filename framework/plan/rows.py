@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from framework.errors import Problem, Where
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
+from framework.spec.node import NOWHERE, Node
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
@@ -32,6 +33,7 @@ class Rows:
     problems: list[Problem]
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
     event_time: bool = True  # whether there is one: rows of a table have none
+    document: Node = NOWHERE  # in which the texts of expressions stand
 
     @property
     def types(self) -> dict[str, Type]:
@@ -50,7 +52,14 @@ class Rows:
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
         for fault in error.faults:
-            self.problems.append(Problem(_inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
+            self.problems.append(Problem(self._inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
+
+    def _inside(self, where: Where, text: str, offset: int) -> Where:
+        """The place in the file, if it has the text on one line as it is; other texts are pointed at where they begin."""
+        node = self.document.scalar_at(where)
+        if "\n" in text or (node is not None and not node.literal):
+            return where
+        return Where(where.file, where.line, where.column + offset + (node is not None and node.quoted))
 
     def column(self, name: str, where: Where) -> Column | None:
         """The column of this name, or None and a problem."""
@@ -109,8 +118,3 @@ def quoted(text: str) -> str:
 def named(name: str) -> str:
     """A Spark SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def _inside(where: Where, text: str, offset: int) -> Where:
-    """The place in the file, if the text stands on one line as it is; block texts are pointed at where they begin."""
-    return where if "\n" in text else Where(where.file, where.line, where.column + offset)

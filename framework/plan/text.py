@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Step, Topic
+from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Run, Step, Topic
 
 _WIDTH = 118  # of a line, without what it is indented by
 
@@ -20,7 +20,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
     yield from _source(pipeline)
     for step in pipeline.steps:
-        first, *others = (*step.says, *_gives(step, columns)) or ("",)
+        says = [f"{each}, else a bad row" for each in step.says] if step.name == "expect" else step.says
+        first, *others = (*says, *_gives(step, columns)) or ("",)
         yield f"  {step.name:<7} {first}"
         yield from (f"          {line}" for line in others)
         columns = step.columns
@@ -41,11 +42,17 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     how = f"{pipeline.batch_rows:,} rows a batch"
     if pipeline.source:
         how = f"all of it computed anew where {pipeline.source.identifier} or the spec has changed"
-    yield f"  runs  {f'every {duration(pipeline.every)}' if pipeline.every else 'by hand'}, {how}"
+    yield f"  runs  {_when(pipeline.run)}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}: not done by this version"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}"
+
+
+def _when(run: Run) -> str:
+    if run.every:
+        return f"every {duration(run.every)}"
+    return f"at {run.cron} (UTC)" if run.cron else "by hand"
 
 
 def _source(pipeline: Pipeline) -> Iterator[str]:

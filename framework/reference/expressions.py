@@ -18,14 +18,15 @@ columns there are `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_
 - Names and types are checked before anything runs; `sluice plan` shows the type of every column.
 - Where an expression cannot be computed for a row (a division by zero, a number that is too large, a text that is no date) the message
   becomes a bad row. A function with `try_` gives null instead.
-- Null in, null out, but for what is made for nulls, such as `coalesce` and `is null`. In a condition null is not true.
+- What is computed of null is null, but for what is made for it, such as `coalesce` and `is null`. In a condition null is not true.
 - Text stands in single quotes. A column whose name is a word of SQL stands in backquotes. Times are in UTC.
 - Where a text starts with a quote, or has `: ` or ` #` in it, YAML wants quotes around the whole: `"symbol = 'ZVZZT'"`.
 
 The examples below are computed for this row:"""
 TAKEN = """\
-`int`, `bigint` and `double` also take narrower numbers, `number` takes any. `date` also takes a timestamp, `timestamp` a date.
-`?` marks what can be left out, `…` what can be repeated; `literal` is a value that is written in the spec and comes from no column."""
+What stands in the brackets is the type that is taken: `number` takes any number, `int` and `bigint` also narrower ones, `date` also a
+timestamp, `timestamp` also a date, `value` anything, and values side by side are of types that go together. `?` marks what can be left
+out, `…` what can be repeated; a `literal` is written in the spec and comes from no column. The type is that of the example."""
 PATTERNS = """\
 Patterns of dates: `yyyy` `yy` year, `MM` `MMM` `MMMM` month, `dd` day, `HH` hour to 23, `hh` hour to 12 with `a`, `mm` minute, `ss` second,
 `SSS` milliseconds, `EEE` weekday, `X` `XXX` zone; other letters in single quotes, which are doubled inside a text.

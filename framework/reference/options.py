@@ -26,6 +26,7 @@ from framework.spec.words import alternatives, either, quoted, written
 
 HEAD = ("option", "what it is", "takes", "default")
 NAME = "The name of the document."
+LINKS = {"an SQL expression": "expressions.md", "a type": "index.md#values"}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -98,7 +99,9 @@ def _takes(shape: Shape, option: Option, path: str) -> str:
         case ScalarShape(secret="must"):
             return "a secret"
         case ScalarShape():
-            return shape.scalar.noun + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
+            noun = shape.scalar.noun
+            linked = f"[{noun}]({LINKS[noun]})" if noun in LINKS else noun
+            return linked + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
         case EnumShape():
             return either([f"`{written(value)}`" for value in shape.values])
         case ListShape():

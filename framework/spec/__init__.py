@@ -47,6 +47,7 @@ class Written:
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
+    places: tuple[Where, ...] = ()  # where each document begins, also those that are none
 
     def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
         return self._values.get(kind, ())
@@ -107,7 +108,7 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     extensions.need(extensions.STEPS, _steps(chosen.values()))
     problems += extensions.found(extensions.STEPS).problems
     documents = tuple(_document(kind, name, node, references, root) for (kind, name), node in chosen.items())
-    return Written(documents, tuple(sorted(set(problems))))
+    return Written(documents, tuple(sorted(set(problems))), tuple(node.where for node in (*base, *replacing)))
 
 
 def _steps(nodes: Iterable[Node]) -> Iterator[str]:

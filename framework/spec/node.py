@@ -29,6 +29,7 @@ class Node:
     secret: str | None = None  # the name in ${secret:NAME}
     expanded: bool = False  # the text came from ${var:…}: it is text, whatever it looks like
     unknown: bool = False  # a reference in it could not be expanded, which has been reported
+    literal: bool = True  # the file has the text as it is, at most in quotes: no escapes, no second line, no reference put in
 
     def get(self, key: str) -> Node | None:
         return next((value for name, value in self.entries if name.text == key), None)
@@ -54,6 +55,13 @@ class Node:
         if isinstance(part, str):
             return ((key, value) for key, value in self.entries if key.text == part)
         return iter([(self.items[part], self.items[part])] if -len(self.items) <= part < len(self.items) else [])
+
+    def scalar_at(self, where: Where) -> Node | None:
+        """The scalar that stands at this place."""
+        if self.kind == "scalar":
+            return self if self.where == where else None
+        parts = (*self.items, *(part for entry in self.entries for part in entry))
+        return next((found for part in parts if (found := part.scalar_at(where))), None)
 
     @property
     def is_null(self) -> bool:

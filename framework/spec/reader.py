@@ -176,7 +176,7 @@ class _Tree:
     def scalar(self, event: Any, where: Where, in_flow: bool) -> Node:
         start = event.start_mark.index
         if start in self.repaired:
-            return Node("scalar", where, self.repaired[start], quoted=True)
+            return Node("scalar", where, self.repaired[start], quoted=True, literal=False)
         self.length += len(event.value)
         plain = event.style in (None, "")
         if in_flow:
@@ -186,7 +186,8 @@ class _Tree:
                 if end is not None and end > event.end_mark.index:
                     raise _Unquoted(start, end)
                 self.open_ended += end is None
-        return Node("scalar", where, event.value, quoted=not plain)
+        literal = event.end_mark.index - start == len(event.value) + (0 if plain else 2)
+        return Node("scalar", where, event.value, quoted=not plain, literal=literal)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         bracket = event.end_mark.index - 1

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
+from framework.spec import cron
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -161,6 +163,11 @@ Owner = Annotated[
     str,
     Scalar("an owner", "bad-owner", "team:markets", r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:.]+(\.[^@\s:.]+)+)$(?!\n)",
            rule="`team:markets` or a mail address"),
+]  # fmt: skip
+Schedule = Annotated[
+    str,
+    Scalar("a schedule", "bad-schedule", '"0 6 * * *"', cron.PATTERN, cron.read,
+           'five fields as cron has them, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
 ]  # fmt: skip
 Location = Annotated[
     str, Scalar("a path or an address", "bad-location", ".sluice/warehouse", r"^\S(.*\S)?$(?!\n)",

@@ -1,4 +1,9 @@
-"""A pipeline: from a topic, through steps, into a table."""
+"""A pipeline: from a topic, through steps, into a table.
+
+No message is left out or read twice: each becomes rows of the table, is filtered out, or is a bad row. All steps and expectations can
+use what Kafka knows of the message, `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; and `_event_time`, which is the topic's
+`event_time` or else Kafka's timestamp.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from framework.errors import Problem
 from framework.spec.kinds.tests import Test
 from framework.spec.options import Bound, Files, Kind, WrittenStep, later, option
-from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Size, TableName
+from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Schedule, Size, TableName
 
 EXPECT_EXAMPLE = """\
 columns: {symbol: string, quantity: int}
@@ -139,13 +144,15 @@ class Batch(Bound):
 
 
 @dataclass(frozen=True)
-class Every(Bound):
-    """How often."""
+class Run(Bound):
+    """When."""
 
     exactly_one: ClassVar[bool] = True
 
-    every: Duration | None = option("How often.", default=None, example="1m")
-    cron: None = later("When, as cron writes it.")
+    every: Duration | None = option("How often it is asked whether messages wait.", default=None, example="1m")
+    cron: Schedule | None = option(
+        "When, as cron writes it, in UTC.", default=None, example='"0 6 * * *"', aka=["at", "schedule"]
+    )
 
 
 TESTS = ("not_null", "between", "one_of", "matches")
@@ -220,11 +227,10 @@ class Pipeline(Kind):
     tags: dict[str, str] = option("Names and values to find it by.", default={}, example="{tier: gold}", aka=["labels"])
     steps: tuple[Step, ...] = option("What is done to the rows, in order.", default=(), aka=["transforms", "transform"])
     batch: Batch = option("How much is done at once.", default=Batch(), example="{rows: 5000000}")
-    run: Literal["by_hand"] | Every = option(
-        "When it runs.",
-        default=Every(60),
+    run: Literal["on_new_data", "by_hand"] | Run = option(
+        "When Dagster runs it, if messages wait: every so often, by a schedule, soon after they came, or only when a person asks.",
+        default=Run(60),
         example="{every: 1m}",
-        later=("on_new_data",),
         aka=["schedule", "trigger", "cron", "every"],
     )
     bad_rows: Literal["quarantine", "stop", "drop"] = option(

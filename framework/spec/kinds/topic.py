@@ -1,4 +1,9 @@
-"""A Kafka topic: what its messages hold."""
+"""A Kafka topic: what its messages hold.
+
+In JSON a column of type `string` takes the text of any value; every other type takes its own kind of value only, and anything else makes
+a bad row. A timestamp without a zone is UTC. A field that is missing is null, of two equal fields the last counts, and a message without
+a value is a bad row.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +149,8 @@ class Topic(Kind):
         aka=["schema", "fields"],
     )  # fmt: skip
     unknown_fields: Literal["ignore", "bad"] = option(
-        "What becomes of a message with a field that is no column: the field is left out, or it is a bad row.", default="ignore"
+        "A field of a message, at its top level, that is no column: it is left out, or the message is a bad row.",
+        default="ignore",
     )
     event_time: ColumnName | None = option("The column that says when it happened; default: Kafka's timestamp.", default=None)
     start_from: Literal["earliest", "latest"] | Time = option(

@@ -1,0 +1,42 @@
+"""A plan as Dagster shows and runs it. Nothing else in Sluice knows Dagster."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from dagster import Definitions, in_process_executor
+
+from framework.assets import broken, described, starts
+from framework.assets.runs import SparkOfARun, table
+from framework.engine import session
+from framework.errors import SpecError
+
+
+def definitions(specs: Path, environment: str | None = None) -> Definitions:
+    """What Dagster loads. A spec with problems ends a command with their places; a server shows it as a broken asset, and the
+    other pipelines stay."""
+    from framework.plan.passes import parts
+    from framework.spec import without_collection
+
+    with without_collection():
+        plan, problems, sound = parts(specs, environment or os.environ.get("SLUICE_ENV", "local"))
+        if problems and not _serves():
+            raise SpecError(problems)
+        topics = [described.topic(each) for each in plan.topics]
+        tables = [table(plan, each) for each in sound]
+        return Definitions(
+            assets=[*topics, *tables, *broken.assets(problems)],
+            sensors=[starts.sensor_of(plan, each) for each in sound if each.run.every],
+            schedules=[starts.schedule_of(plan, each) for each in sound if each.run.cron],
+            resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
+            executor=in_process_executor,
+        )
+
+
+def _serves() -> bool:
+    """Whether this process serves Dagster's web server and daemon, or carries out a run that they started."""
+    program, command = (*sys.argv, "", "")[:2]
+    server = "dagster" in program and command in ("api", "code-server")
+    return server and not os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI")

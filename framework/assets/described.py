@@ -1,0 +1,118 @@
+"""What Dagster shows of topics, tables and bad rows: keys, columns and what they are made of, owners, and the line of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from dagster import (
+    AssetKey,
+    AssetSpec,
+    CodeReferencesMetadataValue,
+    FreshnessPolicy,
+    LocalFileCodeReference,
+    TableColumn,
+    TableColumnDep,
+    TableColumnLineage,
+    TableSchema,
+)
+
+from framework.engine.bad_rows import COLUMNS
+from framework.errors import Where
+from framework.plan.lineage import lineage
+from framework.plan.model import Column, Pipeline, Topic
+
+
+def topic_key(topic: Topic) -> AssetKey:
+    return AssetKey(["kafka", topic.cluster.name, topic.kafka_name])
+
+
+def table_key(pipeline: Pipeline) -> AssetKey:
+    return AssetKey([pipeline.table.catalog.name, pipeline.table.namespace, pipeline.table.name])
+
+
+def bad_rows_key(pipeline: Pipeline) -> AssetKey:
+    return AssetKey([pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")])
+
+
+def topic(topic: Topic) -> AssetSpec:
+    return AssetSpec(
+        topic_key(topic),
+        description=topic.doc or None,
+        group_name="topics",
+        kinds={"kafka", topic.value},
+        metadata={**code(topic.where), "dagster/column_schema": _schema(topic.columns), "partitions": topic.partitions},
+    )
+
+
+def table(pipeline: Pipeline) -> AssetSpec:
+    into = pipeline.table
+    fresh = pipeline.fresh_within and FreshnessPolicy.time_window(
+        fail_window=timedelta(seconds=pipeline.fresh_within),
+        warn_window=timedelta(seconds=pipeline.warn_after) if pipeline.warn_after else None,
+    )
+    return AssetSpec(
+        table_key(pipeline),
+        deps=_sources(pipeline),
+        description=_description(pipeline),
+        group_name=into.namespace,
+        kinds={"iceberg", "spark"},
+        owners=[pipeline.owner] if pipeline.owner else None,
+        tags=dict(pipeline.tags),
+        freshness_policy=fresh or None,
+        code_version=pipeline.spec,
+        metadata={
+            **code(pipeline.where),
+            "dagster/table_name": f"{into.catalog.name}.{into.identifier}",
+            "dagster/column_schema": _schema(into.columns),
+            "dagster/column_lineage": _lineage(pipeline),
+        },
+    )
+
+
+def bad_rows(pipeline: Pipeline) -> AssetSpec:
+    return AssetSpec(
+        bad_rows_key(pipeline),
+        deps=_sources(pipeline),
+        description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
+        group_name=pipeline.table.namespace,
+        kinds={"iceberg", "spark"},
+        owners=[pipeline.owner] if pipeline.owner else None,
+        metadata={
+            **code(pipeline.where),
+            "dagster/table_name": f"{pipeline.table.catalog.name}.{pipeline.table.bad_rows}",
+            "dagster/column_schema": _schema(COLUMNS),
+        },
+    )
+
+
+def _sources(pipeline: Pipeline) -> list[AssetKey]:
+    if pipeline.source:
+        return [AssetKey([pipeline.source.catalog.name, *pipeline.source.identifier.split(".")])]
+    return [topic_key(topic) for topic in pipeline.topics]
+
+
+def _description(pipeline: Pipeline) -> str | None:
+    """What the spec says of it, and its steps."""
+    steps = "\n".join(f"{at}. **{step.name}** {'; '.join(step.says)}" for at, step in enumerate(pipeline.steps, 1))
+    return "\n\n".join(part for part in (pipeline.doc, steps) if part) or None
+
+
+def _lineage(pipeline: Pipeline) -> TableColumnLineage:
+    sources = _sources(pipeline)
+    there = {column.name for column in (pipeline.source or pipeline.topic).columns}
+    return TableColumnLineage({
+        name: [TableColumnDep(asset_key=key, column_name=origin) for key in sources for origin in sorted(origins & there)]
+        for name, origins in lineage(pipeline).items()
+    })  # fmt: skip
+
+
+def _schema(columns: Iterable[Column]) -> TableSchema:
+    return TableSchema([TableColumn(column.name, str(column.type), column.doc or None) for column in columns])
+
+
+def code(where: Where) -> dict[str, Any]:
+    reference = LocalFileCodeReference(file_path=str(Path(where.file).absolute()), line_number=where.line, label=str(where))
+    return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[reference])}

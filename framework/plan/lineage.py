@@ -1,0 +1,45 @@
+"""Which columns of a pipeline's source each column of its table is made of, through every step.
+
+Limit: of columns, not of a struct's fields. A condition (a filter, a fault) decides whether there is a row, and makes no column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from framework.plan.model import EVENT_TIME, Column, Pipeline, Step
+
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+# A name behind a point is a struct's field.
+_NAME = re.compile(r"(?<![`.])`((?:[^`]|``)+)`|\b(_kafka_\w+|_event_time)\b")
+
+
+def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
+    """By the name of a table's column."""
+    found = {column.name: frozenset([column.name]) for column in _source(pipeline)}
+    kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
+    event_time = None if pipeline.source else pipeline.topic.event_time
+    moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
+    for step in pipeline.steps:
+        found = _behind(step, found, {**found, **kafka, **moment})
+    return {column.name: ({**kafka, **found})[column.name] for column in pipeline.table.columns}
+
+
+def _source(pipeline: Pipeline) -> tuple[Column, ...]:
+    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
+
+
+def _behind(step: Step, found: Mapping[str, frozenset[str]], known: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    assign = dict(step.assign)
+    if step.each:
+        assign[step.each.into] = step.each.list
+    return {
+        column.name: _of(assign[column.name], known) if column.name in assign else found.get(column.name, frozenset())
+        for column in step.columns
+    }
+
+
+def _of(sql: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    names = {(quoted or plain).replace("``", "`") for quoted, plain in _NAME.findall(_TEXT.sub("''", sql))}
+    return frozenset(origin for name in names for origin in known.get(name, ()))

@@ -1,0 +1,45 @@
+"""Cron's five fields, read strictly: a time that never comes is no schedule."""
+
+from __future__ import annotations
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELDS: tuple[tuple[int, int, tuple[str, ...]], ...] = ((0, 59, ()), (0, 23, ()), (1, 31, ()), (1, 12, _MONTHS), (0, 7, _DAYS))
+_LONGEST = {month: 29 if month == 2 else 30 if month in (4, 6, 9, 11) else 31 for month in range(1, 13)}
+PATTERN = r"^\s*\S+(\s+\S+){4}\s*$(?!\n)"
+
+
+def read(text: str) -> str:
+    """The schedule with single spaces; ValueError if it is none."""
+    fields = text.lower().split()
+    values = [_values(field, *bounds) for field, bounds in zip(fields, _FIELDS, strict=True)]
+    _, _, days, months, _ = values
+    # With both kinds of days, either counts.
+    if fields[4] == "*" and not any(day <= _LONGEST[month] for day in days for month in months):
+        raise ValueError("a day that no month has")
+    return " ".join(fields)
+
+
+def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int]:
+    found: set[int] = set()
+    for part in field.split(","):
+        range_, slash, step = part.partition("/")
+        every = _number(step) if slash else 1
+        first, dash, last = range_.partition("-")
+        if range_ == "*":
+            begin, end = least, most
+        else:
+            begin = _number(first, names, least)
+            end = _number(last, names, least) if dash else most if slash else begin
+        if every < 1 or not least <= begin <= end <= most:
+            raise ValueError(f"{part} is not within {least} and {most}")
+        found.update(range(begin, end + 1, every))
+    return found
+
+
+def _number(text: str, names: tuple[str, ...] = (), first: int = 0) -> int:
+    if text in names:
+        return names.index(text) + first
+    if not text.isascii() or not text.isdigit() or len(text) > 2:
+        raise ValueError(f"{text} is no number")
+    return int(text)

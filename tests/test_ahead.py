@@ -1,0 +1,598 @@
+"""`sluice plan`: what it says of the next run, with nothing that runs and beside a real Kafka, and that the run then does it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.cli import plan as command
+from framework.engine import look, loop, protocol, refusals
+from framework.engine.ahead import Ahead, Anew, Waiting, look_ahead
+from framework.engine.protocol import Position
+from framework.errors import RefusedError, SluiceError, UnreachableError, Where
+from framework.plan.change import Change
+from framework.plan.model import Pipeline, Plan
+from framework.types import DOUBLE, FLOAT, STRING
+from tests.project import Project, plan_for
+from tests.shop import COPY, NOWHERE, OTHER, append, catalog, made_by_hand, planned, pointed, sluice, specs
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = "n: bigint; price: double"  # as made by hand
+V2 = ", format_version: 2"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def next_run(name: str, *arguments: str) -> list[str]:
+    """The lines about a pipeline's next run."""
+    said = sluice("plan", *arguments).output.partition(f"\n{name}, the next run\n")[2]
+    return [line.removeprefix("  ") for line in said.partition("\n\n")[0].splitlines()]
+
+
+def document(*arguments: str) -> dict[str, Any]:
+    (found,) = json.loads(sluice("plan", "--json", *arguments).output)["pipelines"]
+    assert isinstance(found, dict)
+    return found
+
+
+# Kafka or a catalog is away
+
+
+def test_without_kafka_and_without_a_table(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    began = time.monotonic()
+    done = sluice("plan")
+    assert time.monotonic() - began < 2
+    assert done.exit_code == 0
+    assert done.output.startswith("pipeline trades  (")
+    assert "trades, the next run\n  creates table shop.trades (" in done.output
+    assert done.output.endswith(
+        "not looked at: Kafka at 127.0.0.1:1 does not answer (is it running? `sluice services up kafka` starts one on this machine)\n"
+    )
+    assert not Path("lake.db").exists()
+    away = document()
+    assert ([each["code"] for each in away["unseen"]], away["waiting"], away["would_run"]) == (["kafka-unreachable"], None, True)
+
+
+def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
+        plan = plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", specs("n: int") + more)
+        began = time.monotonic()
+        found = list(look_ahead(plan, plan.pipelines, patience=0.2))
+    assert time.monotonic() - began < 2
+    assert [[error.code for error in each.unseen] for each in found] == [["kafka-unreachable"], ["kafka-unreachable"]]
+    assert found[0].unseen[0] is found[1].unseen[0]  # it was asked once
+
+
+def test_a_secret_that_is_missing_is_named(folder: Path) -> None:
+    login = 'bootstrap: "127.0.0.1:1"\nsecurity: {protocol: SASL_SSL, mechanism: PLAIN, username: u, password: "${secret:none}"}'
+    planned(folder, "n: int")
+    (file,) = Path("specs").rglob("main.yaml")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        file.write_text(file.read_text().replace('bootstrap: "127.0.0.1:1"', login.replace(":1", f":{server.getsockname()[1]}")))
+        done = sluice("plan")
+    assert done.exit_code == 0
+    assert done.output.count("not looked at: ") == 1
+    assert "`none`" in done.output.partition("not looked at: ")[2]
+
+
+def test_a_broken_catalog_is_one_line(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    Path("lake.db").write_text("this is no database " * 100)
+    done = sluice("plan")
+    assert done.exit_code == 0
+    assert re.search(
+        r"\nnot looked at: the catalog `lake` cannot be read: .+ \(see `uri` and `warehouse` of .+\)\n\Z", done.output
+    )
+    assert "the next run" not in done.output
+    assert (document()["changes"], [each["code"] for each in document()["unseen"]]) == (None, ["catalog-unreachable"])
+
+
+@pytest.mark.slow  # it loads PySpark
+def test_a_run_finds_a_broken_catalog_before_it_starts_a_jvm(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    Path("lake.db").write_text("this is no database " * 100)
+    ran = sluice("run")
+    assert (ran.exit_code, "trades: catalog-unreachable: the catalog `lake` cannot be read" in ran.output) == (1, True)
+
+
+def test_a_table_whose_files_are_gone(folder: Path) -> None:
+    pipeline = planned(folder, TABLE, into=V2)
+    made_by_hand(refusals.owner(pipeline))
+    for file in Path("warehouse").rglob("*.metadata.json"):
+        file.unlink()
+    done = sluice("plan")
+    assert (done.exit_code, "not looked at: the catalog `lake` cannot be read: " in done.output) == (0, True)
+
+
+def test_a_broken_catalog_of_the_table_that_is_read(folder: Path) -> None:
+    other = "---\ncatalog: other\ntype: sql\nuri: sqlite:///other.db\nwarehouse: other\n"
+    text = specs(TABLE, into=", catalog: other") + COPY.replace("shop.copy", "shop.copy, catalog: lake") + other
+    plan_for(folder, NOWHERE, text)
+    Path("other.db").write_text("this is no database " * 100)
+    done = sluice("plan", "copy")
+    assert done.exit_code == 0
+    assert "copy, the next run\n  creates table shop.copy (" in done.output
+    assert "not looked at: the catalog `other` cannot be read: " in done.output
+
+
+def test_only_what_the_specs_say(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    Path("lake.db").write_text("nobody looks at this")
+    done = sluice("plan", "--no-look")
+    assert (done.exit_code, "next run" in done.output, "not looked at" in done.output) == (0, False, False)
+    said = document("--no-look")
+    assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "refused", "unseen")] == [None] * 4 + [[], []]
+    assert [column["name"] for column in said["columns"]] == ["n"]
+
+
+# a table, made by hand
+
+
+def test_what_would_change_is_shown(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint; at: timestamp", into=V2)
+    made_by_hand(refusals.owner(pipeline))
+    assert sluice("plan").exit_code == 0
+    added, kept = next_run("trades")
+    assert re.fullmatch(r"adds column at timestamp \(.+main\.yaml:\d+:3\)", added)
+    assert kept == "keeps price double, null in new rows (no longer in the spec)"
+
+    said = document()
+    added, kept = said["changes"]
+    assert (added["kind"], added["name"], added["from"], added["to"], added["allowed"]) == ("add", "at", None, "timestamp", True)
+    assert (kept["kind"], kept["name"], kept["from"], kept["to"]) == ("drop", "price", "double", None)
+    assert pointed(Where(added["file"], added["line"], added["column"])) == "at: timestamp"
+    assert (said["waiting"], said["anew"], said["would_run"]) == (None, None, True)
+    assert [column["name"] for column in said["columns"]] == ["n", "at"]
+
+
+def test_what_a_run_would_refuse_is_shown(folder: Path) -> None:
+    pipeline = planned(folder, "n: int; price: double", into=V2)
+    made_by_hand(refusals.owner(pipeline))
+    done = sluice("plan")
+    assert done.exit_code == 1
+    refused, hint = next_run("trades")
+    assert refused.startswith("REFUSED `n` is bigint, the spec says int, which does not hold all of its values (")
+    assert hint == "  hint: write the type that the table has, or a new column, or another table"
+    (said,) = document()["changes"]
+    assert (said["allowed"], said["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)
+    assert sluice("plan", "--no-look").exit_code == 0
+
+
+def test_as_the_spec_says(folder: Path) -> None:
+    made_by_hand(refusals.owner(planned(folder, TABLE, into=V2)))
+    assert next_run("trades") == ["table is as the spec says"]
+
+
+@pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), (OTHER, "table-of-another")])
+def test_of_a_table_of_somebody_else_no_changes_are_shown(folder: Path, owner: str | None, code: str) -> None:
+    planned(folder, "n: int")
+    made_by_hand(owner)
+    assert sluice("plan").exit_code == 1
+    refused, hint = next_run("trades")
+    assert (refused.startswith(f"REFUSED {code}: the table shop.trades "), hint.startswith("  hint: ")) == (True, True)
+    assert (document()["changes"], [each["code"] for each in document()["refused"]]) == ([], [code])
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> None:
+    pipeline = planned(folder, TABLE, into=V2)
+    made_by_hand("of nobody", "trades__bad_rows")
+    if not gone:
+        made_by_hand(refusals.owner(pipeline))
+    refused, hint = next_run("trades")
+    assert refused.startswith("REFUSED table-recreated: the table shop.trades is gone or new, but shop.trades__bad_rows ")
+    assert hint.startswith("  hint: `sluice accept trades`: ")
+
+
+def test_how_fast_batches_were(folder: Path) -> None:
+    pipeline = planned(folder, TABLE)
+    made_by_hand("me")
+    assert look.speed(pipeline.table) is None
+    table = look.table(pipeline.table.catalog, "shop.trades")
+    assert table is not None
+    end = 0
+    for messages, seconds in ((400_000, 40), (50_000, 1), (300_000, 10), (200_000, 20)):
+        end += messages
+        began = f"{int((time.time() - seconds) * 1000):012x}"
+        ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
+        said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
+        table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
+    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
+
+
+# a table that is computed from another
+
+
+def copying(folder: Path, name: str = "copy") -> Pipeline:
+    pipelines = plan_for(
+        folder, NOWHERE, specs(TABLE, into=V2) + COPY.replace("shop.copy", "shop.copy, format_version: 2")
+    ).pipelines
+    return next(each for each in pipelines if each.name == name)
+
+
+def copied(folder: Path, spec: str | None = None) -> None:
+    """Both tables are there, and the one is computed from the other."""
+    pipeline = copying(folder)
+    made_by_hand("me")
+    made_by_hand(refusals.owner(pipeline), "copy", pipeline.spec if spec is None else spec, "shop.trades")
+
+
+def test_a_table_that_is_not_there_yet_cannot_be_read(folder: Path) -> None:
+    copying(folder)
+    assert sluice("plan", "copy").exit_code == 1
+    assert next_run("copy", "copy") == [
+        "FAILS source-missing: the table shop.trades, which copy reads, does not exist yet",
+        "  hint: run `trades`, which writes it, first",
+    ]
+    both = sluice("plan")  # a run of both makes it first
+    assert both.exit_code == 0
+    assert both.output.index("trades, the next run") < both.output.index("copy, the next run")
+    created, computed = next_run("copy")
+    assert created.startswith("creates table shop.copy (")
+    assert computed == "computes the table anew from shop.trades, once `trades` has made it"
+
+
+def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
+    copying(folder)
+    made_by_hand("me")
+    assert next_run("copy", "copy")[1:] == [
+        "computes the table anew from shop.trades, for the first time: 1 row now, about a second once Spark has started"
+    ]
+    said = document("copy")
+    assert said["from_table"] == {"catalog": "lake", "name": "shop.trades", "pipeline": "trades"}
+    assert said["anew"] == {"computes": True, "because": "for the first time", "rows": 1, "about_seconds": 0.0}
+    assert (said["topics"], said["waiting"]) == ([], None)
+
+
+def test_a_table_is_computed_again_where_what_it_reads_has_changed(folder: Path) -> None:
+    copied(folder)
+    as_it_was = ["table is as the spec says", "shop.trades is as it was when the table was computed: nothing to do"]
+    assert next_run("copy", "copy") == as_it_was
+    assert document("copy")["anew"]["computes"] is False
+
+    append("trades")
+    changed = "computes the table anew from shop.trades, which has changed: 2 rows now, about a second once Spark has started"
+    assert next_run("copy", "copy") == ["table is as the spec says", changed]
+
+    catalog().drop_table("shop.trades")
+    made_by_hand("me")
+    assert "from shop.trades, which was made again: 1 row now" in next_run("copy", "copy")[1]
+
+
+def test_a_table_is_computed_again_by_another_spec(folder: Path) -> None:
+    copied(folder, spec="before")
+    assert "from shop.trades, since the spec has changed: 1 row now" in next_run("copy", "copy")[1]
+
+
+def test_a_table_is_computed_again_where_it_was_rolled_back(folder: Path) -> None:
+    copied(folder)
+    table = catalog().load_table("shop.copy")
+    with table.transaction() as transaction:
+        position = json.loads(table.properties[protocol.POSITION])
+        transaction.set_properties({protocol.POSITION: json.dumps({**position, "snapshot": 1})})
+    assert "from shop.trades, since the table was rolled back: 1 row now" in next_run("copy", "copy")[1]
+
+
+def test_what_a_table_would_be_computed_for_the_first_time_after_a_death(folder: Path) -> None:
+    copied(folder)
+    table = catalog().load_table("shop.copy")
+    with table.transaction() as transaction:
+        position = json.loads(table.properties[protocol.POSITION])
+        transaction.set_properties({protocol.POSITION: json.dumps({**position, "attempt": protocol.BORN, "ends": {}})})
+    assert "from shop.trades, for the first time: 1 row now" in next_run("copy", "copy")[1]
+
+
+def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> None:
+    copied(folder)
+    with catalog().load_table("shop.copy").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("price")
+    assert next_run("copy", "copy")[1:] == [
+        "shop.trades is as it was when the table was computed: nothing to do",
+        "columns are looked at when shop.trades changes; until then a run finds nothing to do",
+    ]
+
+
+# words
+
+
+def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, measured: bool = False) -> Waiting:
+    return Waiting("t", ((0, 10, 10 + messages), (1, 5, 5)), bytes_, speed, measured)
+
+
+@pytest.mark.parametrize(
+    ("waits", "line"),
+    [
+        (waiting(0), "nothing waits in t, 2 partitions"),
+        (waiting(1), "reads 1 message of t, 2 partitions, about 100 bytes: about a second at 250,000/s once Spark has started"),
+        (
+            waiting(12_000, 2_202_009),
+            "reads 12,000 messages of t, 2 partitions, about 2.1 MB: about a second at 250,000/s once Spark has started",
+        ),
+        (
+            waiting(5_000_000, 5 << 30, 100_000, True),
+            "reads 5,000,000 messages of t, 2 partitions, about 5.0 GB: about 50 s at 100,000/s as before",
+        ),
+        (
+            waiting(60_000_000, None, 50_000, True),
+            "reads 60,000,000 messages of t, 2 partitions, size unknown: about 20 min at 50,000/s as before",
+        ),
+        (
+            waiting(2_000_000_000, 3 << 40, 50_000, True),
+            "reads 2,000,000,000 messages of t, 2 partitions, about 3.0 TB: about 11 h at 50,000/s as before",
+        ),
+    ],
+)
+def test_what_waits_in_words(folder: Path, waits: Waiting, line: str) -> None:
+    assert list(command.ahead_lines(Ahead(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
+
+
+def test_columns_change_with_the_first_message(folder: Path) -> None:
+    pipeline = planned(folder, "n: int")
+    added = Change("add", "adds column n int", Where("a.yaml", 1, 2), True, ("n",))
+    kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), True, ("m",))
+    last = "columns are looked at with the first message that comes; until then a run finds nothing to do"
+    assert list(command.ahead_lines(Ahead(pipeline, (added,), (waiting(0),))))[-1] == last
+    assert list(command.ahead_lines(Ahead(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
+    for idle in (Ahead(pipeline, (added,), (waiting(1),)), Ahead(pipeline, (kept,), (waiting(0),)), Ahead(pipeline, (added,))):
+        assert last not in command.ahead_lines(idle)
+
+
+# docs/plan.md
+
+
+def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
+    """What the page shows as text and as JSON, and what is behind it."""
+    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    text, shape = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0] for kind in ("", "json"))
+    plan = plan_for(folder, NOWHERE, specs("n: int", "steps: [{filter: n > 0}]") + COPY)
+    copy, trades = plan.pipelines
+    file = "specs/orders.yaml"
+    orders = replace(trades, name="orders")
+    assert copy.source is not None
+    large = replace(copy, name="large_orders", source=replace(copy.source, identifier="shop.orders"))
+    changes = (
+        Change("add", "adds column country string", Where(file, 5, 3), True, ("country",), None, STRING),
+        Change("widen", "widens amount from float to double", Where(file, 4, 3), True, ("amount",), FLOAT, DOUBLE),
+        Change("drop", "keeps note string, null in new rows", Where(file, 1, 1), True, ("note",), STRING, None),
+    )
+    waits = Waiting("orders", tuple((number, 0, 2000) for number in range(6)), 2_202_009, 250_000.0, False)
+    refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
+    return text, json.loads(shape), [
+        Ahead(orders, changes, (waits,)),
+        Ahead(large, (), anew=Anew("which has changed", 48_000)),
+        Ahead(orders, changes, (waits,), refused=(refused,), unseen=(unseen,)),
+    ]  # fmt: skip
+
+
+def test_the_page_shows_what_is_printed(folder: Path) -> None:
+    text, _, (orders, large, _) = described(folder)
+    shown = [
+        "".join(
+            f"{line}\n" for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.ahead_lines(each)))
+        )
+        for each in (orders, large)
+    ]
+    assert text == "\n".join(shown)
+
+
+def shape(value: Any) -> Any:
+    """The keys of objects, of lists those of their items together, and the types of all else."""
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        items = [shape(item) for item in value]
+        return (
+            [{key: inner for item in items for key, inner in item.items()}] if items and isinstance(items[0], dict) else items[:1]
+        )
+    return "null" if value is None else type(value).__name__
+
+
+def test_the_page_has_every_key_of_the_json(folder: Path) -> None:
+    _, page, found = described(folder)
+    (written,) = page["pipelines"]
+    topics, table, refused = (json.loads(json.dumps(command.document(each.pipeline, each))) for each in found)
+    assert topics.keys() == table.keys() == refused.keys() == written.keys()
+    for key, value in written.items():
+        made = next(each[key] for each in (topics, table, refused) if each[key] not in (None, []))
+        if key == "changes":
+            made = made[1:2]  # of the others, one of the types is null
+        if key == "table":
+            value, made = {**value, "partition_by": []}, {**made, "partition_by": []}
+        assert shape(value) == shape(made), key
+    planned_ = sluice("plan", "--json", "--no-look")
+    assert json.loads(planned_.output).keys() == page.keys()
+
+
+def test_problems_as_json(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    (file,) = Path("specs").rglob("main.yaml")
+    file.write_text("topic: a\nvalue: jsn\n")
+    done = sluice("plan", "--json")
+    (problem, *_) = json.loads(done.output)
+    assert (done.exit_code, problem["line"], problem["column"], problem["code"]) == (1, 2, 8, "unknown-value")
+    assert done.output == sluice("check", "--json").output
+
+
+def test_names_choose(folder: Path) -> None:
+    planned(folder, "n: int")
+    assert sluice("plan", "--json", "trades").exit_code == 0
+    done = sluice("plan", "trade")
+    assert (done.exit_code, "unknown-pipeline" in done.output) == (1, True)
+
+
+# beside a real Kafka
+
+
+@pytest.fixture
+def shop(project: Project) -> Project:
+    project.make_topic()
+    return project
+
+
+def ahead(plan: Plan, name: str = "trades") -> Ahead:
+    return next(found for found in look_ahead(plan, plan.pipelines) if found.pipeline.name == name)
+
+
+def codes(errors: tuple[SluiceError, ...]) -> list[str]:
+    return [error.code for error in errors]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_what_waits_is_told_and_then_read(shop: Project) -> None:
+    shop.send_good(600)
+    unborn = ahead(shop.plan)
+    assert [change.kind for change in unborn.changes or ()] == ["create"]
+    (waits,) = unborn.waiting or ()
+    assert (waits.topic, waits.messages, waits.seconds, waits.measured) == (shop.topic, 600, 600 / 250_000, False)
+    assert waits.offsets == ((0, 0, 200), (1, 0, 200), (2, 0, 200))
+    mean = sum(len(json.dumps({"id": number, "price": number})) + len(f"k{number}") for number in range(600)) / 600
+    assert waits.bytes == pytest.approx(600 * mean, rel=0.2)
+
+    shop.topic_more = "start_from: latest"
+    assert [each.messages for each in ahead(shop.plan).waiting or ()] == [0]
+    shop.topic_more = ""
+
+    (batch,) = shop.run()
+    state = look.state(shop.pipeline.table)
+    assert state is not None
+    assert state.position is not None
+    assert (batch.read, state.position.ends) == (600, {f"{shop.topic}/{number}": end for number, _, end in waits.offsets})
+    shop.send_good(30)
+    after = ahead(shop.plan)
+    assert (after.changes, after.refused, after.unseen, after.idle) == ((), (), (), False)
+    assert [each.messages for each in after.waiting or ()] == [30]
+    shop.run()
+    assert ahead(shop.plan).idle
+    assert shop.run() == []
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
+    shop.send_good(3)
+    shop.run()
+    shop.delete_topic()
+    gone = ahead(shop.plan)
+    assert (codes(gone.refused), gone.waiting, gone.would_run) == (["no-topic"], None, False)
+    assert next(command.ahead_lines(gone)).startswith(f"FAILS no-topic: there is no topic `{shop.topic}` in the cluster `main` (")
+    with pytest.raises(UnreachableError, match="there is no topic"):
+        shop.run()
+    shop.make_topic()
+    again = ahead(shop.plan)
+    assert (codes(again.refused), codes(again.unseen), again.would_run) == (["topic-recreated"], [], False)
+    with pytest.raises(RefusedError, match="deleted and made again"):
+        shop.run()
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_several_topics(shop: Project) -> None:
+    other = Project(shop.folder, shop.lake, shop.bootstrap, shop.spark)
+    other.make_topic(partitions=1)
+    shop.send_good(9)
+    other.send_good(4, partition=0)
+    shop.run()
+    written = shop.template
+    columns = "columns: {{id: {{type: bigint, required: true}}, price: double}}"
+    second = f"topic: more\nkafka_name: {other.topic}\nvalue: json\n{columns}\n---\n"
+    shop.template = f"\n{second}{written.strip()}\n".replace("from: {{topic: trades}}", "from: {{topics: [trades, more]}}")
+    shop.send_good(3)
+
+    found = ahead(shop.plan)
+    assert [(each.topic, each.messages, each.offsets) for each in found.waiting or ()] == [
+        (shop.topic, 3, ((0, 3, 4), (1, 3, 4), (2, 3, 4))),
+        (other.topic, 4, ((0, 0, 4),)),
+    ]
+    assert [(change.kind, change.path, change.allowed) for change in found.changes or ()] == [("add", ("_kafka_topic",), True)]
+    (batch,) = shop.run()
+    assert batch.read == 7
+    assert {(row["_kafka_topic"]) for row in shop.rows()} == {None, shop.topic, other.topic}
+    assert ahead(shop.plan).changes == ()
+    other.close()
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
+    shop.template += "---\npipeline: with_large\nfrom: {{table: {namespace}.trades}}\nsteps: [{{filter: id > 1}}]\n"
+    shop.template += "into: {{table: {namespace}.large, write: replace}}\n"
+    source = f"{shop.namespace}.trades"
+
+    def caught_up() -> list[str]:
+        done: list[str] = []
+        context = shop.context()
+        assert loop.catch_up(context, context.plan.pipelines, lambda batch: done.append(batch.pipeline), lambda: False) == ()
+        return done
+
+    def because() -> str:
+        anew = ahead(shop.plan, "with_large").anew
+        assert anew is not None
+        return anew.because
+
+    shop.send_good(5)
+    assert because() == "once `trades` has made it"
+    assert caught_up() == ["trades", "with_large"]
+    assert (because(), caught_up()) == ("", [])
+
+    shop.send_good(1)
+    assert because() == "once `trades` has run"
+    shop.run()
+    assert because() == "which has changed"
+    assert caught_up() == ["with_large"]
+
+    shop.template = shop.template.replace("filter: id > 1", "derive: {{twice: id * 2}}")
+    found = ahead(shop.plan, "with_large")
+    assert [change.what for change in found.changes or ()] == ["adds column twice bigint"]
+    assert (because(), list(command.ahead_lines(found))[-1]) == (
+        "since the spec has changed",
+        f"computes the table anew from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
+    )
+    assert caught_up() == ["with_large"]
+    table = look.table(found.pipeline.table.catalog, f"{shop.namespace}.large")
+    assert table is not None
+    assert (len(table.metadata.schemas), sorted(table.scan().to_arrow().column("twice").to_pylist())) == (2, [0, 2, 4, 6, 8, 10])
+    assert (because(), ahead(shop.plan, "with_large").changes) == ("", ())
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_plan_as_json_beside_a_real_kafka(shop: Project) -> None:
+    from click.testing import CliRunner
+
+    from framework.cli import main
+
+    shop.send_good(9)
+    shop.run()
+    shop.send_good(3, partition=1)
+    shop.template = shop.template.replace("  price: double\n", "  price: double\n  new: int\n")
+    folder = str(Path(shop.pipeline.where.file).parent)
+    done = CliRunner().invoke(main, ["plan", "--json", "--specs", folder])
+    assert done.exit_code == 0, done.output
+    (said,) = json.loads(done.output)["pipelines"]
+    assert said["unseen"] == said["refused"] == []
+    assert [(each["kind"], each["name"]) for each in said["changes"]] == [("add", "new")]
+    (waits,) = said["waiting"]
+    assert [(each["partition"], each["next"], each["end"], each["messages"]) for each in waits["partitions"]] == [
+        (0, 3, 3, 0),
+        (1, 3, 6, 3),
+        (2, 3, 3, 0),
+    ]
+    assert (waits["messages"], waits["about_bytes"] > 50) == (3, True)
+    shown = CliRunner().invoke(main, ["plan", "--specs", folder]).output
+    assert re.search(
+        rf"  reads 3 messages of {shop.topic}, 3 partitions, about \d+ bytes: about a second at 250,000/s once", shown
+    )
