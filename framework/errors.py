@@ -113,6 +113,10 @@ class RefusedError(SluiceError):
         self.accepts = accepts
 
 
+class Paused(SluiceError):
+    """Somebody has paused the pipeline."""
+
+
 class RolledBack(RefusedError):
     """Main no longer contains the snapshot that the position belongs to."""
 

@@ -446,24 +446,19 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
         assert "WARN " not in done.stderr
         return done.stdout
 
-    page = said("orders", "--messages", "1")
-    assert page.startswith(f"orders: the next 1 message of 2 that wait in {project.topic}\n  1 derive   ratio = 100 / (id - 7)\n")
-    assert "row 3 of 3: item 3" in page
-    assert f"\n  lands in {project.namespace}.orders\n" in page
-    document = json.loads(said("large", "--json"))
-    assert (document["pipeline"], document["waiting"], [step["step"] for step in document["steps"]]) == (
-        "large",
-        None,
-        ["filter"],
-    )
-    assert {row["fate"] for message in document["messages"] for row in message["rows"]} == {"lands", "filtered"}
     document = json.loads(said("orders", "--json"))
+    assert (document["pipeline"], document["which"], document["waiting"], document["refused"]) == ("orders", "next", 2, None)
+    assert document["steps"][0] == {"step": "derive", "says": ["ratio = 100 / (id - 7)"]}
     (good_, bad) = document["messages"]
     assert json.loads(good_["value"])["id"] == 9
-    assert [row["fate"] for row in good_["rows"]] == ["lands", "bad", "filtered"]
+    assert [(row["item"], row["fate"]) for row in good_["rows"]] == [("1", "lands"), ("2", "bad"), ("3", "filtered")]
+    assert good_["rows"][1]["bad"]["message"] == "item_price is between 0 and 5000"
     assert good_["rows"][2]["filtered_by"] == {"number": 5, "step": "filter"}
     assert (bad["value_base64"], bad["rows"][0]["bad"]["code"]) == ("/w==", "undecodable")
-
+    page = said("large", "--messages", "9")
+    assert page.startswith(f"large: 2 rows of {project.namespace}.orders\n  1 filter  size = 'LARGE'\n")
+    assert f"\n  lands in {project.namespace}.large\n" in page
+    assert "\n  filtered out by 1 filter\n" in page
     assert digests(project.lake, tmp_path, sluice_home) == before
     assert committed(project) == groups
 

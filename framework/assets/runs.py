@@ -67,6 +67,7 @@ def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
     )  # fmt: skip
     def run(context: AssetExecutionContext, config: Launch) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
         try:
+            loop.refuse_paused(pipeline)
             engine = Context(plan, spark=lambda: _session(context, plan), until=_until(config))
             batches: list[Batch] = []
             for batch in loop.batches(engine, pipeline):

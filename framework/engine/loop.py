@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from framework.engine import notes
 from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.context import Context
-from framework.errors import SluiceError
+from framework.errors import Paused, SluiceError
 from framework.plan.model import Pipeline, in_order
 
 
@@ -30,6 +31,7 @@ def catch_up(
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
+            refuse_paused(pipeline)
             for batch in batches(context, pipeline):
                 on_batch(batch)
                 if stopped():
@@ -41,13 +43,27 @@ def catch_up(
     return tuple(failures)
 
 
+def refuse_paused(pipeline: Pipeline) -> None:
+    if since := notes.read(pipeline.name).paused:
+        hint = f"`sluice resume {pipeline.name}` lets it go on"
+        raise Paused("paused", f"{pipeline.name} is paused since {since}", hint)
+
+
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
-    """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started."""
-    while not nothing_waits(context, pipeline):
-        batch = next_batch(context, pipeline)
-        if batch is None:
-            return
-        yield batch
+    """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started. What came
+    of it is noted."""
+    try:
+        while not nothing_waits(context, pipeline):
+            if notes.read(pipeline.name).paused:
+                return  # between two batches: whoever asks for a run knows that beforehand
+            batch = next_batch(context, pipeline)
+            if batch is None:
+                break
+            yield batch
+    except SluiceError as error:
+        notes.failed(pipeline.name, error)
+        raise
+    notes.went_well(pipeline.name)
 
 
 def keep_up(

@@ -239,16 +239,17 @@ def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: M
 
 def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
     after: list[Mapping[str, Any]] = []
+    item = found.get("_sluice_item") or None
     for at in range(len(pipeline.steps) + 1):
         seen = json.loads(found[f"_sluice_seen{at}"])
         if seen["bad"]:
-            return Row(found.get("_sluice_item"), tuple(after), "bad", said.code, said.stage, said.message)
+            return Row(item, tuple(after), "bad", said.code, said.stage, said.message)
         if not seen["keep"]:
-            return Row(found.get("_sluice_item"), tuple(after), "filtered")
+            return Row(item, tuple(after), "filtered")
         after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
     fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(found.get("_sluice_item"), tuple(after), "lands", unexpected=unexpected)
+    return Row(item, tuple(after), "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:

@@ -32,6 +32,8 @@ def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing
     """The one thing of its kind, which others need not name."""
     if len(found) == 1:
         return next(iter(found.values()))
+    if not found and any(kind == noun for kind, _ in made.written.names):
+        return None  # it has a problem, which has been said
     if not found:
         made.problems.append(Problem(where, f"no-{noun}", f"there is no `{noun}` in the specs", f"add a document `{noun}: main`"))
     else:

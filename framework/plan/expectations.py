@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 from framework.errors import Problem, Where
 from framework.plan.model import Expectation, Fault, Step
@@ -40,8 +41,9 @@ def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:
     if said.when is not None:
         checked = rows.condition(said.when, said.place("when"))
         return said.name or said.when, said.when, f"coalesce({checked.sql}, false)"
-    assert said.column is not None
-    key = next(key for key in TESTS if getattr(said, key) is not None)
+    key = next((key for key in TESTS if getattr(said, key) is not None), None)
+    if said.column is None or key is None:  # what it says is wrong, which has been said
+        return said.name or "", "", "true"
     column = rows.column(said.column, said.place("column"))
     type_ = column.type if column else VOID
     text, says = _test(said, key, type_, rows)
@@ -63,6 +65,9 @@ def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
     made = [_literal(text, type_, said.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":
         says = f"{name} is between {values[0]} and {values[1]}"
+        if None not in made and _reversed(values, type_):
+            message = f"`between` ends at {values[1]}, before its start {values[0]}"
+            rows.problems.append(Problem(said.place(key), "out-of-range", message, "write the smaller value first"))
         return None if None in made else f"{column} between {made[0]} and {made[1]}", says
     return None if None in made else f"{column} in ({', '.join(map(str, made))})", f"{name} is one of {', '.join(values)}"
 
@@ -82,6 +87,14 @@ def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
         hint = "write values of the column's type, or a condition: `when: …`"
         rows.problems.append(Problem(where, "wrong-type", f"`{text}` is no {type_}, which the column is", hint))
     return None
+
+
+def _reversed(values: tuple[str, ...], type_: Type) -> bool:
+    if is_numeric(type_):
+        return Decimal(values[0]) > Decimal(values[1])
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ, DATE):
+        return read_time(values[0]) > read_time(values[1])
+    return type_ == STRING and values[0].encode() > values[1].encode()
 
 
 def _moment(text: str) -> bool:

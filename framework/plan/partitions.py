@@ -14,6 +14,7 @@ _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\
 _LONGEST = 300  # characters
 _TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 _WIDTH = ("bucket", "truncate")
+_SUFFIXES = {"truncate": "trunc"}
 _PLAIN = ("identity", "year", "month", "day", "hour")
 
 
@@ -22,15 +23,33 @@ def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: li
     for index, text in enumerate(into.partition_by):
         if len(problems) > MOST_PROBLEMS:
             break
-        problem = _field_problem(text, columns)
-        if isinstance(problem, PartitionField):
-            found.append(problem)
-        else:
+        field = _field(text, columns)
+        problem = _clash(field, found, columns) if isinstance(field, PartitionField) else field
+        if isinstance(field, PartitionField):
+            found.append(field)
+        if problem:
             problems.append(Problem(into.place("partition_by", index), *problem))
     return tuple(found)
 
 
-def _field_problem(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str, str, str]:
+def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
+    """What Iceberg refuses, and would only say when the table is made."""
+    alike = next((other for other in others if other.column == field.column and _measure(other) == _measure(field)), None)
+    if alike:
+        return "bad-partition", f"`{field}` and `{alike}` are both there", "keep one of the two"
+    name = f"{field.column}_{_SUFFIXES.get(field.transform, field.transform)}"
+    if field.transform != "identity" and any(column.name == name for column in columns):
+        message = f"the partition `{field}` is called `{name}`, and there is a column of that name"
+        return "bad-partition", message, f"rename the column, or partition by it: `{name}`"
+    return None
+
+
+def _measure(field: PartitionField) -> str:
+    """Of a time, one measure is enough: a day is of one month."""
+    return "time" if field.transform in ("year", "month", "day", "hour") else field.transform
+
+
+def _field(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str, str, str]:
     match = _FIELD.match(text.strip()) if len(text) <= _LONGEST else None
     examples = "write a column, or year, month, day, hour(c), bucket(16, c) or truncate(4, c)"
     if match is None or text.count("(") != text.count(")"):

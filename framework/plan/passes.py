@@ -113,12 +113,11 @@ def one_writer(made: Draft) -> Draft:
         for name in (pipeline.table.identifier, pipeline.table.bad_rows):
             first = taken.setdefault((pipeline.table.catalog.name, name), pipeline)
             if first is not pipeline:
+                here, there = (each.table.places["table"] for each in (pipeline, first))
                 message = f"`{pipeline.name}` and `{first.name}` both write the table `{name}`"
-                made.problems.append(
-                    Problem(
-                        pipeline.where, "two-writers", message, f"the other is at {first.where}: give one of them another table"
-                    )
-                )
+                hint = f"the other is at {there}: give one of them another table"
+                made.problems.append(Problem(here, "two-writers", message, hint))
+                break  # of two that write one table, the bad rows' table is the same, too
     return made
 
 

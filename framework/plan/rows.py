@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from framework.errors import Problem, Where
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
@@ -56,10 +57,8 @@ class Rows:
 
     def _inside(self, where: Where, text: str, offset: int) -> Where:
         """The place in the file, if it has the text on one line as it is; other texts are pointed at where they begin."""
-        node = self.document.scalar_at(where)
-        if "\n" in text or (node is not None and not node.literal):
-            return where
-        return Where(where.file, where.line, where.column + offset + (node is not None and node.quoted))
+        begins = _texts(self.document).get(where, 0)
+        return where if begins is None or "\n" in text else Where(where.file, where.line, where.column + begins + offset)
 
     def column(self, name: str, where: Where) -> Column | None:
         """The column of this name, or None and a problem."""
@@ -93,6 +92,11 @@ class Rows:
     def with_columns(self, made: Iterable[Column]) -> tuple[Column, ...]:
         """The columns with these: replaced in place where the name is known, else at the end."""
         return tuple(({column.name: column for column in self.columns} | {column.name: column for column in made}).values())
+
+
+@lru_cache(maxsize=1)  # asked for each of many problems of one document
+def _texts(document: Node) -> dict[Where, int | None]:
+    return {node.where: node.text_at for node in document.scalars()}
 
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:

@@ -29,7 +29,7 @@ class Node:
     secret: str | None = None  # the name in ${secret:NAME}
     expanded: bool = False  # the text came from ${var:…}: it is text, whatever it looks like
     unknown: bool = False  # a reference in it could not be expanded, which has been reported
-    literal: bool = True  # the file has the text as it is, at most in quotes: no escapes, no second line, no reference put in
+    text_at: int | None = 0  # columns from its place to its text; None: the file has another text, with escapes or references
 
     def get(self, key: str) -> Node | None:
         return next((value for name, value in self.entries if name.text == key), None)
@@ -56,12 +56,12 @@ class Node:
             return ((key, value) for key, value in self.entries if key.text == part)
         return iter([(self.items[part], self.items[part])] if -len(self.items) <= part < len(self.items) else [])
 
-    def scalar_at(self, where: Where) -> Node | None:
-        """The scalar that stands at this place."""
+    def scalars(self) -> Iterator[Node]:
+        """All texts in it."""
         if self.kind == "scalar":
-            return self if self.where == where else None
-        parts = (*self.items, *(part for entry in self.entries for part in entry))
-        return next((found for part in parts if (found := part.scalar_at(where))), None)
+            yield self
+        for part in (*self.items, *(part for entry in self.entries for part in entry)):
+            yield from part.scalars()
 
     @property
     def is_null(self) -> bool:

@@ -176,7 +176,7 @@ class _Tree:
     def scalar(self, event: Any, where: Where, in_flow: bool) -> Node:
         start = event.start_mark.index
         if start in self.repaired:
-            return Node("scalar", where, self.repaired[start], quoted=True, literal=False)
+            return Node("scalar", where, self.repaired[start], quoted=True)
         self.length += len(event.value)
         plain = event.style in (None, "")
         if in_flow:
@@ -186,8 +186,9 @@ class _Tree:
                 if end is not None and end > event.end_mark.index:
                     raise _Unquoted(start, end)
                 self.open_ended += end is None
-        literal = event.end_mark.index - start == len(event.value) + (0 if plain else 2)
-        return Node("scalar", where, event.value, quoted=not plain, literal=literal)
+        quotes = 0 if plain else 1
+        as_it_is = event.end_mark.index - start == len(event.value) + 2 * quotes
+        return Node("scalar", where, event.value, quoted=not plain, text_at=quotes if as_it_is else None)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         bracket = event.end_mark.index - 1

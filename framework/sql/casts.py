@@ -32,7 +32,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
             raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
         return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
     if not _allowed(source, type):
-        raise refused(offset, "sql-type", f"a {source} cannot be cast to {type}", _way(source, type))
+        raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", _way(source, type))
     if source == DATE and type in (TIMESTAMP, TIMESTAMP_NTZ):
         whole = as_timestamp(piece)
         sql = whole.sql if type == TIMESTAMP else f"cast({whole.sql} AS TIMESTAMP_NTZ)"

@@ -50,4 +50,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
     item = rows.new_column(into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=others)
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
+    if found is None:  # later steps are still checked
+        columns = (*columns, item)
     return Resolved(columns, each=Each(named(written.column), into), says=(f"a row for each {into} of {written.column}",))

@@ -59,7 +59,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         faults=_faults(rows, written, [(rule.sql, rule.error) for rule in checked]),
         says=(
             *(f"{said.label} when {said.when}" for said in written.rules),
-            f"{written.otherwise} otherwise",
+            f"{'null' if written.otherwise is None else written.otherwise} otherwise",
         ),
     )
 

@@ -23,9 +23,14 @@ Written = dict[ColumnName, ColumnName]
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    kept = {column.name for column in rows.columns if column.name not in step.value}
+    names = {column.name for column in rows.columns}
+    kept = names - set(step.value)
     taken: set[str] = set()
     for old, new in step.value.items():
+        if old not in names and new in kept:
+            hint = f"the old name comes first: `{new}: {old}`"
+            rows.problems.append(Problem(step.key_place(old), "unknown-column", f"there is no column `{old}`", hint))
+            continue
         found = rows.column(old, step.key_place(old))
         if found is not None:
             rows.new_column(new, found.type, step.place(old), others=kept)

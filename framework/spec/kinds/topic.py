@@ -162,10 +162,15 @@ class Topic(Kind):
     subject: None = later("The subject in the schema registry.")
 
     def problems(self) -> Iterable[Problem]:
-        if self.value == "json" and not self.columns:
+        if self.value == "json" and not self.columns and not self.unread("columns"):
             yield Problem(
                 self.place("value"), "missing-key", "`value: json` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `side: string`",
+            )  # fmt: skip
+        if self.value != "json" and self.node.get("unknown_fields"):
+            yield Problem(
+                self.key_place("unknown_fields"), "unused-key", f"`unknown_fields` means nothing with `value: {self.value}`",
+                "remove it, or write `value: json`",
             )  # fmt: skip
         if self.value != "json" and self.columns:
             yield Problem(

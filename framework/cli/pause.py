@@ -1,0 +1,26 @@
+"""Pauses pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from framework.cli import _specs
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_specs.with_specs
+def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
+    """Pause pipelines: no run brings anything into their tables until `sluice resume`. A batch that is under way still ends.
+
+    It holds for all runs that use this folder's `.sluice`, those of Dagster too.
+
+    Example: sluice pause flagged_stock_trades
+    """
+    from framework.engine import notes
+
+    for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
+        since = notes.pause(pipeline.name).paused
+        click.echo(f"{pipeline.name}: paused since {since}")

@@ -1,0 +1,27 @@
+"""Resumes pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from framework.cli import _specs
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_specs.with_specs
+def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
+    """Let paused pipelines go on: the next run brings in all that has come meanwhile.
+
+    It holds for all runs that use this folder's `.sluice`, those of Dagster too.
+
+    Example: sluice resume flagged_stock_trades
+    """
+    from framework.engine import notes
+
+    for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
+        was = notes.read(pipeline.name).paused
+        notes.resume(pipeline.name)
+        click.echo(f"{pipeline.name}: {f'goes on, was paused since {was}' if was else 'was not paused'}")

@@ -1,0 +1,82 @@
+"""What this machine remembers of pipelines, one small file each below `.sluice/pipelines/`: who paused them, and why the last run failed.
+
+Limit: runs that use the same `.sluice` folder go by it. No row depends on it: without these files all goes on as before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from framework.errors import RefusedError, SluiceError
+from framework.home import home
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why the last run of a pipeline ended; `suspended` where a person must decide before it goes on."""
+
+    at: str
+    code: str
+    message: str
+    hint: str
+    suspended: bool
+
+
+@dataclass(frozen=True)
+class Notes:
+    paused: str | None = None  # since when
+    failed: Failed | None = None
+
+
+def read(pipeline: str) -> Notes:
+    try:
+        said = json.loads(_path(pipeline).read_text(encoding="utf-8"))
+        return Notes(said["paused"], said["failed"] and Failed(**said["failed"]))
+    except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+        return Notes()
+
+
+def pause(pipeline: str) -> Notes:
+    notes = read(pipeline)
+    return notes if notes.paused else _write(pipeline, replace(notes, paused=_now()))
+
+
+def resume(pipeline: str) -> None:
+    _write(pipeline, replace(read(pipeline), paused=None))
+
+
+def failed(pipeline: str, error: SluiceError) -> None:
+    said = Failed(_now(), error.code, error.message, error.hint, isinstance(error, RefusedError))
+    _write(pipeline, replace(read(pipeline), failed=said))
+
+
+def went_well(pipeline: str) -> None:
+    notes = read(pipeline)
+    if notes.failed is not None:
+        _write(pipeline, replace(notes, failed=None))
+
+
+def _write(pipeline: str, notes: Notes) -> Notes:
+    path = _path(pipeline)
+    with suppress(OSError):  # a full or read-only disk keeps no run from going on
+        if notes == Notes():
+            path.unlink(missing_ok=True)
+            return notes
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps(asdict(notes)), encoding="utf-8")
+        beside.replace(path)
+    return notes
+
+
+def _path(pipeline: str) -> Path:
+    return home() / "pipelines" / f"{pipeline}.json"
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
