@@ -33,6 +33,7 @@ class Message:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
+    partition: int | None = None  # by the key, else any
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,11 @@ def send(
     rate: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     tell: Callable[[int], None] = lambda _: None,
+    arrived: Callable[[int, int], None] = lambda *_: None,
 ) -> Sent:
-    """Sends messages, so many per second or as fast as Kafka takes them, until there are no more or it is stopped."""
-    outbox = _Outbox(topic, secrets, tell)
+    """Sends messages, so many per second or as fast as Kafka takes them, until there are no more or it is stopped. `arrived` gets
+    the partition and the offset of each, `tell` their number from time to time."""
+    outbox = _Outbox(topic, secrets, tell, arrived)
     began = time.monotonic()
     for number, message in enumerate(made):
         while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
@@ -112,11 +115,14 @@ def send(
 class _Outbox:
     """A producer, what it has delivered and what it could not."""
 
-    def __init__(self, topic: Topic, secrets: SecretStore, tell: Callable[[int], None]) -> None:
+    def __init__(
+        self, topic: Topic, secrets: SecretStore, tell: Callable[[int], None], arrived: Callable[[int, int], None]
+    ) -> None:
         from confluent_kafka import Producer
 
         self.topic = topic
         self.tell = tell
+        self.arrived = arrived
         self.delivered = self.refused = self._put = 0
         self._reason = ""
         settings = {
@@ -135,7 +141,12 @@ class _Outbox:
         while True:
             try:
                 self._producer.produce(
-                    self.topic.kafka_name, message.value, message.key, headers=list(message.headers), on_delivery=self._answered
+                    self.topic.kafka_name,
+                    message.value,
+                    message.key,
+                    -1 if message.partition is None else message.partition,
+                    headers=list(message.headers),
+                    on_delivery=self._answered,
                 )
             except BufferError:  # full: wait for Kafka
                 self.wait(0.2)
@@ -163,9 +174,10 @@ class _Outbox:
                 f"see to Kafka at {self.topic.cluster.bootstrap}, then generate again",
             )
 
-    def _answered(self, error: Any, _message: object) -> None:
+    def _answered(self, error: Any, message: Any) -> None:
         if error is None:
             self.delivered += 1
+            self.arrived(message.partition(), message.offset())
         else:
             self.refused += 1
             self._reason = self._reason or error.str()

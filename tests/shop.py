@@ -69,7 +69,7 @@ def catalog() -> Catalog:
 
 def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: str = "") -> None:
     """A table `n bigint, price double` with one row and a position behind it: one of topic `trades`, or of the table `of`."""
-    import pyarrow  # type: ignore[import-untyped]
+    import pyarrow
 
     catalog().create_namespace_if_not_exists("shop")
     rows = pyarrow.table({"n": pyarrow.array([1], pyarrow.int64()), "price": [1.5]})
@@ -80,7 +80,9 @@ def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: st
     topics, ends = {"trades": "t"}, {"trades/0": 1}
     if of:
         read = catalog().load_table(of)
-        topics, ends = {of: str(read.metadata.table_uuid)}, {f"{of}/0": read.metadata.last_sequence_number}
+        read_at = read.current_snapshot()
+        assert read_at is not None
+        topics, ends = {of: str(read.metadata.table_uuid)}, {f"{of}/0": read_at.sequence_number or 0}
     position = Position("a", 1, "c", topics, ends, main.snapshot_id, main.sequence_number or 0, spec)
     with table.transaction() as transaction:
         transaction.set_properties({protocol.POSITION: position.text()} if owner else {"x": "y"})

@@ -103,6 +103,7 @@ ELSEWHERE = {
     "bad-step": "test_own_steps.py",
     "duplicate-step": "test_own_steps.py",
     "no-folder": "test_spec.py",
+    "no-type": "test_own_steps.py",
     "not-a-file": "test_spec.py",
     "not-utf8": "test_spec.py",
     "too-many-problems": "test_limits.py",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from dagster import AssetCheckKey, AssetKey, DagsterInstance, Definitions, build_sensor_context
 
+from framework.assets import definitions
+from framework.engine import notes
+from framework.errors import SpecError
 from tests.project import Project, good
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,10 +37,6 @@ def test_the_definitions_are_short() -> None:
 
 @pytest.mark.slow
 def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from dagster import AssetKey
-
-    from framework.assets import definitions
-
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     (tmp_path / "jars").symlink_to(ROOT / ".sluice" / "jars")
     monkeypatch.chdir(ROOT)
@@ -62,6 +63,133 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     }
 
 
+SETTINGS = """
+cluster: main
+bootstrap: "127.0.0.1:1"
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+"""
+TRADES = """
+topic: trades
+value: json
+columns: {price: double, symbol: string}
+---
+pipeline: trades
+from: {topic: trades}
+steps: [{derive: {double_price: price * 2}}]
+expect:
+  - {column: price, not_null: true}
+  - {name: sane price, when: price < 1000, else: warn}
+  - {name: "sane, price", when: price > 0, else: stop}
+into: {table: m.trades}
+run: {cron: "0 6 * * *"}
+fresh_within: 15m
+---
+pipeline: copy
+from: {table: m.trades}
+into: {table: m.copy, write: replace}
+run: on_new_data
+"""
+BROKEN = """
+topic: orders
+value: json
+columns: {id: strin}
+---
+pipeline: orders
+from: {topic: orders}
+into: {table: m.orders}
+"""
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of specs, as a server of Dagster's sees it."""
+    monkeypatch.setattr(sys, "argv", ["/x/dagster/__main__.py", "api", "grpc"])
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "main.yaml").write_text(SETTINGS)
+    (tmp_path / "specs" / "trades.yaml").write_text(TRADES)
+    return tmp_path
+
+
+def names(defs: Definitions) -> set[str]:
+    return {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
+
+
+SOUND = {"kafka/main/trades", "lake/m/trades", "lake/m/trades__bad_rows", "lake/m/copy", "lake/m/copy__bad_rows"}
+COPY = {"lake/m/copy", "lake/m/copy__bad_rows"}
+
+
+@pytest.mark.slow
+def test_what_is_shown_of_a_table(served: Path) -> None:
+    defs = definitions(Path("specs"))
+    assert names(defs) == SOUND
+    graph = defs.resolve_asset_graph()
+    table = graph.get(AssetKey(["lake", "m", "trades"]))
+    lineage = table.metadata["dagster/column_lineage"].deps_by_column
+    assert [(dep.asset_key.path[-1], dep.column_name) for dep in lineage["double_price"]] == [("trades", "price")]
+    assert lineage["_kafka_offset"] == []
+    copied = graph.get(AssetKey(["lake", "m", "copy"])).metadata["dagster/column_lineage"].deps_by_column
+    assert copied["double_price"][0].asset_key == AssetKey(["lake", "m", "trades"])
+    assert {key.name for key in graph.asset_check_keys} == {"price_is_not_null", "sane_price", "sane_price_2", "newest_event"}
+    assert [schedule.cron_schedule for schedule in defs.schedules or []] == ["0 6 * * *"]
+    assert [(sensor.name, sensor.minimum_interval_seconds) for sensor in defs.sensors or []] == [("copy_waits", 10)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "text", "there"),
+    [
+        ("orders.yaml", BROKEN, {*SOUND, "broken/specs_orders"}),
+        ("orders.yaml", "topic: [\n", {*SOUND, "broken/specs_orders"}),
+        ("orders.yaml", "pipelin: x\n", {*SOUND, "broken/specs_orders"}),
+        ("trades.yaml", f"{TRADES}---{BROKEN}", {*SOUND, "broken/specs_trades"}),
+        ("trades.yaml", TRADES.replace("price * 2", "prise * 2"), {"kafka/main/trades", "broken/specs_trades"}),
+        ("trades.yaml", TRADES.replace("write: replace", "write: replase"), {*SOUND - COPY, "broken/specs_trades"}),
+        ("main.yaml", SETTINGS.replace("bootstrap", "bootstrapp"), {"broken/specs_main"}),
+    ],
+)  # fmt: skip
+def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, there: set[str]) -> None:
+    (served / "specs" / file).write_text(text)
+    defs = definitions(Path("specs"))
+    assert {name for name in names(defs) if not name.startswith("kafka/") or name in there} == there
+    broken = next(key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] == "broken")
+    spec = defs.resolve_asset_graph().get(broken)
+    assert f"specs/{file}:" in (spec.description or "")
+    assert spec.metadata["dagster/code_references"].code_references[0].file_path == str(served / "specs" / file)
+
+
+@pytest.mark.slow
+def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (served / "specs" / "orders.yaml").write_text(BROKEN)
+    monkeypatch.setenv("DAGSTER_IS_DEFS_VALIDATION_CLI", "1")
+    with pytest.raises(SpecError, match="bad-type"):
+        definitions(Path("specs"))
+    monkeypatch.delenv("DAGSTER_IS_DEFS_VALIDATION_CLI")
+    monkeypatch.setattr(sys, "argv", ["/x/bin/dagster", "asset", "materialize"])
+    with pytest.raises(SpecError, match="bad-type"):
+        definitions(Path("specs"))
+
+
+@pytest.mark.slow
+def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
+    """Nobody answers at the cluster's address; and who is paused is not started."""
+    trades = TRADES.replace('{cron: "0 6 * * *"}', "{every: 1m}").partition("---\npipeline: copy")[0]
+    (served / "specs" / "trades.yaml").write_text(trades)
+    (sensor,) = definitions(Path("specs")).sensors or []
+    with DagsterInstance.ephemeral() as instance:
+        found = sensor.evaluate_tick(build_sensor_context(instance))
+        assert "kafka-unreachable" in (found.skip_message or "")
+        notes.pause("trades")
+        assert "trades is paused since" in (sensor.evaluate_tick(build_sensor_context(instance)).skip_message or "")
+
+
 @pytest.mark.slow
 def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
@@ -71,20 +199,60 @@ def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
     assert "specs/a.yaml:2:1: unknown-key" in shown.stdout + shown.stderr
 
 
+EXPECTING = """
+expect:
+  - {{column: price, between: [0, 45]}}
+  - {{name: few, when: id < 30, else: warn}}
+  - {{name: sane, when: id < 1000, else: stop}}
+fresh_within: 1h
+""".replace("{{", "{").replace("}}", "}")
+
+
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path) -> None:
+    project.more = EXPECTING
     project.make_topic()
     project.send_good(50, bad_every=10)
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "main.yaml").write_text(Path(project.pipeline.where.file).read_text())
+    table = AssetKey(["lake", project.namespace, "trades"])
+
+    half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
+    first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half))
+    assert first.returncode == 0, first.stderr[-3000:]
+    assert len(project.rows()) + len(project.rows(bad=True)) == 15
 
     done = dagster(tmp_path, "asset", "materialize", "--select", "*")
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "batch 1: 45 rows, 5 bad" in done.stdout + done.stderr
+    assert len(project.rows()) + len(project.rows(bad=True)) == 50
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        (event,) = (instance.get_latest_materialization_event(table),)
+        assert event is not None
+        assert event.asset_materialization is not None
+        found = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        checked = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+            [AssetCheckKey(table, name) for name in ("price_is_between_0_and_45", "few", "sane", "newest_event")]
+        )
+    assert found["dagster/row_count"] == len(project.rows())
+    assert (found["rows"], found["bad_rows"], found["lag_messages"]) == (29, 6, 0)
+    assert found["offsets"] == {f"{project.topic}/{part}": (17, 17, 16)[part] for part in range(3)}
+    evaluations = {key.name: record.event.asset_check_evaluation for key, record in checked.items() if record.event}
+    passed = {name: each.passed for name, each in evaluations.items() if each}
+    assert passed == {"price_is_between_0_and_45": False, "few": False, "sane": True, "newest_event": True}
 
-    project.send([good(1), good(2)])
+    project.send([good(1001)])
+    stopped = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert stopped.returncode == 1
+    assert "not-as-expected: 1 of 1 rows are not as `sane` expects" in stopped.stdout + stopped.stderr
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        key = AssetCheckKey(table, "sane")
+        record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
+        assert record.event is not None
+        assert record.event.asset_check_evaluation is not None
+        assert not record.event.asset_check_evaluation.passed
+
     project.delete_topic()
     failed = dagster(tmp_path, "asset", "materialize", "--select", "*")
     assert failed.returncode == 1

@@ -18,6 +18,8 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from framework.cli import main
 from framework.engine import look, sample
@@ -71,6 +73,8 @@ def test_a_project_that_checks_and_plans(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path / "my shop")
     assert (tmp_path / "my shop" / ".gitignore").read_text() == ".sluice/\n"
     assert "no problems" in sluice("check")
+    plan = make(Path("specs"))
+    assert (plan.engine.memory, len(plan.pipelines[0].examples)) == ("4g", 1)
     assert "LARGE when amount > 400" in sluice("plan", "--no-look")
 
 
@@ -131,10 +135,10 @@ def test_options_that_mean_nothing_are_refused() -> None:
 def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
     said = CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).output
     lines = [line.split("#")[0].split() for line in said.splitlines() if line.startswith("  sluice")]
-    assert [line[1] for line in lines] == ["setup", "services", "generate", "check", "run"]
+    assert [line[1] for line in lines] == ["setup", "check", "test", "services", "generate", "preview", "run"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_VAR_KAFKA": kafka}
     run = [sys.executable, "-c", "from framework.cli import main; main()"]
-    for line in (["sluice", "test"], *lines):
+    for line in lines:
         done = subprocess.run(
             [*run, *line[1:]], check=False, cwd=tmp_path / "shop", env=environment, capture_output=True, text=True, timeout=300
         )
@@ -333,6 +337,23 @@ def test_nothing_to_go_by() -> None:
         assert refused.value.code == "no-messages"
 
 
+NAMES = st.one_of(
+    st.text(max_size=5), st.sampled_from(["select", "ID", "id", "null", "a: b", "#", "`", "_kafka_offset", "İ", "ı"])
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("2026-01-05T24:00:00Z"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
+def test_whatever_the_messages_hold_the_spec_has_no_problems(objects: list[dict[str, Any]], key: bytes | None) -> None:
+    checked(written(objects, keys=[key]))
+
+
 # Real topics
 
 NASTY: dict[str, Any] = {
@@ -363,8 +384,8 @@ def real(kafka: str) -> Iterator[Callable[..., str]]:
     admin = AdminClient({"bootstrap.servers": kafka})
     made = []
 
-    def make_topic(messages: Iterable[tuple[bytes | None, bytes | None, int]]) -> str:
-        name = f"Real.Topic-{uuid.uuid4().hex[:8]}"
+    def make_topic(messages: Iterable[tuple[bytes | None, bytes | None, int]], name: str = "") -> str:
+        name = name or f"Real.Topic-{uuid.uuid4().hex[:8]}"
         admin.create_topics([NewTopic(name, 3, 1)])[name].result()
         made.append(name)
         producer = Producer({"bootstrap.servers": kafka})
@@ -462,6 +483,15 @@ def test_a_topic_into_an_empty_folder(
     assert ": string, 1 column, from 1 messages" in said
     assert "no problems" in sluice("check")
     assert make(Path("specs")).clusters[0].bootstrap == kafka
+
+
+@pytest.mark.kafka
+def test_a_topic_called_as_the_first_file_is(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
+    real([(b'{"n": 1}', None, 0)], "main")
+    sluice("init", str(tmp_path), "--topic", "main", "--bootstrap", kafka)
+    plan = make(tmp_path / "specs")
+    assert ([each.name for each in plan.pipelines], plan.clusters[0].bootstrap) == (["main"], kafka)
+    assert (tmp_path / "specs" / "topic_main.yaml").exists()
 
 
 @pytest.mark.kafka

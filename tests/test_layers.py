@@ -28,6 +28,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "plan": ("errors", "types", "sql", "spec", "formats"),
     "engine": ("errors", "home", "types", "jars", "plan", "spec.options"),
     "watch": ("errors", "types", "plan", "engine"),
+    "status": ("errors", "plan", "engine", "watch"),
     "init": ("errors", "types", "spec", "plan", "engine", "services"),
     "reference": ("errors", "types", "sql", "spec", "plan.model", "plan.rows"),
     "generate": ("errors", "types", "plan", "engine.kafka"),
@@ -36,7 +37,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "assets": ("errors", "plan", "engine", "spec", "watch"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
-        *("init", "reference"),
+        *("init", "reference", "status"),
         "__version__",
     ),
     "pipelines": ("assets", "errors", "types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),  # the last for own steps

@@ -208,6 +208,7 @@ print(json.dumps(found))
 @pytest.mark.slow
 def test_20_000_problems_at_once(tmp_path: Path) -> None:
     """The first of them are shown, and that there are more."""
+    written(tmp_path, SETTINGS, "settings.yaml")
     for number in range(20):
         written(tmp_path, f"topic: t{number}\nvalue: string\n{numbered('optionN: x' + chr(10), 1000)}", f"x{number}.yaml")
     ran = sluice_plan(tmp_path)

@@ -271,7 +271,7 @@ def _fate(row: Row) -> tuple[Any, ...]:
     return row.fate, len(row.after), last.get("name", last.get("id")), row.code or row.unexpected
 
 
-ORDERS = (
+ORDERS: tuple[dict[str, Any], ...] = (
     {"id": 1, "items": [{"name": "pen", "price": 1.5}, {"name": "desk", "price": 5001}, {"name": "gift", "price": 0}],
      "at": "2026-01-05T10:00:00.25+01:00", "cents": "CENTS"},
     {"id": 2, "items": [{"name": "car", "price": 4000}]},

@@ -25,7 +25,7 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
 from framework.assets import checks, described
-from framework.engine import loop, session
+from framework.engine import loop, notes, session
 from framework.engine.batch import Batch
 from framework.engine.context import Context
 from framework.errors import SluiceError, UnreachableError
@@ -67,7 +67,7 @@ def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
     )  # fmt: skip
     def run(context: AssetExecutionContext, config: Launch) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
         try:
-            loop.refuse_paused(pipeline)
+            notes.refuse_paused(pipeline.name)
             engine = Context(plan, spark=lambda: _session(context, plan), until=_until(config))
             batches: list[Batch] = []
             for batch in loop.batches(engine, pipeline):

@@ -29,7 +29,7 @@ from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES
 from framework.assets import checks
 from framework.assets.described import table_key
 from framework.assets.runs import metadata
-from framework.engine import loop
+from framework.engine import notes
 from framework.engine.batch import nothing_waits
 from framework.engine.context import Context
 from framework.errors import SluiceError
@@ -81,7 +81,7 @@ def _asked(instance: DagsterInstance, engine: Context, pipeline: Pipeline) -> Ru
     if instance.get_runs_count(RunsFilter(tags=tags, statuses=[*IN_PROGRESS_RUN_STATUSES])):
         return SkipReason("a run is under way")
     try:
-        loop.refuse_paused(pipeline)
+        notes.refuse_paused(pipeline.name)
         if nothing_waits(engine, pipeline):
             return SkipReason(_NOTHING)
     except SluiceError as error:

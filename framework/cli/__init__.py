@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from typing import Any
@@ -17,16 +18,18 @@ class Commands(click.Group):
     """Loads a command's module only when that command is asked for, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        command = importlib.import_module(f"{__name__}.{name}").command
+        command = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except SluiceError as error:

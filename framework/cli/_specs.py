@@ -39,13 +39,18 @@ def plan(specs: Path, environment: str) -> Plan:
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
-    """The pipelines of these names; all without names."""
-    unknown = [name for name in names if plan.pipeline(name) is None]
+    """The pipelines of these names, each its own or its table's; all without names."""
+    tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
+    wanted = [tables.get(name, name) for name in names]
+    unknown = [name for name in wanted if plan.pipeline(name) is None]
     if unknown:
         from framework.sql.faults import closest
 
         known = [pipeline.name for pipeline in plan.pipelines]
+        there_is = f"there is {', '.join(known)}" if known else "the specs have no pipelines"
         raise SluiceError(
-            "unknown-pipeline", f"there is no pipeline `{unknown[0]}`", closest(unknown[0], known, f"there is {', '.join(known)}")
+            "unknown-pipeline",
+            f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
+            closest(unknown[0], [*known, *tables], there_is),
         )
-    return tuple(pipeline for pipeline in plan.pipelines if not names or pipeline.name in names)
+    return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, yes: bool, specs: Path, environment: str) -> None:

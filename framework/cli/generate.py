@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import typing
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
-from framework.plan.model import Generator, Plan, Topic
+from framework.plan.model import Generator, Topic
 from framework.spec.scalars import Duration, Rate
 
 
@@ -34,7 +32,7 @@ class _Scalar(click.ParamType[Any]):
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=_complete.topics)
 @click.option("--rate", type=_Scalar(Rate), help="Messages per time, such as 10/s; default: the topic's.")
 @click.option("--for", "seconds", type=_Scalar(Duration), help="Only so long, such as 1m.")
 @click.option("--count", type=click.IntRange(min=1), help="Only so many; without --rate and --for as fast as Kafka takes them.")
@@ -50,50 +48,33 @@ def command(
     Example: sluice generate stock_trades --rate 10/s --for 1m
     """
     from framework import generate
+    from framework.cli._progress import bar
     from framework.engine.loop import until_interrupted
 
     plan = _specs.plan(specs, environment)
-    chosen, generator = _generated(plan, topic)
+    chosen = _topics.topic(plan, topic)
+    generator = _generator(chosen)
     paced = rate is not None or seconds is not None or count is None
     generator = replace(generator, rate=rate or generator.rate)
     if seconds is not None:
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
     if generate.ensure_topic(chosen, plan.secrets):
-        click.echo(f"{topic}: created {chosen.kafka_name} in Kafka, partitions: {chosen.partitions}")
+        click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, partitions: {chosen.partitions}")
     start = datetime.now(timezone.utc)
     if not paced and count:  # as if they had come at the topic's rate until now
         start -= timedelta(seconds=count / generator.rate)
     made = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start), count)
-    with until_interrupted() as stop, _progress(topic, count) as tell:
-        sent = generate.send(chosen, plan.secrets, made, generator.rate if paced else None, stop.is_set, tell)
-    click.echo(f"{topic}: {sent.messages:,} messages sent in {sent.seconds:.1f} s, {sent.rate:,.1f}/s")
+    with until_interrupted() as stop, bar(chosen.name, "messages", count) as shown:
+        sent = generate.send(chosen, plan.secrets, made, generator.rate if paced else None, stop.is_set, shown.update)
+    click.echo(f"{chosen.name}: {sent.messages:,} messages sent in {sent.seconds:.1f} s, {sent.rate:,.1f}/s")
 
 
-def _generated(plan: Plan, name: str) -> tuple[Topic, Generator]:
-    found = next((topic for topic in plan.topics if topic.name == name), None)
-    if found is None:
-        from framework.sql.faults import closest
-
-        known = [topic.name for topic in plan.topics]
-        raise SluiceError("unknown-topic", f"there is no topic `{name}`", closest(name, known, f"there is {', '.join(known)}"))
-    if found.generator is None:
+def _generator(topic: Topic) -> Generator:
+    if topic.generator is None:
         raise SluiceError(
             "no-generate",
-            f"the topic `{name}` does not say how its messages are made",
-            f"add `generate:` with a rate and columns to the topic at {found.where}",
+            f"the topic `{topic.name}` does not say how its messages are made",
+            f"add `generate:` with a rate and columns to the topic at {topic.where}",
         )
-    return found, found.generator
-
-
-@contextmanager
-def _progress(topic: str, count: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere; gives what is told the number of messages so far."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(topic, total=count)
-        yield lambda sent: bar.update(task, completed=sent)
+    return topic.generator

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete.pipelines)
 @_specs.with_specs
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Pause pipelines: no run brings anything into their tables until `sluice resume`. A batch that is under way still ends.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 from framework.errors import RefusedError, SpecError
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from framework.plan.change import Change
     from framework.plan.model import Pipeline
 
+_NO_TOPIC = "no-topic"
+
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @click.option("--no-look", is_flag=True, help="Only what the specs say: ask neither Kafka nor the catalog.")
 @_specs.with_specs
@@ -61,7 +63,8 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        for silent in {str(error): error for ahead in found for error in ahead.unseen}.values():
+        away = (error for ahead in found for error in ahead.unseen if error.code != _NO_TOPIC)
+        for silent in {str(error): error for error in away}.values():
             click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(ahead.would_run for ahead in found):
         sys.exit(1)
@@ -78,12 +81,16 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
     for error in ahead.refused:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
+    for error in ahead.unseen:
+        if error.code == _NO_TOPIC:
+            yield f"WAITS for its topic: {error.message}"
+            yield f"  hint: {error.hint}"
     changes = ahead.changes or ()
     for change in changes:
         yield f"{'' if change.allowed else 'REFUSED '}{change}"
     hints = dict.fromkeys(change.hint for change in changes if not change.allowed)
     yield from (f"  hint: {hint}" for hint in hints)
-    if ahead.changes == () and not ahead.refused:
+    if ahead.changes == ():
         yield "table is as the spec says"
     for waiting in ahead.waiting or ():
         yield _waits(waiting)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from framework.engine.preview import Message, Preview, Row
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.pipelines)
 @click.option(
     "--messages",
     "count",

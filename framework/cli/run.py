@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
+from framework.errors import Paused, SluiceError
+
+if TYPE_CHECKING:
+    from framework.cli._progress import Bar
+    from framework.engine.batch import Batch
+    from framework.engine.loop import Failure
+    from framework.plan.model import Pipeline, Plan
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--every", metavar="DURATION", help="Stay and run again this often, such as 1m.")
 @_specs.with_specs
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
     """Run pipelines until their tables have all that is in their topics.
 
-    Without a NAME, all of them. Ctrl-C ends behind the commit that is under way.
+    Without a NAME, all of them but those that are paused. Ctrl-C ends behind the commit that is under way.
+
+    Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, refused to go on or, asked for by
+    its NAME, is paused; 2 wrong usage.
 
     Example: sluice run flagged_stock_trades --every 1m
     """
@@ -28,19 +41,19 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
     context = Context(plan)
+    told = _Told(plan, bool(names))
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
-                loop.keep_up(context, pipelines, seconds, _tell, _tell_failure, stop)
+                loop.keep_up(context, pipelines, seconds, told.batch, told.failure, stop, told.working)
                 return
-            failures = loop.catch_up(context, pipelines, _tell, stop.is_set)
-        for failure in failures:
-            _tell_failure(failure)
-        failed = {failure.pipeline for failure in failures}
+            failures = loop.catch_up(context, pipelines, told.batch, stop.is_set, told.working)
+        failed = [told.failure(failure) for failure in failures]
+        behind = {failure.pipeline for failure in failures}
         for pipeline in pipelines:
-            if pipeline.name not in failed and not stop.is_set():
-                click.echo(f"{pipeline.name}: {pipeline.table.identifier} is caught up")
-        sys.exit(1 if failures else 0)
+            if pipeline.name not in behind and not stop.is_set():
+                told.end(pipeline)
+        sys.exit(1 if any(failed) else 0)
     finally:
         context.stop()
 
@@ -56,21 +69,78 @@ def _seconds(every: str | None) -> int | None:
         raise click.BadParameter(f"`{every}` is no duration: write 15s, 1m or 2h", param_hint="--every") from None
 
 
-def _tell(batch: object) -> None:
-    from framework.engine.batch import Batch
+class _Told:
+    """What a run says: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
-    assert isinstance(batch, Batch)
+    def __init__(self, plan: Plan, by_name: bool) -> None:
+        self.plan = plan
+        self.by_name = by_name
+        self._bar: Bar | None = None
+        self._read = 0
+        self._left_out: set[str] = set()
+
+    @contextmanager
+    def working(self, pipeline: Pipeline) -> Iterator[None]:
+        if not sys.stderr.isatty():
+            yield
+            return
+        from framework.cli._progress import bar
+
+        self._read = 0
+        try:
+            with bar(pipeline.name, "rows" if pipeline.source else "messages", _waiting(self.plan, pipeline)) as self._bar:
+                yield
+        finally:
+            self._bar = None
+
+    def batch(self, batch: Batch) -> None:
+        line = _line(batch)
+        if self._bar is None:
+            click.echo(line)
+            return
+        with self._bar.hidden():
+            click.echo(line)
+        self._read += batch.read
+        self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
+
+    def failure(self, failure: Failure) -> bool:
+        """Whether it is one: who names no pipeline wants those that are not paused."""
+        if self.by_name or not isinstance(failure.error, Paused):
+            click.echo(f"{failure.pipeline}: {failure.error}", err=True)
+            return True
+        line = f"{failure.pipeline}: paused{_since(failure.pipeline)}, left out"
+        if line not in self._left_out:  # once, not each time that --every comes round
+            self._left_out.add(line)
+            click.echo(line)
+        return False
+
+    def end(self, pipeline: Pipeline) -> None:
+        since = _since(pipeline.name)  # by somebody else, while its batches ran
+        done = f"paused{since}, what came in before is there" if since else f"{pipeline.table.identifier} is caught up"
+        click.echo(f"{pipeline.name}: {done}")
+
+
+def _since(pipeline: str) -> str:
+    from framework.engine import notes
+
+    since = notes.read(pipeline).paused
+    return f" since {since}" if since else ""
+
+
+def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
+    """What waits for a pipeline; None where the run will say why it cannot be known."""
+    from framework.watch import watched
+
+    try:
+        return watched(plan, pipeline).lag
+    except SluiceError:
+        return None
+
+
+def _line(batch: Batch) -> str:
     rate = batch.read / max(batch.seconds, 0.001)
     parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
     parts += [f"{batch.bad:,} bad"] if batch.bad else []
     parts += [f"{batch.filtered:,} filtered"] if batch.filtered else []
     parts += [f"{count:,} not as `{name}` expects" for name, count in batch.warnings]
-    parts += [f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s", f"{batch.waiting:,} waiting"]
-    click.echo(", ".join(parts))
-
-
-def _tell_failure(failure: object) -> None:
-    from framework.engine.loop import Failure
-
-    assert isinstance(failure, Failure)
-    click.echo(f"{failure.pipeline}: {failure.error}", err=True)
+    return ", ".join([*parts, f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s", f"{batch.waiting:,} waiting"])

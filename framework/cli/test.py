@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from framework.engine.trial import Outcome
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @_specs.with_specs
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Run the tests that pipelines have: their messages go through the same code as in production, into tables of a catalog that
@@ -67,7 +67,7 @@ def _tell(pipeline: Pipeline, wrong: Sequence[tuple[Example, Sequence[str]]]) ->
     noun = "test" if count == 1 else "tests"
     click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count:,} {noun} failed' if wrong else f'{count:,} {noun} ok'}")
     for example, said in wrong:
-        click.echo(f"{example.where}: {click.style('FAILED', fg='red')}: {example.name}")
+        click.echo(f"{example.where}: {click.style('test-failed', fg='red')}: {example.name}")
         for line in said:
             click.echo(f"  {line}")
 

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from framework.engine import look, protocol, refusals
+from framework.engine import look, metadata, notes, protocol, refusals
 from framework.engine.kafka import Kafka
 from framework.engine.protocol import Position, TableState, TopicState, next_range, parted
 from framework.engine.source import FromTable, FromTopics, Source
@@ -56,7 +56,7 @@ class Anew:
 @dataclass(frozen=True)
 class Ahead:
     """`changes`, `waiting` and `anew` are None where they could not be seen; `waiting` is of topics, `anew` of a table. `refused`
-    says why a run would not go on, `unseen` what did not answer."""
+    says why a run would not go on, `unseen` what did not answer, or is a topic that nobody has made yet."""
 
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
@@ -87,11 +87,11 @@ def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = _PAT
         else:
             cluster = pipeline.topic.cluster
             if cluster.name not in clusters:
-                clusters[cluster.name] = _connected(cluster, plan.secrets, patience)
+                clusters[cluster.name] = connected(cluster, plan.secrets, patience)
             found = _look(pipeline, clusters[cluster.name])
-            silent = [error for error in found.unseen if error.code == "kafka-unreachable"]
-            if silent:
-                clusters[cluster.name] = silent[0]
+            away = [error for error in found.unseen if error.code == "kafka-unreachable"]
+            if away:
+                clusters[cluster.name] = away[0]
         before[pipeline.name] = found
         yield found
 
@@ -105,14 +105,18 @@ def going_on(pipeline: Pipeline, seen: TableState | None, source: Source) -> tup
     return replace(position, ends=ends), now
 
 
-def _connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
+def connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
     try:
         if not _listens(cluster, patience):
-            hint = "is it running? `sluice services up kafka` starts one on this machine"
-            return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
+            return silent(cluster)
         return Kafka(cluster, secrets, patience)
     except SluiceError as error:
         return error
+
+
+def silent(cluster: Cluster) -> UnreachableError:
+    hint = "is it running? `sluice services up kafka` starts one on this machine"
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
 
 
 def _listens(cluster: Cluster, patience: float) -> bool:
@@ -135,7 +139,7 @@ def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) 
     table = pipeline.table
     try:
         seen, existing = look.state(table), look.existing(table)
-        bad = look.table(table.catalog, table.bad_rows)
+        bad = metadata.read(table.catalog, table.bad_rows)
     except SluiceError as error:
         return Ahead(pipeline, None, unseen=(error,))
     if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
@@ -153,16 +157,17 @@ def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) 
             found = replace(found, waiting=tuple(waiting))
         else:
             found = replace(found, anew=_anew(pipeline, seen, from_))
+        notes.refuse_paused(pipeline.name)
     except SluiceError as error:
-        silent = error.code in ("kafka-unreachable", "catalog-unreachable")
-        found = replace(found, unseen=(error,)) if silent else replace(found, refused=(error,))
+        unseen = isinstance(error, UnreachableError)
+        found = replace(found, unseen=(error,)) if unseen else replace(found, refused=(error,))
     return replace(found, changes=_changes(pipeline, existing, found.refused))
 
 
-def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...]:
-    """None in a table of somebody else, nor where no table is made."""
+def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
+    """A table of somebody else is not compared, nor is one that could not be made."""
     none = ("table-not-ours", "table-of-another", "table-recreated", "source-missing")
-    return () if any(error.code in none for error in refused) else changes(pipeline, existing)
+    return None if any(error.code in none for error in refused) else changes(pipeline, existing)
 
 
 def _waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | None) -> Iterator[Waiting]:

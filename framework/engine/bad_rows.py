@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from framework.engine import look, protocol, refusals, rows
+from framework.engine import protocol, refusals, rows
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, Range, TableState
@@ -62,20 +62,6 @@ def stage(
     writer = made.writeTo(f"`{catalog}`.`{namespace}`.`{name}`.`branch_{protocol.BRANCH}{attempt}`")
     with named_errors(pipeline):
         writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
-
-
-def pending(pipeline: Pipeline, position: Position) -> bool:
-    """Whether bad rows still wait to be brought over or to be forgotten; asked without Spark."""
-    if not position.bad and position.forget is None:
-        return False
-    table = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
-    if table is None:
-        return False
-    if protocol.BRANCH + position.attempt in table.metadata.refs:
-        return True
-    return (
-        position.forget is not None and table.scan(row_filter="batch > {} and batch <= {}".format(*position.forget)).count() > 0
-    )
 
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:

@@ -73,7 +73,7 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     position = refusals.check(pipeline, seen, topic)
     if position.topics.keys() != topic.topics.keys():
         return False
-    return source.next(position, topic) is None and not bad_rows.pending(pipeline, position)
+    return source.next(position, topic) is None and not look.pending(pipeline, position)
 
 
 def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
@@ -204,7 +204,7 @@ class _Attempt:
 
         table = self.pipeline.table
         target = f"`{table.catalog.name}`.`{table.namespace}`.`{table.name}`.`branch_{protocol.BRANCH}{self.attempt}`"
-        ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0)
+        ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         writer = frame.good.writeTo(target).option(f"snapshot-property.{protocol.ATTEMPT}", self.attempt)
         with named_errors(self.pipeline):
             writer = writer.option(f"snapshot-property.{protocol.POSITION}", ends.text())

@@ -114,11 +114,10 @@ class Kafka:
             if len(found) == len(asked):
                 return [found[name] for name in asked]
         missing = next(topic for name, topic in asked.items() if name not in found)
-        by_generate = f", as `sluice generate {missing.name}` does" if missing.generator else ""
         raise UnreachableError(
             "no-topic",
             f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
-            f"create it{by_generate}, or correct `kafka_name` of the topic at {missing.where}",
+            f"`sluice topics create {missing.name}` creates it; or correct `kafka_name` of the topic at {missing.where}",
         )
 
     def _described(self, answer: Any) -> Any:

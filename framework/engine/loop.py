@@ -6,13 +6,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from framework.engine import notes
 from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.context import Context
-from framework.errors import Paused, SluiceError
+from framework.errors import SluiceError
 from framework.plan.model import Pipeline, in_order
 
 
@@ -25,28 +25,27 @@ class Failure:
 
 
 def catch_up(
-    context: Context, pipelines: Sequence[Pipeline], on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+    context: Context,
+    pipelines: Sequence[Pipeline],
+    on_batch: Callable[[Batch], None],
+    stopped: Callable[[], bool],
+    around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
 ) -> tuple[Failure, ...]:
-    """Runs each pipeline until nothing waits. One that fails does not hold up the others."""
+    """Runs each pipeline until nothing waits, inside of what is `around` it. One that fails does not hold up the others."""
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
-            refuse_paused(pipeline)
-            for batch in batches(context, pipeline):
-                on_batch(batch)
-                if stopped():
-                    return tuple(failures)
+            notes.refuse_paused(pipeline.name)
+            with around(pipeline):
+                for batch in batches(context, pipeline):
+                    on_batch(batch)
+                    if stopped():
+                        return tuple(failures)
         except SluiceError as error:
             failures.append(Failure(pipeline.name, error))
         if stopped():
             break
     return tuple(failures)
-
-
-def refuse_paused(pipeline: Pipeline) -> None:
-    if since := notes.read(pipeline.name).paused:
-        hint = f"`sluice resume {pipeline.name}` lets it go on"
-        raise Paused("paused", f"{pipeline.name} is paused since {since}", hint)
 
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
@@ -73,11 +72,12 @@ def keep_up(
     on_batch: Callable[[Batch], None],
     on_failure: Callable[[Failure], None],
     stop: threading.Event,
+    around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
 ) -> None:
     """Catches up every so often until it is stopped. A failure is told and tried again the next time."""
     while not stop.is_set():
         began = time.monotonic()
-        for failure in catch_up(context, pipelines, on_batch, stop.is_set):
+        for failure in catch_up(context, pipelines, on_batch, stop.is_set, around):
             on_failure(failure)
         stop.wait(max(0.0, every - (time.monotonic() - began)))
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from framework.errors import RefusedError, SluiceError
+from framework.errors import Paused, RefusedError, SluiceError
 from framework.home import home
 
 
@@ -48,6 +48,11 @@ def pause(pipeline: str) -> Notes:
 
 def resume(pipeline: str) -> None:
     _write(pipeline, replace(read(pipeline), paused=None))
+
+
+def refuse_paused(pipeline: str) -> None:
+    if since := read(pipeline).paused:
+        raise Paused("paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` lets it go on")
 
 
 def failed(pipeline: str, error: SluiceError) -> None:

@@ -16,7 +16,8 @@ from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore
 
 _PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
-_TO_CONNECT = 3.0  # seconds until nobody counts as listening
+_TO_CONNECT = 2.0  # seconds until nobody counts as listening
+_NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
 
 
@@ -50,11 +51,8 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
         known = consumer.list_topics(timeout=_PATIENCE).topics
         if topic not in known:
             raise _missing(cluster, topic, known)
-        bounds = {
-            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_PATIENCE)
-            for number in sorted(known[topic].partitions)
-        }
-        found = _read(consumer, topic, _ranges(bounds, most))
+        bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(known[topic].partitions)}
+        found = read(consumer, topic, _ranges(bounds, most))
     except KafkaException as error:
         said = error.args[0].str()
         raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said}") from None
@@ -79,6 +77,20 @@ def refuse_silent(cluster: Cluster) -> None:
     raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
 
 
+def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """The first offset of a partition, and the last stable one. One that was just made, or moved, has no leader for a moment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            first, end = consumer.get_watermark_offsets(partition, timeout=_PATIENCE)
+        except KafkaException as error:
+            if error.args[0].name() not in _NO_LEADER or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return first, end
+
+
 def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:
     """Of each partition that has messages the last offsets: what a small one does not need goes to the larger ones."""
     left = most
@@ -92,7 +104,8 @@ def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple
     return ranges
 
 
-def _read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[Message]:
+def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[Message]:
+    """The messages from the first of these offsets to the end of each partition's."""
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
     found: list[Message] = []
     left = {number: end for number, (_, end) in ranges.items()}
@@ -108,14 +121,14 @@ def _read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]])
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if error is None and message.offset() < left.get(number, 0):
-                found.append(_message(message))
+                found.append(message_of(message))
             # The end that is known, or an earlier one where the last offsets hold no messages.
             if error is not None or message.offset() + 1 >= left.get(number, 0):
                 left.pop(number, None)
     return found
 
 
-def _message(message: Any) -> Message:
+def message_of(message: Any) -> Message:
     kind, timestamp = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
     return Message(message.partition(), message.offset(), timestamp if kind else None, message.key(), message.value(), headers)

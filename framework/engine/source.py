@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from framework.engine import look, protocol
+from framework.engine import metadata, protocol
 from framework.engine.protocol import Partition, Position, Range, TopicState
 from framework.errors import BatchError
 from framework.plan.model import Pipeline, TableSource, Topic
 
 if TYPE_CHECKING:
-    from pyiceberg.table.snapshots import Snapshot
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -91,7 +90,7 @@ class FromTable:
     def look(self) -> TopicState:
         uuid, main = self._now()
         name = self.source.identifier
-        ends = {protocol.partition(name, 0): main.sequence_number or 0}
+        ends = {protocol.partition(name, 0): main.get("sequence-number") or 0}
         return TopicState(f"catalog {self.source.catalog.name}", {name: uuid}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
@@ -106,25 +105,24 @@ class FromTable:
 
     def rows(self) -> int:
         """How many rows there are to read."""
-        summary = self._now()[1].summary
-        return int(summary.additional_properties.get("total-records", 0)) if summary else 0
+        return int(metadata.summary(self._now()[1]).get("total-records", 0))
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:
         (sequence,) = range_.ends.values()
-        table = look.table(self.source.catalog, self.source.identifier)
-        found = [each for each in table.metadata.snapshots if each.sequence_number == sequence] if table else []
+        table = metadata.read(self.source.catalog, self.source.identifier)
+        found = [id_ for id_, each in table.snapshots.items() if each.get("sequence-number") == sequence] if table else []
         if not found:
             raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
         name = f"`{self.source.catalog.name}`.{self.source.identifier}"
-        return spark.read.option("versionAsOf", found[0].snapshot_id).table(name)
+        return spark.read.option("versionAsOf", found[0]).table(name)
 
-    def _now(self) -> tuple[str, Snapshot]:
-        table = look.table(self.source.catalog, self.source.identifier)
-        main = table.current_snapshot() if table else None
+    def _now(self) -> tuple[str, Mapping[str, Any]]:
+        table = metadata.read(self.source.catalog, self.source.identifier)
+        main = table.main if table else None
         if table is None or main is None:
             raise BatchError(
                 "source-missing",
                 f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
                 f"run `{self.source.pipeline}`, which writes it, first",
             )
-        return str(table.metadata.table_uuid), main
+        return table.uuid, main

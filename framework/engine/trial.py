@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import look, session
@@ -16,7 +18,8 @@ from framework.engine.context import Context
 from framework.engine.local import Local
 from framework.errors import SluiceError
 from framework.home import home
-from framework.plan.model import Catalog, Engine, Example, Pipeline, Plan
+from framework.plan.compare import Beyond
+from framework.plan.model import Catalog, Engine, Example, Pipeline, Plan, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +28,8 @@ _CONF = {
     # Starts in half the time; some hundred rows are never worth more.
     "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session._LOGGING}",
     "spark.sql.shuffle.partitions": "2",
+    # Without a checksum beside each file, for which Hadoop starts a process of its own.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 
@@ -39,30 +44,27 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trials:
-    """Where tests run: a Spark session, and the plan with catalogs that may be written to."""
+    """Where tests run, several at once if need be: a Spark session, and the plan with catalogs that may be written to."""
 
     spark: SparkSession
     plan: Plan
     slices: int = 1  # partitions of a batch's frame
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def run(self, pipeline: Pipeline, example: Example) -> Outcome:
-        """Runs the test's batches into new tables. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
-        kept = replace(pipeline, bad_rows="quarantine")
-        tables = (pipeline.table.identifier, pipeline.table.bad_rows)
-        for identifier in tables:
-            self._context(example, 0).lake(pipeline).drop(identifier)
+        """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
+        table = replace(pipeline.table, namespace=f"test{next(self.numbers)}_{pipeline.table.namespace}")
+        tried = replace(pipeline, table=table, bad_rows="quarantine")
         try:
             for batch in range(1, max(message.batch for message in example.messages) + 1):
-                context = self._context(example, batch)
-                done = next_batch(context, kept)
+                source = Local(example.messages, batch, self.slices)
+                context = Context(self.plan, spark=lambda: self.spark, source=source)
+                done = next_batch(context, tried)
                 while done and done.waiting:
-                    done = next_batch(context, kept)
+                    done = next_batch(context, tried)
         except SluiceError as error:
             return Outcome(error=error)
-        return Outcome(*(_rows(pipeline, identifier) for identifier in tables))
-
-    def _context(self, example: Example, batch: int) -> Context:
-        return Context(self.plan, spark=lambda: self.spark, source=Local(example.messages, batch, self.slices))
+        return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
 
 
 @contextmanager
@@ -76,12 +78,20 @@ def trials(plan: Plan) -> Iterator[Trials]:
         moved = thrown_away(plan, folder)
         context = Context(moved)
         try:
+            _found_once(context.spark)
             yield Trials(context.spark, moved)
         finally:
             context.stop()
             os.environ.pop("SLUICE_HOME")
             if before is not None:
                 os.environ["SLUICE_HOME"] = before
+
+
+def _found_once(spark: SparkSession) -> None:
+    """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
+    searched for a package `py4j`: a third of a test's time."""
+    jvm: Any = spark._jvm
+    jvm.__dict__["py4j"] = SimpleNamespace(reflection=SimpleNamespace(TypeUtil=jvm.py4j.reflection.TypeUtil))
 
 
 def thrown_away(plan: Plan, folder: Path) -> Plan:
@@ -101,6 +111,17 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
     return replace(plan, engine=engine, catalogs=tuple(catalogs.values()), pipelines=pipelines)
 
 
-def _rows(pipeline: Pipeline, identifier: str) -> tuple[Mapping[str, Any], ...]:
-    table = look.table(pipeline.table.catalog, identifier)
-    return () if table is None else tuple(table.scan().to_arrow().to_pylist())
+def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
+    found = look.table(table.catalog, identifier)
+    if found is None:
+        return ()
+    arrow = found.scan().to_arrow()
+    columns = [[_value(each) for each in column] for column in arrow.columns]
+    return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):  # before year 1 or after year 9999
+        return Beyond(f"a time beyond the years 1 to 9999 in {scalar.type}")

@@ -6,7 +6,7 @@ Rows have no order. A row fits if the columns that are named do: of a struct onl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -21,19 +21,32 @@ _BAD: dict[str, Type] = {
     "key": BINARY, "value": BINARY,
 }  # fmt: skip
 _SHOWN_OF_BAD = ("code", "message")
+_MOST = 20  # rows of a difference that are shown
+
+
+class Beyond(str):
+    """A time that Python has no value for, as text: it is like no expected one."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An expected row and the row that fits it best, with the columns that do not; either may be missing."""
+
+    want: Row | None
+    got: Row | None
+    wrong: tuple[str, ...] = ()
+    message: int | None = None  # of which message of the test the row is, if it says so
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How the rows differ. `nearly` are pairs of an expected row and the row that fits it best, with the columns that do not."""
-
     noun: str
     expected: int
     came: int
     columns: tuple[str, ...]  # those that are shown
-    nearly: tuple[tuple[Row, Row, tuple[str, ...]], ...]
-    missing: tuple[Row, ...]
-    unexpected: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
 
 
 def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row], bad: Sequence[Row]) -> tuple[Difference, ...]:
@@ -42,33 +55,42 @@ def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row]
     types = {column.name: column.type for column in columns}
     if example.expect is not None:
         own = [name for name in types if not name.startswith("_kafka_")]
-        found.append(_difference("row", example.expect, rows, types, own))
-    found.append(_difference("bad row", example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
+        found.append(_difference("row", example, example.expect, rows, types, own))
+    found.append(_difference("bad row", example, example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
     return tuple(each for each in found if each)
 
 
 def _difference(
-    noun: str, expected: Sequence[Row], rows: Sequence[Row], types: Mapping[str, Type], shown: Iterable[str]
+    noun: str, example: Example, expected: Sequence[Row], rows: Sequence[Row], types: Mapping[str, Type], shown: Sequence[str]
 ) -> Difference | None:
     fits = [[not _unlike(want, row, types) for row in rows] for want in expected]
-    pairs = _matching(fits, len(rows))
-    missing = [at for at in range(len(expected)) if at not in pairs.values()]
-    unexpected = [at for at in range(len(rows)) if at not in pairs]
+    matched = _matching(fits, len(rows))
+    missing = [at for at in range(len(expected)) if at not in matched.values()]
+    unexpected = [at for at in range(len(rows)) if at not in matched]
     if not missing and not unexpected:
         return None
-    nearly = []
+    pairs = []
     for want, row in _closest(missing, unexpected, lambda want, row: _unlike(expected[want], rows[row], types), expected):
-        nearly.append((expected[want], rows[row], _unlike(expected[want], rows[row], types)))
+        wrong = _unlike(expected[want], rows[row], types)
+        pairs.append(Pair(expected[want], rows[row], wrong, _message(example, rows[row])))
         missing.remove(want)
         unexpected.remove(row)
+    pairs += [Pair(expected[at], None) for at in missing]
+    pairs += [Pair(None, rows[at], (), _message(example, rows[at])) for at in unexpected]
     named = {name for want in expected for name in want}
-    columns = tuple(name for name in types if name in named) or tuple(shown)
-    if noun == "bad row":
-        columns = tuple(name for name in types if name in named or name in shown)
-    return Difference(
-        noun, len(expected), len(rows), columns, tuple(nearly), tuple(expected[at] for at in missing),
-        tuple(rows[at] for at in unexpected),
-    )  # fmt: skip
+    always = shown if noun == "bad row" or not named else ()
+    columns = tuple(name for name in types if name in named or name in always)
+    return Difference(noun, len(expected), len(rows), columns, tuple(pairs))
+
+
+def _message(example: Example, row: Row) -> int | None:
+    """Which message of the test, counted from 1, a row or bad row was made of, where it says its offset."""
+    place = [row.get(name, row.get(f"_kafka_{name}")) for name in ("partition", "offset")]
+    topic = row.get("_kafka_topic", row.get("topic") if "code" in row else None)
+    for number, message in enumerate(example.messages, 1):
+        if place == [message.partition, message.offset] and topic in (None, message.topic):
+            return number
+    return None
 
 
 def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
@@ -114,7 +136,7 @@ def _unlike(want: Row, row: Row, types: Mapping[str, Type]) -> tuple[str, ...]:
 
 def alike(want: Any, got: Any, type_: Type) -> bool:
     """Whether a value is the expected one; both are as `values.read` and the table give them."""
-    if want is None or got is None:
+    if want is None or got is None or isinstance(got, Beyond):
         return want is got
     match type_:
         case Array():
@@ -131,37 +153,59 @@ def alike(want: Any, got: Any, type_: Type) -> bool:
 
 
 def lines(difference: Difference) -> list[str]:
-    """A table of what differs. Below each row that nearly fits stands what of it does not."""
-    rows: list[tuple[str, Row | None, tuple[str, ...]]] = []
-    rows += [("differs", got, tuple(_said(want, got, name) for name in wrong)) for want, got, wrong in difference.nearly]
-    rows += [("missing", want, ()) for want in difference.missing]
-    rows += [("unexpected", got, ()) for got in difference.unexpected]
+    """A table of what differs: below an expected row stands what came instead of it, and below that a mark where they differ."""
     table = [["", *difference.columns]]
-    table += [[what, *(show(row[name]) if row and name in row else "" for name in difference.columns)] for what, row, _ in rows]
+    for pair in difference.pairs[:_MOST]:
+        table += _laid(pair, difference.columns)
     widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
-    laid = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    found = [f"{_counted(difference.expected, difference.noun)} expected, {difference.came:,} came", laid[0]]
-    for line, (_, _, notes) in zip(laid[1:], rows, strict=True):
-        found += [line, *(f"  {note}" for note in notes)]
+    found = [f"{_counted(difference.expected, difference.noun)} expected, {difference.came:,} came"]
+    found += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    if len(difference.pairs) > _MOST:
+        found.append(f"… and {len(difference.pairs) - _MOST:,} more")
     return found
 
 
-def _said(want: Row, got: Row, name: str) -> str:
-    return f"{name}: expected {show(want[name])}, got {show(got.get(name))}"
+def _laid(pair: Pair, columns: Sequence[str]) -> list[list[str]]:
+    """The lines of a pair: each column's text, behind what the line is."""
+    of = "" if pair.message is None else f" of message {pair.message}"
+    want, got = ({name: show(row[name]) for name in columns if name in row} for row in (pair.want or {}, pair.got or {}))
+    if pair.want is None:
+        return [[f"+ not expected{',' if of else ''}{of}", *(got.get(name, "") for name in columns)]]
+    if pair.got is None:
+        return [["- did not come", *(want.get(name, "") for name in columns)]]
+    for name in pair.wrong:
+        if name not in got:
+            got[name] = show(None)
+        want[name], got[name] = _apart(show(pair.want[name], None), show(pair.got.get(name), None))
+    marks = {name: "^" * max(len(want[name]), len(got[name])) for name in pair.wrong}
+    return [
+        ["- expected", *(want.get(name, "") for name in columns)],
+        [f"+ came{of and f',{of}'}", *(got.get(name, "") for name in columns)],
+        ["", *(marks.get(name, "") for name in columns)],
+    ]
+
+
+def _apart(want: str, got: str) -> tuple[str, str]:
+    """Two long texts from where they begin to differ."""
+    same = next((at for at, pair in enumerate(zip(want, got, strict=False)) if pair[0] != pair[1]), min(len(want), len(got)))
+    start = max(0, same - 10) if max(len(want), len(got)) > _LONGEST else 0
+    return _cut(want, start), _cut(got, start)
+
+
+def _cut(text: str, start: int = 0) -> str:
+    text = f"…{text[start:]}" if start else text
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 _LONGEST = 60  # characters of a value in a table
 
 
-def show(value: Any) -> str:
+def show(value: Any, longest: int | None = _LONGEST) -> str:
     """A value as a spec writes it, on one line."""
     text = _shown(value)
-    text = (
-        text
-        if text.isprintable()
-        else "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
-    )
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return text if longest is None else _cut(text)
 
 
 def _shown(value: Any) -> str:
@@ -180,7 +224,9 @@ def _shown(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return '""' if value == "" else str(value)
+    # A text that could be taken for something else, or whose blanks would not be seen.
+    plain = str(value) == str(value).strip() and value not in ("", "null", "true", "false")
+    return str(value) if plain else f'"{value}"'
 
 
 def _counted(count: int, noun: str) -> str:

@@ -25,6 +25,7 @@ class Draft:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
+    broken: frozenset[str] = frozenset()  # topics that have problems
     pipelines: tuple[Pipeline, ...] = ()
 
 

@@ -75,6 +75,8 @@ def _field(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str
 def _fits(transform: str, type_: types.Type) -> bool:
     if isinstance(type_, (types.Array, types.Map, types.Struct)):
         return False
+    if type_ == types.VOID:  # the column has a problem, which has been said
+        return True
     if transform == "hour":
         return type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ)
     if transform in ("year", "month", "day"):

@@ -98,12 +98,14 @@ def catalogs(made: Draft) -> Draft:
 def read_topics(made: Draft) -> Draft:
     """Each topic with the types of its columns and how its messages are decoded."""
     found = {}
+    broken = set()
     for said in made.written.of(kinds.Topic):
-        cluster = only(made, made.clusters, "cluster", said.place())
-        topic = topics.resolve(said, cluster, made.problems) if cluster else None
-        if topic:
-            found[said.name] = topic
-    return replace(made, topics=found)
+        before = len(made.problems)
+        cluster = only(made, made.clusters, "cluster", said.place()) or Cluster("", "", Security())
+        found[said.name] = topics.resolve(said, cluster, made.problems)
+        if len(made.problems) > before:
+            broken.add(said.name)
+    return replace(made, topics=found, broken=frozenset(broken))
 
 
 def one_writer(made: Draft) -> Draft:

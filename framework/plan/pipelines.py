@@ -14,6 +14,7 @@ from framework.plan.draft import Draft, only, unknown
 from framework.plan.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
+    Catalog,
     Expectation,
     Maintain,
     Pipeline,
@@ -63,10 +64,8 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     before = len(made.problems)
     steps, expected = _steps(said, rows)
     if len(made.problems) == before:  # a wrong expression makes a column without a type, too, which has been said
-        made.problems.extend(_without_type(said, steps))
+        made.problems.extend(_without_type(said, steps, rows))
     table = _table(made, said, replace(rows, columns=steps[-1].columns) if steps else rows)
-    if table is None:
-        return None
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
     came = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
@@ -74,6 +73,8 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
         said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
         batch_rows, _run(said), said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
     )  # fmt: skip
+    if any(topic.name in made.broken for topic in read):
+        return pipeline
     return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems))
 
 
@@ -113,7 +114,7 @@ def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
         written = [name for kind, name in made.written.names if kind == "topic"]
         made.problems.extend(unknown("topic", name, where, written) for name, where in missing.items())
     found = tuple(made.topics[name] for name in names if name in made.topics)
-    made.problems.extend(topics.differences(found, names))
+    made.problems.extend(topics.differences(tuple(topic for topic in found if topic.name not in made.broken), names))
     return found if len(found) == len(names) else ()
 
 
@@ -130,7 +131,9 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
     return (*steps, last) if last else tuple(steps), expected
 
 
-def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...]) -> Iterator[Problem]:
+def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
+    if any(column.type == types.VOID for column in rows.columns):
+        return
     for column in steps[-1].columns if steps else ():
         if column.type == types.VOID:
             hint = "give it a type: `cast(null as string)`"
@@ -163,13 +166,12 @@ def _maintain(said: kinds.Maintain) -> Maintain:
     )  # fmt: skip
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table:
     into = said.into
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
     if into.catalog and catalog is None:
         made.problems.append(unknown("catalog", into.catalog, into.place("catalog"), made.catalogs))
-    if catalog is None:
-        return None
+    catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
     columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
     namespace, name = into.table.split(".")
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")

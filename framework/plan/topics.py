@@ -19,7 +19,7 @@ from framework.types import Type
 _KEYS = {"string": string.key, "bytes": bytes_format.key, "long": long.key}
 
 
-def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Topic | None:
+def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Topic:
     before = len(problems)
     fields = _fields(said, problems)
     value_columns, decoding = _value(said, fields)
@@ -31,8 +31,9 @@ def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Top
     if said.event_time is not None:
         problems += _event_time_problems(said, columns)
     generator = _generator(said, (*fields, *key_fields), problems) if said.generate else None
-    if len(problems) > before:
-        return None
+    if len(problems) > before:  # what is read from it is checked all the same
+        typed = {column.name: column for column in columns}
+        columns = tuple(typed.get(name, Column(name, types.VOID, "", where)) for name, where in dict(_places(said)).items())
     return Topic(
         said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value, columns,
         tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
@@ -72,7 +73,7 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
             continue
         if column.format and type_ != types.TIMESTAMP:
             hint = "write `type: timestamp`, or remove `format`"
-            problems.append(Problem(column.place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
+            problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
         fields.append(json.Field(name, type_, column.required, column.format))
     return fields
 
@@ -173,7 +174,7 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
         try:
             generated.check(*made[-1])
         except generated.Unsuited as error:
-            problems.append(Problem(way.place(), error.code, error.message, error.hint))
+            problems.append(Problem(way.place(*(key.text for key, _ in way.node.entries)), error.code, error.message, error.hint))
     return Generator(generate.rate, tuple(made))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.errors import Problem
-from framework.spec.messages import Failure, bad_text, out_of_range
+from framework.spec.messages import Failure, bad_text, could_mean, out_of_range
 from framework.spec.node import Node
 from framework.spec.options import Bound, Option, SecretRef, WrittenStep
 from framework.spec.scalars import BOOL, NUMBER, WHOLE, Location
@@ -94,8 +94,12 @@ class _Binder:
         # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
         alone = [slot.field for slot in shape.slots.values() if values[slot.field] is FAILED and _stands_alone(slot)]
         values |= dict.fromkeys(alone, _ABSENT)
-        known = shape.slots if shape.cls.exactly_one else {**shape.slots, **shape.later}
-        fits = node.whole and all(name in known for name in given) and (not shape.cls.exactly_one or len(given) == 1)
+        # An unknown key that stands for no option that is missing takes nothing away: the rest is still looked at.
+        unknown = [name for name in given if name not in shape.slots and name not in shape.later]
+        missing = {meant for name in unknown for meant in could_mean(name, shape.slots, shape.later) if meant not in given}
+        harmless = all(name in shape.later or _stands_alone(shape.slots[name]) for name in missing)
+        only = len(given) == 1 and not unknown if shape.cls.exactly_one else True
+        fits = node.whole and harmless and only
         if _failed(values.values()) or not fits:
             return FAILED
         if alone or not all(name in shape.slots and (not shape.cls.exactly_one or not given[name].is_null) for name in given):

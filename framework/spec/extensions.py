@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ class Found:
 
     extensions: Mapping[str, Extension]
     problems: tuple[Problem, ...]
+    broken: frozenset[str] = frozenset()  # names whose files have problems
 
 
 @contextmanager
@@ -113,7 +115,7 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool) -
             extensions[name] = made
         else:
             problems.append(made)
-    return Found(extensions, tuple(problems))
+    return Found(extensions, tuple(problems), frozenset(offered) - frozenset(extensions))
 
 
 @cache
@@ -133,6 +135,7 @@ def _loader(path: Path) -> Callable[[], ModuleType]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.modules[module.__name__] = module  # a dataclass looks there for what its annotations mean
         spec.loader.exec_module(module)
         return module
 

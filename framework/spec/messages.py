@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from framework.errors import Problem
+from framework.spec import extensions
+from framework.spec.kinds import KINDS
 from framework.spec.node import Node
 from framework.spec.options import Option
 from framework.spec.shapes import (
@@ -143,8 +145,18 @@ def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
 
 def _unknown_keys(failure: Failure) -> Iterator[Problem]:
     slots, later = _slots(failure.shape)
+    named = _step_in_value(failure)
+    if named:
+        key, value = failure.node.entries[0]
+        hint = f"the step's name is the key: `- {value.text}: …`"
+        yield Problem(key.where, "unknown-step", f"there is no step `{key.text}`", hint)
+        return
     for key, value in failure.node.entries:
         name = key.text
+        if not failure.path and name in KINDS and name not in slots:
+            hint = f"write `---` on a line above it, if a {name} begins here"
+            yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
+            return  # what follows would belong to it
         if name in later:
             hint = (
                 f"{failure.shape.files.noun}s of this version: {quoted(slots)}"
@@ -153,6 +165,8 @@ def _unknown_keys(failure: Failure) -> Iterator[Problem]:
             )
             yield not_in_this_version(key, f"`{name}`", hint)
         elif name not in slots and isinstance(failure.shape, FilesShape):
+            if name in extensions.found(failure.shape.files.package).broken:
+                continue
             noun = failure.shape.files.noun
             meant = closest(name, [*slots, *later])
             hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {quoted(slots)}"
@@ -160,6 +174,14 @@ def _unknown_keys(failure: Failure) -> Iterator[Problem]:
         elif name not in slots:
             hint = "write numbers without commas" if name.isdigit() and value.is_null else _key_hint(name, slots, later)
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
+
+
+def _step_in_value(failure: Failure) -> bool:
+    """`- name: filter`, as other tools have it."""
+    key, value = failure.node.entries[0]
+    if not isinstance(failure.shape, FilesShape) or failure.shape.files.noun != "step":
+        return False
+    return key.text in ("name", "type", "step", "kind", "action", "transform") and value.text in failure.shape.slots()
 
 
 def not_in_this_version(node: Node, what: str, hint: str) -> Problem:
@@ -171,13 +193,24 @@ def _meant_key(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> st
     return also or closest(name, [*slots, *later])
 
 
-def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:
+def could_mean(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> set[str]:
+    """The options that a hint for an unknown key would name."""
+    meant = _meant_key(name, slots, later)
+    return {*_owners(name, slots), *([meant] if meant else [])}
+
+
+def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
+    """The options under which this one belongs, the likeliest first."""
     below = {each: slot.shape for each, slot in slots.items() if isinstance(slot.shape, RecordShape)}
-    owner = next((each for each, shape in below.items() if name in shape.slots and shape.slots[name].required), None)
-    owner = owner or next((each for each, shape in below.items() if name in shape.slots), None)
-    owner = owner or next((each for each, shape in below.items() if name in shape.later), None)
-    if owner:
-        return f"it belongs under `{owner}`"
+    needed = [each for each, shape in below.items() if name in shape.slots and shape.slots[name].required]
+    given = [each for each, shape in below.items() if name in shape.slots]
+    return [*needed, *given, *(each for each, shape in below.items() if name in shape.later)]
+
+
+def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:
+    owners = _owners(name, slots)
+    if owners:
+        return f"it belongs under `{owners[0]}`"
     meant = _meant_key(name, slots, later)
     if meant:
         return f"did you mean `{meant}`?"
@@ -187,6 +220,8 @@ def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str
 def _missing_keys(failure: Failure) -> Iterator[Problem]:
     slots, later = _slots(failure.shape)
     given = {key.text for key, _ in failure.node.entries}
+    if given & set(later):
+        return  # without what this version lacks, another key may be needed; that is seen once it is removed
     misspelt = {_meant_key(name, slots, later) for name in given if name not in slots and name not in later}
     for name, slot in slots.items():
         if slot.required and name not in given and name not in misspelt:
@@ -200,6 +235,8 @@ def _wrong_count(failure: Failure) -> Iterator[Problem]:
     if failure.keyword == "maxProperties":
         slots, _ = _slots(shape)
         second = node.entries[1][0]
+        if _step_in_value(failure):
+            return
         if isinstance(shape, FilesShape):
             first = node.entries[0][0].text
             yield Problem(

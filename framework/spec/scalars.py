@@ -59,7 +59,7 @@ def meant_duration(text: str) -> str:
     several = re.fullmatch(r"\s*([0-9]{1,4})\s*h[a-z]*\s*([0-9]{1,4})\s*m[a-z]*\s*", text.lower())
     if several:
         return f"{int(several[1]) * 60 + int(several[2])}m"
-    match = re.fullmatch(r"\s*([1-9][0-9]{0,5})\s*([smhdw])[a-z]*\s*", text.lower())
+    match = re.fullmatch(r"\s*([1-9][0-9]{0,5})\s*(?!ms|mo)([smhdw])[a-z]*\s*", text.lower())
     if not match:
         return ""
     return f"{int(match[1]) * 7}d" if match[2] == "w" else match[1] + match[2]

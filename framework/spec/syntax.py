@@ -27,6 +27,12 @@ class Explained:
     span: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True)
+class _Place:
+    line: int
+    column: int
+
+
 class Problems(Protocol):
     def __call__(self, place: Any, message: str, hint: str) -> Explained: ...
 
@@ -120,7 +126,9 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
         found = at(opened)
         return Explained(Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
     if "anchor" in context or "alias" in context:
-        return problem(opened, "text cannot start with & or *", _quote_line(lines[opened.line]))
+        end = span_from(text, opened.index) if flow.opened else None
+        hint = f"write {quote(text[opened.index : end])}" if end else _quote_line(lines[opened.line])
+        return problem(opened, "text cannot start with & or *", hint)
     if "block scalar" in context and not _goes_on(lines[opened.line], opened.column):
         return problem(opened, "text cannot start with > or |", _quote_line(lines[opened.line]))
     if "cannot start any token" in said:
@@ -170,8 +178,9 @@ def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
     line = lines[mark.line]
     if ":" in line[: mark.column] and _value_of(line):
         return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
+    key = re.match(r"[\s-]*", line)
     return problem(
-        mark, "a key cannot stand here: the line above is not finished, or this one is indented too far",
+        _Place(mark.line, key.end() if key else 0), "a key cannot stand here: the line above is not finished, or this one is indented too far",
         "give the line above its colon, or line this one up with the keys beside it",
     )  # fmt: skip
 
@@ -205,4 +214,7 @@ def _quote_line(line: str) -> str:
     match = _value_of(line)
     if match is None or SECRET_NAME.search(line):
         return "put the whole text in quotes"
-    return f"write {match['head'].strip()} {quote(match['value'])}"
+    value = match["value"]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # it was in quotes, and has the same inside
+        value = value[1:-1]
+    return f"write {match['head'].strip()} {quote(value)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from framework.plan.model import Column
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName, Expression
@@ -21,8 +22,12 @@ Written = dict[ColumnName, Expression]
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     made = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
+    columns: list[Column] = []
+    for name, checked in made.items():
+        others = [column.name for column in (*rows.columns, *columns)]
+        columns.append(rows.new_column(name, checked.type, step.key_place(name), others=others))
     return Resolved(
-        rows.with_columns(rows.new_column(name, checked.type, step.key_place(name)) for name, checked in made.items()),
+        rows.with_columns(columns),
         assign=tuple((name, checked.sql) for name, checked in made.items()),
         faults=tuple(
             fault for name, checked in made.items() for fault in rows.faults("derive", f"{name}: {step.value[name]}", checked)

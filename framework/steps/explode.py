@@ -40,7 +40,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     into = written.into or written.column
     found = rows.column(written.column, written.place("column"))
     type_ = found.type if found else VOID
-    if found is not None and not isinstance(type_, Array):
+    if type_ != VOID and not isinstance(type_, Array):
         hint = "only a list has items; a struct is taken apart by `flatten`"
         message = f"`{written.column}` is {type_}, not a list"
         rows.problems.append(Problem(written.place("column"), "not-a-list", message, hint))

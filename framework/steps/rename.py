@@ -33,7 +33,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             continue
         found = rows.column(old, step.key_place(old))
         if found is not None:
-            rows.new_column(new, found.type, step.place(old), others=kept)
+            rows.new_column(new, found.type, step.place(old), others=kept | taken)
         if new in kept | taken:
             hint = "choose another name, or drop or rename the other column"
             rows.problems.append(Problem(step.place(old), "duplicate-column", f"there is already a column `{new}`", hint))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from framework.errors import Problem
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
 
@@ -30,3 +32,11 @@ class Engine(Kind):
         aka=["config", "settings"],
     )
     remote: None = later("A Spark Connect server.")
+
+    def problems(self) -> Iterable[Problem]:
+        for key in self.conf:
+            if not key.startswith("spark."):
+                yield Problem(
+                    self.key_place("conf", key), "bad-setting", f"`{key}` is no setting of Spark, and Spark would pass over it",
+                    f"write `spark.{key}`, if it is that one, or remove it",
+                )  # fmt: skip

@@ -47,7 +47,7 @@ class Column(Bound):
 
     short: ClassVar[str | None] = "type"
 
-    type: ColumnType = option("The type, as Spark writes it.", example="string")
+    type: ColumnType = option("The type, as Spark writes it.", example="string", aka=["data_type", "dtype"])
     doc: str | None = option("What it holds.", default=None, aka=["description", "comment"])
     required: bool = option("A message where it is missing or null is a bad row.", default=False, aka=["not_null", "nullable"])
     format: Literal["epoch_millis"] | None = option(

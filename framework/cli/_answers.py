@@ -1,0 +1,120 @@
+"""Rows as other programs read them, exactly, and as people do."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from json import dumps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from framework.engine.query import Column
+
+_SPECIAL = frozenset(',"\r\n')
+
+
+def csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """As spreadsheets read it. Null is nothing, an empty text is two quotes."""
+    yield ",".join(_field(name) for name in names)
+    for row in rows:
+        yield ",".join("" if value is None else _field(_text(value)) for value in row)
+
+
+def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """A list, one object on each line."""
+    last = "["
+    for row in rows:
+        yield last if last == "[" else f"{last},"
+        last = _json(dict(zip(names, row, strict=True)))
+    if last == "[":
+        yield "[]"
+    else:
+        yield last
+        yield "]"
+
+
+def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Text in columns, numbers to the right."""
+    from rich.cells import cell_len
+
+    lines = [[column.name for column in columns], *([_cell(value) for value in row] for row in rows)]
+    widths = [max(map(cell_len, each)) for each in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    for line in lines:
+        padded = (
+            (" " * (width - cell_len(cell))).join((("", cell) if column.is_number else (cell, "")))
+            for column, width, cell in zip(columns, widths, line, strict=True)
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on the terminal; where it is too wide for it, a block of lines for each row."""
+    from rich import box
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = (max(map(cell_len, each)) for each in zip([column.name for column in columns], *cells, strict=True))
+    if sum(widths) + 3 * len(columns) + 1 <= console.width:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in columns:
+            table.add_column(Text(column.name), justify="right" if column.is_number else "left", no_wrap=True)
+        for row, line in zip(rows, cells, strict=True):
+            table.add_row(*(Text(cell, style="dim" if value is None else "") for value, cell in zip(row, line, strict=True)))
+        console.print(table)
+        return
+    widest = max(cell_len(column.name) for column in columns)
+    for number, (row, line) in enumerate(zip(rows, cells, strict=True), 1):
+        console.print(Text(f"row {number:,}", style="bold"))
+        for column, value, cell in zip(columns, row, line, strict=True):
+            name = " " * (2 + widest - cell_len(column.name))
+            text = Text(cell, style="dim" if value is None else "")
+            console.print(Text(f"  {column.name}{name}", style="cyan") + text, soft_wrap=True)
+
+
+def _cell(value: Any) -> str:
+    """On one line of any terminal, whatever the value holds."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="backslashreplace")
+    text = _text(value)
+    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return _json(value) if isinstance(value, (list, dict, bool)) else str(value)
+
+
+def _field(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if not text or _SPECIAL.intersection(text) else text
+
+
+def _json(value: Any) -> str:
+    return dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for is text."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _text(key): _plain(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,87 @@
+"""Tables on the terminal: columns that fit, aligned, plain where there is no terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDE = 200  # characters of a line where nobody's terminal is
+_BETWEEN = 2
+_LEAST = 12  # characters that a folded column keeps
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where not all fit, those of the highest rank are left out first, those of rank 0 never; then what `folds` is folded."""
+
+    name: str
+    rank: int = 0
+    right: bool = False
+    folds: bool = False
+
+
+def console() -> Console:
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def grid(columns: Sequence[Column], rows: Iterable[Sequence[Text | str]], width: int) -> Table:
+    cells = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
+    widths = [max([cell_len(column.name), *(_width(row[at]) for row in cells)]) for at, column in enumerate(columns)]
+    kept = list(range(len(columns)))
+    while _wide(widths, kept) > width and (left := max(kept, key=lambda at: (columns[at].rank, at))) and columns[left].rank:
+        kept.remove(left)
+    too_wide = max(0, _wide(widths, kept) - width)
+    for at in (at for at in kept if columns[at].folds):
+        narrower = max(min(widths[at], _LEAST), widths[at] - too_wide)
+        too_wide -= widths[at] - narrower
+        widths[at] = narrower
+    table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), header_style="bold")
+    for at in kept:
+        justify: Literal["left", "right"] = "right" if columns[at].right else "left"
+        table.add_column(columns[at].name, justify=justify, overflow="fold", width=widths[at])
+    for row in cells:
+        table.add_row(*(row[at] for at in kept))
+    return table
+
+
+def _wide(widths: Sequence[int], kept: Sequence[int]) -> int:
+    return sum(widths[at] + _BETWEEN for at in kept) - _BETWEEN
+
+
+def _width(cell: Text) -> int:
+    return max((cell_len(line) for line in cell.plain.splitlines()), default=0)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def ago(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{span(seconds)} ago"
+
+
+def span(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} s"
+
+
+def moment(at: datetime) -> str:
+    return f"{at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}"
+
+
+def one_line(text: str, most: int) -> str:
+    """What any terminal can show of it on one line."""
+    shown = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
+    return shown if len(text) <= most else f"{shown[: most - 1]}…"

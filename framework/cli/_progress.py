@@ -1,0 +1,87 @@
+"""A bar for what takes long, on a terminal; elsewhere there is none, and lines come as they are."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from framework.cli._terminal import console
+
+_QUICK = 1.0  # seconds; what is done by then shows no bar
+
+
+class Bar:
+    """What is done of how much; on standard error, so that what a pipe gets stays clean."""
+
+    def __init__(self, name: str, noun: str, total: int | None) -> None:
+        out = console(sys.stderr)
+        silent = out.is_dumb_terminal or not sys.stderr.isatty()
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), _Count(noun), TimeElapsedColumn())
+        self._progress = Progress(
+            *columns, console=out, transient=True, disable=silent, redirect_stdout=False, redirect_stderr=False
+        )
+        self._task = self._progress.add_task(name, total=total, rate=None)
+        self._lock = threading.RLock()
+        self._over = False
+        self._timer = threading.Timer(_QUICK, self._show)
+        self._timer.daemon = True
+        if not silent:
+            self._timer.start()
+
+    def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
+        """`rate` where it is known better than by the time since the bar was made."""
+        self._progress.update(self._task, completed=done, total=total, rate=rate)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Meanwhile a line can be printed."""
+        with self._lock:
+            shown = self._progress.live.is_started
+            self._progress.stop()
+            yield
+            if shown:
+                self._progress.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._over:
+                self._progress.start()
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            self._timer.cancel()
+            self._progress.stop()
+
+
+@contextmanager
+def bar(name: str, noun: str, total: int | None) -> Iterator[Bar]:
+    made = Bar(name, noun, total)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+class _Count(ProgressColumn):
+    """How many of how many, how many a second, and how long the rest takes at that."""
+
+    def __init__(self, noun: str) -> None:
+        super().__init__()
+        self.noun = noun
+
+    def render(self, task: Task) -> Text:
+        done = int(task.completed)
+        said = f"{done:,} {self.noun}" if task.total is None else f"{done:,} of {int(task.total):,} {self.noun}"
+        rate = task.fields["rate"] or done / max(task.elapsed or 0.0, 0.001)
+        if done:
+            said += f", {rate:,.0f}/s"
+        if done and task.total is not None:
+            said += f", {timedelta(seconds=round((task.total - done) / rate))} left"
+        return Text(said)

@@ -1,0 +1,94 @@
+"""The state of tables, in words and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from framework.cli._grid import Column, ago, count, grid
+from framework.engine.protocol import parted
+from framework.status import Reason, Status, late
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_COLUMNS = (
+    Column("table", folds=True), Column("state"), Column("waiting", right=True), Column("newest event", 2), Column("last commit", 3),
+    Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh", 4),
+)  # fmt: skip
+_COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
+_LEGEND = "waiting: messages that no run has read yet; newest event: the newest time in the table, by its event time or Kafka's"
+
+
+def block(found: Sequence[Status], partitions: bool, width: int) -> Group:
+    if not found:
+        return Group(Text("there are no pipelines"))
+    parts: list[RenderableType] = [grid(_COLUMNS, [_row(status) for status in found], width), Text(f"\n{_LEGEND}", style="dim")]
+    for status in found:
+        said = list(_said(status))
+        if said:
+            parts.append(Text("\n").join([Text(f"\n{status.pipeline.name}", style="bold"), *said]))
+    if partitions:
+        parts += [each for status in found for each in _partitions(status, width)]
+    return Group(*parts)
+
+
+def _row(status: Status) -> tuple[Text | str, ...]:
+    seen = status.seen
+    fresh = "–" if status.fresh is None else Text("yes") if status.fresh else Text("LATE", style="red")
+    numbers = ["?" if seen.unseen else f"{number:,}" for number in (seen.rows, seen.bad_rows, seen.files)]
+    return (
+        seen.table, Text(status.state, style=_COLOURS[status.state]), "?" if seen.lag is None else f"{seen.lag:,}",
+        ago(status.age(status.newest)), ago(status.age(seen.committed)), *numbers, fresh,
+    )  # fmt: skip
+
+
+def _said(status: Status) -> Iterator[Text]:
+    """What there is to say of one table below all of them."""
+    seen, name = status.seen, status.pipeline.name
+    if status.paused:
+        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` lets it go on", style="yellow")
+    for reason in status.reasons:
+        yield from _why(status, reason)
+    if status.state == "pending":
+        yield Text(f"  {_pending(status)}")
+    if status.fresh is False:
+        yield Text(f"  late: {late(status)}", style="red")
+    if seen.bad_waiting:
+        waits = "waits" if seen.bad_waiting == 1 else "wait"
+        yield Text(f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits}: the next run brings them to the bad rows' table")
+
+
+def _why(status: Status, reason: Reason) -> Iterator[Text]:
+    since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
+    yield Text(f"  {since}{reason.code}: {reason.message}", style="red")
+    if reason.hint:
+        yield Text(f"    hint: {reason.hint}")
+    yield Text(f"    do: {reason.do}")
+
+
+def _pending(status: Status) -> str:
+    seen, name = status.seen, status.pipeline.name
+    if seen.trouble:
+        return f"nothing has landed yet: {seen.trouble.message}; {seen.trouble.hint}"
+    noun = "row" if status.pipeline.source else "message"
+    if not seen.lag:
+        return f"nothing has landed yet, and there are no {noun}s to read"
+    return f"nothing has landed yet, {count(seen.lag, noun)} to read: `sluice run {name}`"
+
+
+def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
+    yield Text(f"\n{status.seen.table}", style="bold")
+    if status.pipeline.source:
+        yield Text(f"  is computed from the table {status.pipeline.source.identifier}, which has no partitions of Kafka's")
+    elif not status.seen.offsets:
+        yield Text("  its partitions are not known")
+    else:
+        columns = (Column("topic", folds=True), *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")))
+        rows = [
+            (*map(str, parted(each.partition)), f"{each.next:,}", f"{each.end:,}", f"{each.waiting:,}") for each in status.seen.offsets
+        ]
+        yield grid(columns, rows, width)

@@ -1,0 +1,27 @@
+"""Finds the topic that a command names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from framework.errors import SluiceError
+from framework.plan.model import Plan, Topic
+
+
+def topic(plan: Plan, name: str) -> Topic:
+    """The topic of this name, else the one that Kafka calls so."""
+    called = [topic for topic in plan.topics if topic.name == name] + [topic for topic in plan.topics if topic.kafka_name == name]
+    if called:
+        return called[0]
+    from framework.sql.faults import closest, listed
+
+    known = [topic.name for topic in plan.topics]
+    there = f"there is {listed(known)}" if known else "write one, which begins with `topic: NAME`"
+    meant = closest(name, [*known, *(topic.kafka_name for topic in plan.topics)], there)
+    raise SluiceError("unknown-topic", f"there is no topic `{name}` in the specs", meant)
+
+
+def refuse_partition(topic: Topic, partition: int, known: Collection[int]) -> None:
+    if partition not in known:
+        has = "one partition, 0" if len(known) == 1 else f"{len(known):,} partitions, 0 to {max(known)}"
+        raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")

@@ -1,0 +1,141 @@
+"""Shows the bad rows of a pipeline."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from framework.cli import _specs
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from framework.engine.quarantine import BadRow, Quarantine
+    from framework.plan.model import Pipeline
+
+_MOST = 20  # kinds of bad rows that are listed
+_WIDEST = 200  # characters of a key or value
+
+
+@click.command()
+@click.argument("name")
+@click.option("--code", help="Only bad rows of this code, such as undecodable.")
+@click.option("--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_specs.with_specs
+def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
+    """Count bad rows by what is wrong with them, and show some: where each is in Kafka, its key and its value. NAME is a pipeline or
+    its table. Starts nothing and changes nothing. Times are UTC.
+
+    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; of each sample batch, stage,
+    code, message, topic, partition, offset, item, timestamp, and key and value, whole, as text or, where they are none, as
+    key_base64 and value_base64. `waiting` are bad rows that the next run brings to their table; they are not among `rows`.
+
+    Example: sluice bad-rows flagged_stock_trades --code undecodable --limit 3
+    """
+    plan = _specs.plan(specs, environment)
+    (pipeline,) = _specs.chosen(plan, [name])
+    from framework.engine.quarantine import quarantine
+
+    found = quarantine(pipeline, code, limit)
+    if as_json:
+        click.echo(json.dumps(document(pipeline, found), indent=2, ensure_ascii=False))
+        return
+    from framework.cli import _grid
+
+    console = _grid.console()
+    for part in lines(pipeline, found, code, console.width):
+        console.print(part)
+
+
+def lines(pipeline: Pipeline, found: Quarantine, code: str | None, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from framework.cli._grid import Column, count, grid, one_line
+
+    if found.waiting:
+        waits = "waits" if found.waiting == 1 else "wait"
+        yield Text(f"{count(found.waiting, 'bad row')} of the last batch {waits}: the next run brings them here", style="yellow")
+    if not found.kinds:
+        yield Text(_none(pipeline, code))
+        return
+    of = f" by code {code}" if code else ""
+    yield Text(f"{pipeline.table.bad_rows}: {count(found.rows, 'row')}{of}\n", style="bold")
+    columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
+    yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in found.kinds[:_MOST]], width)
+    if len(found.kinds) > _MOST:
+        yield Text(f"and {count(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds")
+    for row in found.samples:
+        yield from _sample(row)
+    yield Text("\n".join(("", *_next(pipeline, found, code))))
+
+
+def _none(pipeline: Pipeline, code: str | None) -> str:
+    if pipeline.bad_rows == "drop":
+        return f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`"
+    if code:
+        return f"{pipeline.table.bad_rows}: no bad rows of the code `{code}`; without --code all are counted"
+    return f"{pipeline.table.bad_rows}: no bad rows"
+
+
+def _sample(row: BadRow) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    place = [] if row.topic is None else [row.topic]
+    place += [] if row.offset is None else [f"partition {row.partition}, offset {row.offset:,}"]
+    place += [] if row.item is None else [f"item {row.item}"]
+    place += [] if row.timestamp is None else [f"{row.timestamp:%Y-%m-%d %H:%M:%S}"]
+    yield Text(f"\n{', '.join((*place, f'batch {row.batch:,}'))}", style="bold")
+    yield Text(f"  {row.stage}: {row.code}: {row.message}", style="red")
+    yield Text(f"  key    {_shown(row.key)}")
+    yield Text(f"  value  {_shown(row.value)}")
+
+
+def _shown(data: bytes | None) -> str:
+    from framework.cli._grid import count, one_line
+
+    if data is None:
+        return "(none)"
+    text = one_line(data[: 4 * _WIDEST + 4].decode("utf-8", errors="replace"), _WIDEST)
+    return f"{text} ({count(len(data), 'byte')})" if text.endswith("…") or "�" in text or not text else text
+
+
+def _next(pipeline: Pipeline, found: Quarantine, code: str | None) -> Iterator[str]:
+    yield f"next: mend what sends such messages, or the spec at {pipeline.where}; messages that come then land in {pipeline.table.identifier}"
+    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and are not read again by themselves"
+    if code is None and len({kind.code for kind in found.kinds}) > 1:
+        yield f"one code alone: `sluice bad-rows {pipeline.name} --code {found.kinds[0].code}`"
+
+
+def document(pipeline: Pipeline, found: Quarantine) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "pipeline": pipeline.name,
+        "table": pipeline.table.identifier,
+        "bad_rows_table": pipeline.table.bad_rows,
+        "rows": found.rows,
+        "waiting": found.waiting,
+        "kinds": [{"code": kind.code, "message": kind.message, "rows": kind.rows} for kind in found.kinds],
+        "samples": [_document(row) for row in found.samples],
+    }
+
+
+def _document(row: BadRow) -> dict[str, Any]:
+    return {
+        "batch": row.batch, "stage": row.stage, "code": row.code, "message": row.message, "topic": row.topic,
+        "partition": row.partition, "offset": row.offset, "item": row.item,
+        "timestamp": row.timestamp.isoformat() if row.timestamp else None, **_raw("key", row.key), **_raw("value", row.value),
+    }  # fmt: skip
+
+
+def _raw(name: str, data: bytes | None) -> dict[str, str | None]:
+    """As text, or in base64 where it is none."""
+    try:
+        return {name: None if data is None else data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data or b"").decode()}

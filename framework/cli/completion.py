@@ -1,0 +1,22 @@
+"""Prints what makes a shell complete Sluice's commands."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print the script by which a shell completes commands, options, and the names of pipelines and topics.
+
+    For bash, put this line into ~/.bashrc: eval "$(sluice completion bash)"; for zsh the same with zsh into ~/.zshrc. For fish:
+    sluice completion fish > ~/.config/fish/completions/sluice.fish
+
+    Example: eval "$(sluice completion bash)"
+    """
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(ctx.find_root().command, {}, "sluice", "_SLUICE_COMPLETE").source())

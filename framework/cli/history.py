@@ -1,0 +1,150 @@
+"""Shows the commits of a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from framework.cli import _specs
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from framework.engine.history import Commit, History
+    from framework.plan.model import Pipeline
+
+
+@click.command()
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest.")
+@click.option("--partitions", is_flag=True, help="Offsets of each partition, not summed for each topic.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_specs.with_specs
+def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path, environment: str) -> None:
+    """Show the commits of a table, the newest first: what each added, from which offsets, and whether it was Sluice's. NAME is a
+    pipeline or its table. Starts nothing and asks only the catalog.
+
+    `spec changed` marks the first batch of a changed spec. `position moved`: `sluice accept`, or a topic that is new to the table,
+    moved it before that batch, so that it is not known from where the batch read. Times are UTC.
+
+    --json: {pipeline, table, expired, rolled_back, commits}; of each commit snapshot_id (as text: it has more digits than JSON's
+    numbers), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic, partition, from, to}], spec,
+    spec_changed and position_moved. Null is what is not known; batch is null where the commit is not Sluice's, and 0 where the
+    table was made.
+
+    Example: sluice history flagged_stock_trades --limit 5
+    """
+    plan = _specs.plan(specs, environment)
+    (pipeline,) = _specs.chosen(plan, [name])
+    from framework.engine.history import history
+
+    found = history(pipeline)
+    if as_json:
+        click.echo(json.dumps(document(pipeline, found, limit), indent=2))
+        return
+    from framework.cli import _grid
+
+    console = _grid.console()
+    for part in lines(pipeline, found, limit, partitions, console.width):
+        console.print(part)
+
+
+def lines(pipeline: Pipeline, found: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from framework.cli._grid import Column, grid
+
+    if found is None or not found.commits:
+        yield Text(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` makes it")
+        return
+    columns = (
+        Column("when"), Column("batch"), Column("operation", 4), Column("rows", right=True), Column("bad rows", 2, right=True),
+        Column("offsets", 1), Column("snapshot", 5, right=True), Column("", folds=True),
+    )  # fmt: skip
+    yield grid(columns, [_row(commit, partitions) for commit in found.commits[:limit]], width)
+    more = len(found.commits) - limit
+    if more > 0:
+        yield Text(f"{more:,} more, older: --limit {len(found.commits)} shows them")
+    if found.expired:
+        yield Text("older commits have expired")
+    if found.rolled_back:
+        yield Text(f"{found.rolled_back:,} not shown: main was set back behind {'it' if found.rolled_back == 1 else 'them'}")
+    if found.spec and found.spec != pipeline.spec:
+        yield Text("the next batch comes out otherwise: the spec, or Sluice itself, has changed since the last one")
+
+
+def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
+    from framework.cli._grid import moment
+
+    rows = f"+{commit.added:,}" + (f" −{commit.deleted:,}" if commit.deleted else "")
+    notes = []
+    if not commit.ours:
+        notes.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
+    notes += ["the table was made"] if commit.batch == 0 else []
+    notes += ["spec changed"] if commit.spec_changed else []
+    notes += ["position moved"] if commit.moved else []
+    bad = "" if not commit.ours or commit.batch == 0 else "?" if commit.bad is None else f"{commit.bad:,}"
+    return (
+        moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
+        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(notes),
+    )  # fmt: skip
+
+
+def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
+    """From and to, of each partition or summed for each topic; one topic need not be named."""
+    from framework.engine.protocol import parted
+
+    topics = list(dict.fromkeys(parted(each)[0] for each, _, _ in commit.offsets))
+    for topic in topics:
+        named = f"{topic} " if len(topics) > 1 else ""
+        here = [(parted(each)[1], start, end) for each, start, end in commit.offsets if parted(each)[0] == topic]
+        if partitions:
+            yield from (f"{named}{number}: {_span(start, end)}" for number, start, end in here)
+        else:
+            yield f"{named}{_span(_sum(start for _, start, _ in here), sum(end for _, _, end in here))}"
+
+
+def _span(start: int | None, end: int) -> str:
+    return f"{'?' if start is None else f'{start:,}'} – {end:,}"
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """None where one is not known."""
+    found = list(numbers)
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def document(pipeline: Pipeline, found: History | None, limit: int) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "pipeline": pipeline.name,
+        "table": pipeline.table.identifier,
+        "expired": found.expired if found else False,
+        "rolled_back": found.rolled_back if found else 0,
+        "commits": [_commit(commit) for commit in found.commits[:limit]] if found else [],
+    }
+
+
+def _commit(commit: Commit) -> dict[str, Any]:
+    from framework.engine.protocol import parted
+
+    offsets = [(*parted(each), start, end) for each, start, end in commit.offsets]
+    return {
+        "snapshot_id": str(commit.snapshot),
+        "at": commit.at.isoformat(),
+        "by": commit.by or None,
+        "operation": commit.operation,
+        "batch": commit.batch,
+        "rows_added": commit.added,
+        "rows_deleted": commit.deleted,
+        "bad_rows": commit.bad,
+        "offsets": [dict(zip(("topic", "partition", "from", "to"), each, strict=True)) for each in offsets],
+        "spec": commit.spec or None,
+        "spec_changed": commit.spec_changed,
+        "position_moved": commit.moved,
+    }

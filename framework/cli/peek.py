@@ -1,0 +1,98 @@
+"""Shows messages of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from framework.cli import _complete, _specs, _topics
+
+if TYPE_CHECKING:
+    from framework.engine.peek import Bounds
+    from framework.engine.sample import Message
+    from framework.plan.model import Plan, Topic
+
+_FEW = 10
+
+
+@click.command()
+@click.argument("topic", shell_complete=_complete.topics)
+@click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_FEW} if not said.")
+@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
+              help="The topic's first or last messages.")  # fmt: skip
+@click.option("--partition", type=click.IntRange(min=0), help="Only messages of this one.")
+@click.option("--follow", is_flag=True, help="Go on with those that come, until Ctrl-C; from earliest, with all.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON, and nothing else.")
+@_specs.with_specs
+def command(
+    topic: str, count: int | None, start: Literal["earliest", "latest"], partition: int | None, follow: bool, as_json: bool,
+    specs: Path, environment: str,
+) -> None:  # fmt: skip
+    """Show messages of TOPIC, the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the
+    topic's spec says. TOPIC is a topic of the specs, by its own name or by Kafka's.
+
+    What is plainly wrong, such as a value that is no JSON, is marked as a bad row; most bad rows need a closer look, which
+    `sluice preview` takes. Reads without a consumer group: nothing in Kafka changes.
+
+    Example: sluice peek stock_trades --count 3
+    """  # fmt: skip
+    if follow and start == "earliest" and count is not None:
+        raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
+    plan = _specs.plan(specs, environment)
+    found = _topics.topic(plan, topic)
+    from framework.engine import peek
+    from framework.engine.loop import until_interrupted
+
+    within = _within(found, peek.bounds(found, plan.secrets), partition)
+    all_of_them = follow and start == "earliest"
+    shown = [] if all_of_them else peek.some(found, plan.secrets, within, count or _FEW, start)
+    if not as_json:
+        click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
+    _print(found, shown, as_json)
+    if follow:
+        if not as_json:
+            click.echo("waiting for more, Ctrl-C ends", err=True)
+        from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
+        with until_interrupted() as stop:
+            for message in peek.follow(found, plan.secrets, from_, stop.is_set):
+                _print(found, [message], as_json)
+
+
+def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
+    if partition is None:
+        return bounds
+    _topics.refuse_partition(topic, partition, bounds)
+    return {partition: bounds[partition]}
+
+
+def _head(
+    plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, partition: int | None, all_of_them: bool
+) -> str:  # fmt: skip
+    where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
+    there = sum(end - first for first, end in within.values())
+    if all_of_them:
+        head = f"{topic.name}: all messages of {where}"
+    elif not shown:
+        ever = any(end for _, end in within.values())
+        return f"{topic.name}: there are no messages in {where}{' any more' if ever else ' yet'}"
+    else:
+        which = "last" if start == "latest" else "first"
+        some = f"the {which} message" if shown == 1 else f"the {which} {shown:,} messages"
+        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > shown else "")
+    readers = [pipeline.name for pipeline in plan.pipelines if topic in pipeline.topics]
+    look = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
+    return f"{head}\nonly what is plainly wrong is marked as a bad row{look}"
+
+
+def _print(topic: Topic, messages: Sequence[Message], as_json: bool) -> None:
+    from framework.cli._messages import document, show
+
+    for message in messages:
+        if as_json:
+            click.echo(document(topic, message))
+        else:
+            click.echo()
+            show(topic, message)

@@ -1,0 +1,81 @@
+"""Answers questions about tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.cli import _specs
+from framework.errors import SluiceError, SpecError
+
+if TYPE_CHECKING:
+    from framework.plan.model import Catalog
+
+_SHOWN = 100  # rows, where --limit does not say otherwise
+
+
+@click.command()
+@click.argument("sql")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print all rows as one JSON list of objects and nothing else.")
+@click.option("--limit", type=click.IntRange(min=0), help=f"At most so many rows; a table shows {_SHOWN} unless told.")
+@_specs.with_specs
+def command(sql: str, as_csv: bool, as_json: bool, limit: int | None, specs: Path, environment: str) -> None:
+    """Answer one select about tables, in DuckDB's SQL. Starts no JVM, changes nothing, and opens only the tables it names.
+
+    A table is called as in its spec, its bad rows with __bad_rows behind; with several catalogs a name without one means the
+    first, such as lake.markets.trades of the others. Times are in UTC; with --csv and --json bytes are base64, and decimals,
+    which other programs would round, text in JSON.
+
+    Exit status: 0 answered, 1 the question or the specs have problems, 2 wrong usage.
+
+    Example: sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json are two answers: choose one")
+    catalogs = _catalogs(specs, environment)
+    from framework.cli import _answers
+    from framework.engine.query import ask
+
+    answer = ask(catalogs, sql)
+    if as_csv or as_json:
+        write = _answers.csv if as_csv else _answers.json
+        _print(write([column.name for column in answer.columns], answer.rows(limit)))
+        return
+    rows = list(answer.rows(_SHOWN if limit is None else limit))
+    if sys.stdout.isatty():
+        _answers.show(answer.columns, rows)
+    else:
+        _print(_answers.aligned(answer.columns, rows))
+    if len(rows) == (_SHOWN if limit is None else limit) and (count := answer.count()) > len(rows):
+        more = f"{count - len(rows):,} more rows: --limit {count} shows all, --csv and --json print all"
+        click.echo(f"{len(rows):,} of {count:,} rows. {more}" if rows else more, err=True)
+    elif sys.stdout.isatty():
+        click.echo(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", err=True)
+
+
+def _print(lines: Iterator[str]) -> None:
+    """As UTF-8, whatever the terminal's language is: other programs read it."""
+    for line in lines:
+        sys.stdout.buffer.write(f"{line}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
+    """What is wrong with pipelines does not keep their tables from being asked, but files that cannot be read could say
+    another catalog."""
+    from framework.plan import passes
+    from framework.plan.draft import Draft
+    from framework.spec import load
+
+    written = load(specs, environment)
+    made = passes.catalogs(Draft(written, list(written.problems)))
+    if made.problems:
+        raise SpecError(made.problems)
+    if not made.catalogs:
+        raise SluiceError("no-catalog", "the specs have no catalog, so that there are no tables", "add `catalog: lake` to one")
+    return tuple(made.catalogs.values())

@@ -1,0 +1,163 @@
+"""Shows the state of every table."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from framework.cli import _specs
+
+if TYPE_CHECKING:
+    from framework.plan.model import Pipeline, Plan
+    from framework.status import Reason, Status
+
+_EVERY = 2.0  # seconds
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and what waits.")
+@click.option("--watch", "again", is_flag=True, help="Look again every 2 seconds, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_specs.with_specs
+def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
+    """Show the state of every table, or of those of NAME, a pipeline or its table. Changes nothing and starts nothing.
+
+    \b
+    pending    nothing has landed yet
+    syncing    messages wait
+    caught up  no messages wait
+    paused     until `sluice resume`
+    suspended  a run refused to go on: a person must decide
+    failing    the last run failed, or Kafka or the catalog does not answer
+
+    Fresh is a table that is caught up, or whose last commit is not older than `fresh_within`.
+
+    --json: {environment, at, tables}; of each table pipeline, table, catalog, state, reasons [{code, message, hint, do,
+    suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
+    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, location, metadata_file, snapshot_id (as
+    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null is what is not known.
+
+    Exit status: 0, or 1 if a table is failing or suspended, or the specs have problems; 2 wrong usage.
+
+    Example: sluice status flagged_stock_trades --partitions
+    """
+    if again and as_json:
+        raise click.UsageError("--watch and --json do not go together: ask --json as often as you need it")
+    plan = _specs.plan(specs, environment)
+    pipelines = _specs.chosen(plan, names)
+    from framework.status import statuses
+
+    if again:
+        bad = _watch(plan, pipelines, partitions)
+    else:
+        found = statuses(plan, pipelines)
+        bad = any(status.bad for status in found)
+        if as_json:
+            click.echo(json.dumps(document(environment, found), indent=2, ensure_ascii=False))
+        else:
+            from framework.cli import _grid, _status
+
+            console = _grid.console()
+            console.print(_status.block(found, partitions, console.width))
+    sys.exit(1 if bad else 0)
+
+
+def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
+    """Until Ctrl-C; whether anything was bad when it was looked at last."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from framework.cli import _grid, _status
+    from framework.status import statuses
+
+    console = _grid.console()
+    bad = False
+
+    def blocks() -> Iterator[Group]:
+        nonlocal bad
+        while True:
+            began = time.monotonic()
+            found = statuses(plan, pipelines)
+            bad = any(status.bad for status in found)
+            head = Text(f"{_grid.moment(datetime.now(timezone.utc))} UTC, again every {_EVERY:.0f} s, Ctrl-C ends\n", style="dim")
+            yield Group(head, _status.block(found, partitions, console.width))
+            time.sleep(max(0.0, _EVERY - (time.monotonic() - began)))
+
+    try:
+        if console.is_terminal:
+            with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+                for block in blocks():
+                    live.update(block, refresh=True)
+        else:
+            for block in blocks():
+                console.print(block)
+                console.print()
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+    return bad
+
+
+def document(environment: str, found: Sequence[Status]) -> dict[str, Any]:
+    """What `--json` prints."""
+    at = found[0].at if found else datetime.now(timezone.utc)
+    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in found]}
+
+
+def _table(status: Status) -> dict[str, Any]:
+    from framework.engine.protocol import parted
+    from framework.watch import event_time
+
+    seen, pipeline = status.seen, status.pipeline
+    known = not seen.unseen
+    age = status.age(status.newest)
+    return {
+        "pipeline": pipeline.name,
+        "table": seen.table,
+        "catalog": pipeline.table.catalog.name,
+        "state": status.state,
+        "reasons": [_reason(reason) for reason in status.reasons],
+        "paused_since": _time(status.paused),
+        "lag": {
+            "records": seen.lag,
+            "newest_event": _time(status.newest),
+            "newest_event_seconds": None if age is None else round(age, 3),
+            "newest_event_column": event_time(pipeline),
+        },
+        "last_commit": _time(seen.committed),
+        "batch": seen.position.batch if seen.position else None,
+        "rows": seen.rows if known else None,
+        "bad_rows": seen.bad_rows if known else None,
+        "bad_rows_waiting": seen.bad_waiting if known else None,
+        "files": seen.files if known else None,
+        "bytes": seen.bytes if known else None,
+        "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
+        "location": seen.location or None,
+        "metadata_file": seen.metadata or None,
+        "snapshot_id": None if seen.snapshot is None else str(seen.snapshot),
+        "offsets": [
+            {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
+             "position": each.next, "end": each.end, "lag": each.waiting}
+            for each in seen.offsets
+        ],
+    }  # fmt: skip
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {
+        "code": reason.code, "message": reason.message, "hint": reason.hint, "do": reason.do, "suspended": reason.suspended,
+        "at": _time(reason.at),
+    }  # fmt: skip
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

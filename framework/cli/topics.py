@@ -1,0 +1,156 @@
+"""Lists the topics of the specs as Kafka has them, and creates them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from framework.cli import _complete, _specs, _topics
+from framework.errors import SluiceError
+
+if TYPE_CHECKING:
+    from framework.engine.topics import Listed, PartitionState
+    from framework.plan.model import Plan, Topic
+
+_COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
+_NUMBERS = ("partitions", "replicas", "in sync", "messages")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_specs.with_specs
+@click.pass_context
+def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) -> None:
+    """List the topics of the specs: whether Kafka has them, partitions, the brokers that lead them, replicas, the fewest replicas
+    of a partition that are in sync, messages, and the pipelines that read them.
+
+    Messages are counted by offsets: of a compacted or transactional topic these are more than there are messages.
+
+    Example: sluice topics --json
+    """
+    if ctx.invoked_subcommand:
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if given:
+            option = {"as_json": "json", "environment": "env"}.get(given[0], given[0])
+            raise click.UsageError(f"write --{option} behind `{ctx.invoked_subcommand}`, if it takes it")
+        return
+    plan = _specs.plan(specs, environment)
+    from framework.engine.topics import listed
+
+    found = [
+        each
+        for cluster in plan.clusters
+        for each in listed(cluster, plan.secrets, [topic for topic in plan.topics if topic.cluster == cluster])
+    ]
+    if as_json:
+        documents = [_document(plan, each) for each in found]
+        click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
+    elif found:
+        _print(plan, found)
+    else:
+        click.echo("there are no topics in the specs")
+
+
+@command.command()
+@click.argument("name", shell_complete=_complete.topics)
+@_specs.with_specs
+def create(name: str, specs: Path, environment: str) -> None:
+    """Create the topic NAME of the specs in Kafka, with the `partitions` that its spec says and as many replicas as the cluster
+    makes by itself.
+
+    Exit status: 0 the topic is there with these partitions, 1 it has another number of them or could not be created, 2 wrong usage.
+
+    Example: sluice topics create stock_trades
+    """
+    plan = _specs.plan(specs, environment)
+    topic = _topics.topic(plan, name)
+    from framework.engine.sample import refuse_silent
+    from framework.engine.topics import listed
+    from framework.generate import ensure_topic
+
+    refuse_silent(topic.cluster)
+    if ensure_topic(topic, plan.secrets):
+        click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {_partitions(topic.partitions)}")
+        return
+    (seen,) = listed(topic.cluster, plan.secrets, [topic])
+    has = len(seen.partitions or ())
+    click.echo(f"{topic.name}: {topic.kafka_name} is there already, {_partitions(has)}")
+    if has != topic.partitions:
+        raise _differs(topic, has)
+
+
+def _differs(topic: Topic, has: int) -> SluiceError:
+    message = f"the spec says {_partitions(topic.partitions)}, Kafka has {has:,}"
+    if has < topic.partitions:
+        hint = "keep it if you can: with more partitions, keys go to others than before"
+    else:
+        hint = "Kafka cannot take partitions away"
+    return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
+
+
+def _partitions(number: int) -> str:
+    return f"{number:,} partition{'' if number == 1 else 's'}"
+
+
+def _print(plan: Plan, found: list[Listed]) -> None:
+    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in found)]
+    widths = [max(len(row[at][0]) for row in rows) for at in range(len(_COLUMNS))]
+    for row in rows:
+        cells = []
+        for name, width, (text, colour) in zip(_COLUMNS, widths, row, strict=True):
+            padded = text.rjust(width) if name in _NUMBERS else text.ljust(width)
+            cells.append(click.style(padded, fg=colour) if colour else padded)
+        click.echo("  ".join(cells).rstrip())
+    for each in found:
+        if each.trouble:
+            click.echo(f"{each.topic.name}: messages are not known: {each.trouble}")
+        if each.partitions is None:
+            click.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
+        elif len(each.partitions) != each.topic.partitions:
+            says = f"the spec says {_partitions(each.topic.partitions)}, Kafka has {len(each.partitions):,}"
+            click.echo(f"{each.topic.name}: {says}")
+
+
+def _cells(plan: Plan, each: Listed) -> list[tuple[str, str]]:
+    readers = ", ".join(_readers(plan, each.topic)) or "nobody"
+    if each.partitions is None:
+        return [(each.topic.name, ""), (each.topic.kafka_name, ""), ("no", "yellow"), *([("", "")] * 5), (readers, "")]
+    without = sum(part.leader is None for part in each.partitions)
+    leaders = ", ".join(str(broker) for broker in sorted({part.leader for part in each.partitions if part.leader is not None}))
+    replicas = min(len(part.replicas) for part in each.partitions)
+    in_sync = min(len(part.in_sync) for part in each.partitions)
+    return [
+        (each.topic.name, ""),
+        (each.topic.kafka_name, ""),
+        ("yes", "green"),
+        (f"{len(each.partitions):,}", ""),
+        (", ".join(filter(None, [leaders, f"{without:,} without" if without else ""])), "red" if without else ""),
+        (str(replicas), ""),
+        (str(in_sync), "red" if in_sync < replicas else ""),
+        ("unknown" if each.messages is None else f"{each.messages:,}", ""),
+        (readers, ""),
+    ]
+
+
+def _readers(plan: Plan, topic: Topic) -> list[str]:
+    return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]
+
+
+def _document(plan: Plan, each: Listed) -> dict[str, Any]:
+    partitions = None if each.partitions is None else [_partition(part) for part in each.partitions]
+    return {
+        "topic": each.topic.name, "kafka_name": each.topic.kafka_name, "cluster": each.topic.cluster.name,
+        "there": each.partitions is not None, "partitions": partitions, "spec_partitions": each.topic.partitions,
+        "messages": each.messages, "trouble": each.trouble or None, "read_by": _readers(plan, each.topic),
+    }  # fmt: skip
+
+
+def _partition(part: PartitionState) -> dict[str, Any]:
+    return {
+        "partition": part.number, "leader": part.leader, "replicas": part.replicas, "in_sync": part.in_sync,
+        "start": part.start, "end": part.end,
+    }  # fmt: skip

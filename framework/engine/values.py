@@ -1,0 +1,78 @@
+"""DuckDB's values as Python can hold them without loss: moments, decimals and what is larger than Python's own as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_INTEGERS = frozenset(
+    ("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint")
+)
+_NUMBERS = _INTEGERS | {"float", "double", "decimal"}
+_AS_THEY_ARE = _INTEGERS | {"boolean", "double", "varchar", "blob"}
+_NESTED = ("list", "array", "struct", "map")
+_MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How values of a type are read: the type they are cast to first, and what is made of one."""
+
+    cast: str
+    is_cast: bool
+    value: Callable[[Any], Any]
+    is_number: bool
+
+    def select(self, column: str) -> str:
+        return f"CAST({column} AS {self.cast})" if self.is_cast else column
+
+
+def reader(type_: Any) -> Reader:
+    """Of a DuckDBPyType."""
+    made = _nested(type_) if type_.id in _NESTED else None
+    if made is not None:
+        return made
+    if type_.id in _AS_THEY_ARE:
+        return Reader(str(type_), False, _same, type_.id in _NUMBERS)
+    if type_.id == "float":  # as the shortest text: a Python float would have digits that nobody wrote
+        return Reader("VARCHAR", True, float, True)
+    return Reader("VARCHAR", True, _moment if type_.id.startswith("timestamp") else _same, type_.id in _NUMBERS)
+
+
+def _nested(type_: Any) -> Reader:
+    inside = {name: reader(child) for name, child in type_.children if name != "size"}
+    is_cast = any(each.is_cast for each in inside.values())
+    if type_.id == "struct":
+        fields = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}" {each.cast}' for name, each in inside.items())
+        return Reader(f"STRUCT({fields})", is_cast, lambda found: {name: _read(inside[name], found[name]) for name in inside}, False)
+    if type_.id == "map":
+        key, value = inside["key"], inside["value"]
+        # Python's dicts have no dicts as keys: DuckDB gives two lists then.
+        pairs = _listed if dict(type_.children)["key"].id in _NESTED else _keyed
+        return Reader(f"MAP({key.cast}, {value.cast})", is_cast, lambda found: pairs(key, value, found), False)
+    child = inside["child"]
+    return Reader(f"{child.cast}[]", is_cast, lambda found: [_read(child, each) for each in found], False)
+
+
+def _keyed(key: Reader, value: Reader, found: dict[Any, Any]) -> dict[Any, Any]:
+    return {key.value(each): _read(value, inner) for each, inner in found.items()}
+
+
+def _listed(key: Reader, value: Reader, found: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    pairs = zip(found["key"], found["value"], strict=True)
+    return [{"key": key.value(each), "value": _read(value, inner)} for each, inner in pairs]
+
+
+def _read(of: Reader, found: Any) -> Any:
+    return None if found is None else of.value(found)
+
+
+def _same(found: Any) -> Any:
+    return found
+
+
+def _moment(found: str) -> str:
+    """ISO 8601; the session's zone is UTC."""
+    return _MOMENT.sub(lambda part: f"{part[1]}T{part[2]}{'+00:00' if part[3] else ''}", found)

@@ -1,0 +1,65 @@
+"""The tutorial is done as it is written: each command of each block, in one shell, with its change to the spec in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+INSERT = """
+import sys
+from pathlib import Path
+
+path = Path("specs/orders.yaml")
+path.write_text(path.read_text().replace("steps:\\n", "steps:\\n" + sys.argv[1], 1))
+"""
+BLOCKS = re.findall(r"^```(sh|yaml)\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
+
+
+def script(bootstrap: str) -> str:
+    """Kafka is the test's own, and what Spark needs is already on this machine."""
+    lines = ["set -eu"]
+    for language, text in BLOCKS:
+        if language == "yaml":
+            lines.append(f'python3 -c "$INSERT" {quoted(text)}')
+            continue
+        for line in text.splitlines():
+            if line.startswith("sluice services"):
+                continue
+            lines += [f"echo {quoted(f'$ {line}')}", line]
+            if line.startswith("sluice init"):
+                lines.append(f'mkdir -p .sluice && ln -s "{ROOT}/.sluice/jars" .sluice/jars')
+                lines.append(f"export SLUICE_VAR_KAFKA={bootstrap}")
+                lines.append("sed -i 's/memory: 4g/memory: 1g/' specs/main.yaml")
+    return "\n".join(lines)
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_the_tutorial(tmp_path: Path, kafka: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    environment |= {"HOME": str(tmp_path), "COLUMNS": "120", "INSERT": INSERT}
+    done = subprocess.run(
+        ["bash", "-c", script(kafka)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", done.stdout, re.MULTILINE))
+    assert "no problems" in said["sluice check"]
+    assert re.search(r"1 test, 1 passed, 0 failed", said["sluice test"])
+    preview = said["sluice preview orders --messages 2"]
+    assert "the next 2 messages of 1,000 that wait in orders" in preview
+    assert "LARGE" in said[next(line for line in said if line.startswith('sluice query "select size'))]
+    assert "caught up" in said["sluice status"]
+    assert "undecodable" in said["sluice bad-rows orders"]
+    assert "adds column per_piece double" in said["sluice plan orders"]
+    assert not (tmp_path / "sluice-tutorial" / ".sluice" / "lake.db").exists()
