@@ -10,14 +10,13 @@ from typing import Literal
 from framework.engine import attempts, notes
 from framework.engine.notes import Failed, Notes
 from framework.engine.protocol import BORN, Position
-from framework.errors import RefusedError, SluiceError
+from framework.errors import RefusedError
 from framework.plan.model import Pipeline, Plan
-from framework.plan.text import duration
 from framework.watch import Watched, newest, watch
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
-PATIENCE = 2.0  # seconds until Kafka counts as not answering
+PATIENCE = 1.5  # seconds until Kafka counts as not answering
 # What a run would find as a look does: where a look does not find it any more, neither would a run.
 _JUDGED_NOW = (
     *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
@@ -35,7 +34,12 @@ class Reason:
     hint: str
     do: str
     suspended: bool
-    at: datetime | None
+    at: datetime | None = None
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether Kafka or the catalog does not answer now, which is seldom so of one table alone."""
+        return self.at is None and self.code in ("kafka-unreachable", "catalog-unreachable")
 
 
 @dataclass(frozen=True)
@@ -82,13 +86,6 @@ def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | N
     return Status(pipeline, seen, now, state, reasons, paused, latest, fresh)
 
 
-def late(status: Status) -> str:
-    """Why a table is not fresh, in words."""
-    within = duration(status.pipeline.fresh_within or 0)
-    waits = "it is not known what waits" if status.seen.lag is None else "messages wait"
-    return f"`fresh_within` is {within}, {waits}, and the last commit is older"
-
-
 def _state(seen: Watched, noted: Notes, reasons: tuple[Reason, ...]) -> State:
     if noted.paused:
         return "paused"
@@ -108,7 +105,14 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
     # Of a table that is made from another one that nobody has made yet, there is nothing to say but that it is pending.
     if trouble and not (trouble.code == "source-missing" and not _has_landed(seen.position)):
         suspended = isinstance(trouble, RefusedError)
-        yield Reason(trouble.code, trouble.message, trouble.hint, _now(pipeline, trouble, suspended), suspended, None)
+        yield Reason(
+            trouble.code,
+            trouble.message,
+            trouble.hint,
+            _then(pipeline, trouble.code, trouble.hint, suspended, False),
+            suspended,
+            None,
+        )
     if failed and not (trouble and trouble.code == failed.code) and not _overtaken(seen, failed):
         at = datetime.fromisoformat(failed.at)
         do = _then(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
@@ -126,10 +130,6 @@ def _overtaken(seen: Watched, failed: Failed) -> bool:
         and position.attempt != BORN
         and attempts.began(position.attempt) > datetime.fromisoformat(failed.at).timestamp() + 1
     )
-
-
-def _now(pipeline: Pipeline, trouble: SluiceError, suspended: bool) -> str:
-    return _then(pipeline, trouble.code, trouble.hint, suspended, False)
 
 
 def _then(pipeline: Pipeline, code: str, hint: str, suspended: bool, answers: bool) -> str:

@@ -36,6 +36,13 @@ Written = str
 def resolve(step, rows):
     return Resolved(rows.columns, (("name", "upper(name)"),))
 '''
+OPTIONS = """
+from dataclasses import dataclass
+from framework.spec.options import Bound, option
+@dataclass(frozen=True)
+class Written(Bound):
+    column: str = option("The column.", example="name")
+"""
 
 
 def made(folder: Path, step: str, **files: str) -> tuple[Plan, list[str]]:
@@ -72,9 +79,22 @@ def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> No
 
 def test_a_column_without_a_type(tmp_path: Path) -> None:
     step = SHOUT.replace("rows.columns, ((", "(*rows.columns, rows.new_column('x', VOID, step.place())), ((")
-    assert made(tmp_path, "void: name", void=step.replace("import Resolved", "import Resolved\nfrom framework.types import VOID"))[1] == [
-        "DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"
+    assert made(
+        tmp_path, "void: name", void=step.replace("import Resolved", "import Resolved\nfrom framework.types import VOID")
+    )[1] == ["DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"]
+
+
+def test_options_of_its_own(tmp_path: Path) -> None:
+    text = SHOUT.replace("Written = str", OPTIONS).replace('"""Shouts."""', '"""Shouts."""\nfrom __future__ import annotations')
+    assert made(tmp_path, "shout: {column: name}", shout=text)[1] == []
+    assert made(tmp_path, "shout: {colum: name}", shout=text)[1] == [
+        "DIR/specs/a.yaml:16:18: unknown-key: `colum` is not an option of `shout` | did you mean `column`?"
     ]
+
+
+def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
+    problems = made(tmp_path, "shout: name}, {shout: age", shout=SHOUT.replace("Written", "written"))[1]
+    assert [problem.split(": ")[1] for problem in problems] == ["bad-step"]
 
 
 @pytest.mark.parametrize(

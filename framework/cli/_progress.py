@@ -6,9 +6,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from framework.cli._terminal import console
@@ -22,7 +22,7 @@ class Bar:
     def __init__(self, name: str, noun: str, total: int | None) -> None:
         out = console(sys.stderr)
         silent = out.is_dumb_terminal or not sys.stderr.isatty()
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), _Count(noun), TimeElapsedColumn())
+        columns = (TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)), BarColumn(20), _Count(noun))
         self._progress = Progress(
             *columns, console=out, transient=True, disable=silent, redirect_stdout=False, redirect_stderr=False
         )
@@ -70,18 +70,21 @@ def bar(name: str, noun: str, total: int | None) -> Iterator[Bar]:
 
 
 class _Count(ProgressColumn):
-    """How many of how many, how many a second, and how long the rest takes at that."""
+    """How many of how many, how many a second, and how long the rest takes at that; before the first, how long it has been."""
 
     def __init__(self, noun: str) -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True))
         self.noun = noun
 
     def render(self, task: Task) -> Text:
-        done = int(task.completed)
-        said = f"{done:,} {self.noun}" if task.total is None else f"{done:,} of {int(task.total):,} {self.noun}"
-        rate = task.fields["rate"] or done / max(task.elapsed or 0.0, 0.001)
-        if done:
-            said += f", {rate:,.0f}/s"
-        if done and task.total is not None:
-            said += f", {timedelta(seconds=round((task.total - done) / rate))} left"
-        return Text(said)
+        done, total, elapsed = int(task.completed), task.total, task.elapsed or 0.0
+        said = [f"{done:,} {self.noun}" if total is None else f"{done:,} of {int(total):,} {self.noun}"]
+        rate = task.fields["rate"] or done / max(elapsed, 0.001)
+        said += [f"{rate:,.0f}/s"] if done else []
+        said += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
+        return Text(", ".join(said))
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes:,}:{rest:02} min" if minutes else f"{rest} s"

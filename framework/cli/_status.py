@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from framework.cli._grid import Column, ago, count, grid
+from framework.cli._grid import Column, ago, count, grid, span
 from framework.engine.protocol import parted
-from framework.status import Reason, Status, late
+from framework.plan.text import duration
+from framework.status import Reason, Status
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +22,7 @@ _COLUMNS = (
     Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh", 4),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
+_ALL = "once it is there, the next run goes on; nothing is lost"
 _LEGEND = "waiting: messages that no run has read yet; newest event: the newest time in the table, by its event time or Kafka's"
 
 
@@ -27,8 +30,12 @@ def block(found: Sequence[Status], partitions: bool, width: int) -> Group:
     if not found:
         return Group(Text("there are no pipelines"))
     parts: list[RenderableType] = [grid(_COLUMNS, [_row(status) for status in found], width), Text(f"\n{_LEGEND}", style="dim")]
+    shared = _shared(found)
+    for reason, names in shared.items():
+        said = [*_why(reason, ""), Text(f"  pipelines: {', '.join(names)}")]
+        parts.append(Text("\n").join([Text(), *said]))
     for status in found:
-        said = list(_said(status))
+        said = list(_said(status, shared))
         if said:
             parts.append(Text("\n").join([Text(f"\n{status.pipeline.name}", style="bold"), *said]))
     if partitions:
@@ -46,28 +53,48 @@ def _row(status: Status) -> tuple[Text | str, ...]:
     )  # fmt: skip
 
 
-def _said(status: Status) -> Iterator[Text]:
+def _shared(found: Sequence[Status]) -> dict[Reason, list[str]]:
+    """What is so of several tables, which is said once."""
+    names: dict[Reason, list[str]] = {}
+    for status in found:
+        for reason in status.reasons:
+            if reason.unanswered:
+                names.setdefault(replace(reason, do=_ALL), []).append(status.pipeline.name)
+    return {reason: named for reason, named in names.items() if len(named) > 1}
+
+
+def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     """What there is to say of one table below all of them."""
     seen, name = status.seen, status.pipeline.name
     if status.paused:
         yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` lets it go on", style="yellow")
     for reason in status.reasons:
-        yield from _why(status, reason)
+        if replace(reason, do=_ALL) not in shared:
+            since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
+            yield from (Text("  ") + line for line in _why(reason, since))
     if status.state == "pending":
         yield Text(f"  {_pending(status)}")
     if status.fresh is False:
-        yield Text(f"  late: {late(status)}", style="red")
+        yield Text(f"  {_late(status)}", style="red")
     if seen.bad_waiting:
         waits = "waits" if seen.bad_waiting == 1 else "wait"
-        yield Text(f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits}: the next run brings them to the bad rows' table")
+        yield Text(
+            f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits}: the next run brings them to the bad rows' table"
+        )
 
 
-def _why(status: Status, reason: Reason) -> Iterator[Text]:
-    since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
-    yield Text(f"  {since}{reason.code}: {reason.message}", style="red")
+def _why(reason: Reason, since: str) -> Iterator[Text]:
+    yield Text(f"{since}{reason.code}: {reason.message}", style="red")
     if reason.hint:
-        yield Text(f"    hint: {reason.hint}")
-    yield Text(f"    do: {reason.do}")
+        yield Text(f"  hint: {reason.hint}")
+    yield Text(f"  do: {reason.do}")
+
+
+def _late(status: Status) -> str:
+    age = status.age(status.seen.committed)
+    old = "there is no commit" if age is None else f"the last commit is {span(age)} old"
+    waits = "it is not known what waits" if status.seen.lag is None else "messages wait"
+    return f"late: {old}, `fresh_within` is {duration(status.pipeline.fresh_within or 0)}, and {waits}"
 
 
 def _pending(status: Status) -> str:
@@ -87,8 +114,12 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
     elif not status.seen.offsets:
         yield Text("  its partitions are not known")
     else:
-        columns = (Column("topic", folds=True), *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")))
+        columns = (
+            Column("topic", folds=True),
+            *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")),
+        )
         rows = [
-            (*map(str, parted(each.partition)), f"{each.next:,}", f"{each.end:,}", f"{each.waiting:,}") for each in status.seen.offsets
+            (*map(str, parted(each.partition)), f"{each.next:,}", f"{each.end:,}", f"{each.waiting:,}")
+            for each in status.seen.offsets
         ]
         yield grid(columns, rows, width)

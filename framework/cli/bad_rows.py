@@ -25,7 +25,9 @@ _WIDEST = 200  # characters of a key or value
 @click.command()
 @click.argument("name")
 @click.option("--code", help="Only bad rows of this code, such as undecodable.")
-@click.option("--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first.")
+@click.option(
+    "--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
 def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
@@ -64,12 +66,14 @@ def lines(pipeline: Pipeline, found: Quarantine, code: str | None, width: int) -
     if not found.kinds:
         yield Text(_none(pipeline, code))
         return
-    of = f" by code {code}" if code else ""
+    of = f" of the code {code}" if code else ""
     yield Text(f"{pipeline.table.bad_rows}: {count(found.rows, 'row')}{of}\n", style="bold")
     columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
     yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in found.kinds[:_MOST]], width)
     if len(found.kinds) > _MOST:
-        yield Text(f"and {count(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds")
+        yield Text(
+            f"and {count(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds"
+        )
     for row in found.samples:
         yield from _sample(row)
     yield Text("\n".join(("", *_next(pipeline, found, code))))
@@ -106,7 +110,8 @@ def _shown(data: bytes | None) -> str:
 
 
 def _next(pipeline: Pipeline, found: Quarantine, code: str | None) -> Iterator[str]:
-    yield f"next: mend what sends such messages, or the spec at {pipeline.where}; messages that come then land in {pipeline.table.identifier}"
+    lands = f"what comes then lands in {pipeline.table.identifier}"
+    yield f"next: mend what sends such messages, or the spec at {pipeline.where}; {lands}"
     yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and are not read again by themselves"
     if code is None and len({kind.code for kind in found.kinds}) > 1:
         yield f"one code alone: `sluice bad-rows {pipeline.name} --code {found.kinds[0].code}`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,9 +61,9 @@ def command(sql: str, as_csv: bool, as_json: bool, limit: int | None, specs: Pat
 
 def _print(lines: Iterator[str]) -> None:
     """As UTF-8, whatever the terminal's language is: other programs read it."""
-    for line in lines:
-        sys.stdout.buffer.write(f"{line}\n".encode())
-    sys.stdout.buffer.flush()
+    while some := list(islice(lines, 1000)):
+        sys.stdout.buffer.write("".join(f"{line}\n" for line in some).encode())
+        sys.stdout.buffer.flush()
 
 
 def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:

@@ -94,7 +94,7 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 
     try:
         if console.is_terminal:
-            with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+            with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
                 for block in blocks():
                     live.update(block, refresh=True)
         else:

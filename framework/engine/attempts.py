@@ -51,6 +51,11 @@ def is_dead(name: str) -> bool:
     return True
 
 
+def alive() -> list[str]:
+    """The attempts of this machine that can still publish."""
+    return [file.name for file in _folder().iterdir() if not is_dead(file.name)]
+
+
 def forget(name: str) -> None:
     """An attempt of which nothing is left."""
     (_folder() / name).unlink(missing_ok=True)

@@ -65,7 +65,7 @@ def history(pipeline: Pipeline) -> History | None:
 
 
 def _commit(
-    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int] | None
+    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
 ) -> tuple[Commit, Position | None]:
     """As its summary says, and the position in it, which of the table's last batch is the table's own."""
     said = metadata.summary(snapshot)

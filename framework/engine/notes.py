@@ -66,6 +66,10 @@ def went_well(pipeline: str) -> None:
         _write(pipeline, replace(notes, failed=None))
 
 
+def forget(pipeline: str) -> None:
+    _write(pipeline, Notes())
+
+
 def _write(pipeline: str, notes: Notes) -> Notes:
     path = _path(pipeline)
     with suppress(OSError):  # a full or read-only disk keeps no run from going on

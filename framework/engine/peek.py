@@ -20,7 +20,7 @@ from framework.errors import UnreachableError
 from framework.plan.model import SecretStore, Topic
 
 Bounds = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
-_PATIENCE = 5.0  # seconds until somebody who listens but does not answer counts as away
+_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
 _AT_ONCE = 500  # messages
 _WIDER = 4  # by so much the next look is wider, where offsets without messages left too few
 

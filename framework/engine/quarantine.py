@@ -66,9 +66,10 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
     if table is None:
         return Quarantine((), (), waiting)
     import pyarrow.compute as pc
-    from pyiceberg.expressions import AlwaysTrue, EqualTo
 
-    found = table.scan(EqualTo("code", code) if code else AlwaysTrue(), selected_fields=_PLACE).to_arrow()
+    found = table.scan(selected_fields=_PLACE).to_arrow()
+    if code:
+        found = found.filter(pc.equal(found["code"], code))
     counted = found.group_by(["code", "message"]).aggregate([([], "count_all")]).to_pylist()
     counted.sort(key=lambda each: (-each["count_all"], each["code"], each["message"]))
     kinds = tuple(Kind(each["code"], each["message"], each["count_all"]) for each in counted)
@@ -96,12 +97,11 @@ def _samples(table: IcebergTable, wanted: list[dict[str, Any]]) -> Iterator[BadR
     """The whole rows that these places are of."""
     if not wanted:
         return
-    from pyiceberg.expressions import And, In, IsNull, Or
-
-    offsets = {each["offset"] for each in wanted}
-    known = In("offset", offsets - {None})
-    among = known if None not in offsets else Or(known, IsNull("offset")) if len(offsets) > 1 else IsNull("offset")
-    scan = table.scan(And(In("batch", {each["batch"] for each in wanted}), among), selected_fields=_SHOWN)
+    batches = ", ".join({str(each["batch"]) for each in wanted})
+    offsets = {str(each["offset"]) for each in wanted if each["offset"] is not None}
+    among = [f"offset in ({', '.join(offsets)})"] if offsets else []
+    among += ["offset is null"] if any(each["offset"] is None for each in wanted) else []
+    scan = table.scan(f"batch in ({batches}) and ({' or '.join(among)})", selected_fields=_SHOWN)
     found = defaultdict(list)
     for row in scan.to_arrow().to_pylist():
         found[tuple(row[name] for name in _PLACE)].append(row)

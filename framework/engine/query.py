@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,30 +51,41 @@ class Answer:
 
     def __init__(self, database: duckdb.DuckDBPyConnection, text: str) -> None:
         self._database = database
+        self._worker = ThreadPoolExecutor(1)
         self._inner = f"(\n{text}\n) AS answer"
-        with _told():
-            described = database.execute(f"SELECT * FROM {self._inner} LIMIT 0").description or []
+        described = self._run(lambda: database.execute(f"SELECT * FROM {self._inner} LIMIT 0").description or [])
         self._readers: list[Reader] = [reader(each[1]) for each in described]
         self.columns = tuple(
             Column(each[0], str(each[1]), read.is_number) for each, read in zip(described, self._readers, strict=True)
         )
 
-    def rows(self, limit: int | None = None) -> Iterator[tuple[Any, ...]]:
+    def rows(self, limit: int | None = None) -> Iterator[Sequence[Any]]:
         """None, bool, int, float, str, bytes, and lists and dicts of them."""
         casts = ", ".join(read.select(_quoted(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
         most = "" if limit is None else f" LIMIT {limit}"
-        with _told():
-            self._database.execute(f"SELECT {casts} FROM {self._inner}{most}")
-            while chunk := self._database.fetchmany(_CHUNK):
-                for row in chunk:
-                    yield tuple(
-                        value if value is None else read.value(value) for read, value in zip(self._readers, row, strict=True)
-                    )
+        made = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
+        self._run(lambda: self._database.execute(f"SELECT {casts} FROM {self._inner}{most}"))
+        while chunk := self._run(lambda: self._database.fetchmany(_CHUNK)):
+            for row in map(list, chunk):
+                for index, value in made:
+                    if row[index] is not None:
+                        row[index] = value(row[index])
+                yield row
 
     def count(self) -> int:
+        found = self._run(lambda: self._database.execute(f"SELECT count(*) FROM {self._inner}").fetchone())
+        return int(found[0])
+
+    def _run(self, work: Callable[[], Any]) -> Any:
+        """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
+        future = self._worker.submit(work)
         with _told():
-            found = self._database.execute(f"SELECT count(*) FROM {self._inner}").fetchone()
-        return int(found[0]) if found else 0
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                self._database.interrupt()
+                wait((future,))
+                raise
 
 
 def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
@@ -149,7 +161,9 @@ def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
     ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
     hint = f"did you mean `{ends[0]}`?" if ends else closest(name, names, "")
     tables = f"tables are: {_listed(there)}"
-    return SluiceError("unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables)
+    return SluiceError(
+        "unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables
+    )
 
 
 _MOST = 30  # names

@@ -15,7 +15,7 @@ from framework.engine.sample import refuse_silent
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore, Topic
 
-_PATIENCE = 5.0  # seconds until somebody who listens but does not answer counts as away
+_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
 
 
 @dataclass(frozen=True)

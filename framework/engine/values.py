@@ -22,7 +22,7 @@ class Reader:
 
     cast: str
     is_cast: bool
-    value: Callable[[Any], Any]
+    value: Callable[[Any], Any] | None  # None: as it is
     is_number: bool
 
     def select(self, column: str) -> str:
@@ -35,10 +35,10 @@ def reader(type_: Any) -> Reader:
     if made is not None:
         return made
     if type_.id in _AS_THEY_ARE:
-        return Reader(str(type_), False, _same, type_.id in _NUMBERS)
+        return Reader(str(type_), False, None, type_.id in _NUMBERS)
     if type_.id == "float":  # as the shortest text: a Python float would have digits that nobody wrote
         return Reader("VARCHAR", True, float, True)
-    return Reader("VARCHAR", True, _moment if type_.id.startswith("timestamp") else _same, type_.id in _NUMBERS)
+    return Reader("VARCHAR", True, _moment if type_.id.startswith("timestamp") else None, type_.id in _NUMBERS)
 
 
 def _nested(type_: Any) -> Reader:
@@ -46,7 +46,9 @@ def _nested(type_: Any) -> Reader:
     is_cast = any(each.is_cast for each in inside.values())
     if type_.id == "struct":
         fields = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}" {each.cast}' for name, each in inside.items())
-        return Reader(f"STRUCT({fields})", is_cast, lambda found: {name: _read(inside[name], found[name]) for name in inside}, False)
+        return Reader(
+            f"STRUCT({fields})", is_cast, lambda found: {name: _read(inside[name], found[name]) for name in inside}, False
+        )
     if type_.id == "map":
         key, value = inside["key"], inside["value"]
         # Python's dicts have no dicts as keys: DuckDB gives two lists then.
@@ -57,20 +59,16 @@ def _nested(type_: Any) -> Reader:
 
 
 def _keyed(key: Reader, value: Reader, found: dict[Any, Any]) -> dict[Any, Any]:
-    return {key.value(each): _read(value, inner) for each, inner in found.items()}
+    return {_read(key, each): _read(value, inner) for each, inner in found.items()}
 
 
 def _listed(key: Reader, value: Reader, found: dict[str, list[Any]]) -> list[dict[str, Any]]:
     pairs = zip(found["key"], found["value"], strict=True)
-    return [{"key": key.value(each), "value": _read(value, inner)} for each, inner in pairs]
+    return [{"key": _read(key, each), "value": _read(value, inner)} for each, inner in pairs]
 
 
 def _read(of: Reader, found: Any) -> Any:
-    return None if found is None else of.value(found)
-
-
-def _same(found: Any) -> Any:
-    return found
+    return found if found is None or of.value is None else of.value(found)
 
 
 def _moment(found: str) -> str:

@@ -19,7 +19,7 @@ _PLAIN = ("identity", "year", "month", "day", "hour")
 
 
 def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[PartitionField, ...]:
-    found = []
+    found: list[PartitionField] = []
     for index, text in enumerate(into.partition_by):
         if len(problems) > MOST_PROBLEMS:
             break

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from framework.errors import Problem, SpecError
+from framework.errors import MOST_PROBLEMS, Problem, SpecError
 from framework.plan import pipelines, topics
 from framework.plan.draft import Draft, only
 from framework.plan.model import (
@@ -49,11 +49,11 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
         made.secrets,
         tuple(made.clusters.values()),
         tuple(made.catalogs.values()),
-        tuple(made.topics.values()),
+        tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
         made.pipelines,
     )
-    problems = SpecError(made.problems).problems
-    return plan, problems, sound(made.written, made.pipelines, problems)
+    known = [] if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
+    return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)
 
 
 def settings(made: Draft) -> Draft:

@@ -67,7 +67,7 @@ def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
     shutil.rmtree(folder / "data.new", ignore_errors=True)
     _configure(folder, "data.new", ports)
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    command = [*run, "kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", "server.properties"]
+    command = [*run, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "--config", "server.properties"]
     done = subprocess.run(
         command,
         check=False,

@@ -180,7 +180,8 @@ def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
         return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
     key = re.match(r"[\s-]*", line)
     return problem(
-        _Place(mark.line, key.end() if key else 0), "a key cannot stand here: the line above is not finished, or this one is indented too far",
+        _Place(mark.line, key.end() if key else 0),
+        "a key cannot stand here: the line above is not finished, or this one is indented too far",
         "give the line above its colon, or line this one up with the keys beside it",
     )  # fmt: skip
 
