@@ -43,7 +43,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
         padded = (
-            (" " * (width - cell_len(cell))).join((("", cell) if column.is_number else (cell, "")))
+            (" " * (width - cell_len(cell))).join(("", cell) if column.is_number else (cell, ""))
             for column, width, cell in zip(columns, widths, line, strict=True)
         )
         yield "  ".join(padded).rstrip()

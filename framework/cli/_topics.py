@@ -18,7 +18,7 @@ def topic(plan: Plan, name: str) -> Topic:
     known = [topic.name for topic in plan.topics]
     there = f"there is {listed(known)}" if known else "write one, which begins with `topic: NAME`"
     meant = closest(name, [*known, *(topic.kafka_name for topic in plan.topics)], there)
-    raise SluiceError("unknown-topic", f"there is no topic `{name}` in the specs", meant)
+    raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
 
 
 def refuse_partition(topic: Topic, partition: int, known: Collection[int]) -> None:

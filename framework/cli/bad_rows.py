@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +23,7 @@ _WIDEST = 200  # characters of a key or value
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--code", help="Only bad rows of this code, such as undecodable.")
 @click.option(
     "--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first."

@@ -50,6 +50,8 @@ def command() -> None:
 
     Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
     goes on from where this one ended.
+
+    Example: sluice demo
     """
     from rich.console import Console
 

@@ -9,7 +9,10 @@ import click
 
 @click.command()
 def command() -> None:
-    """Check this machine: Python, Java, packages, jars, ports, disk, memory. Changes and downloads nothing."""
+    """Check this machine: Python, Java, packages, jars, ports, disk, memory. Changes and downloads nothing.
+
+    Example: sluice doctor
+    """
     from framework.doctor import look
 
     findings = look()

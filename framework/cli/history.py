@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest.")
 @click.option("--partitions", is_flag=True, help="Offsets of each partition, not summed for each topic.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

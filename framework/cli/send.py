@@ -40,10 +40,10 @@ def command(
 
     Example: sluice send users '{"userid": "User_1", "gender": "OTHER"}'
     """  # fmt: skip
+    header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
     found = _topics.topic(plan, topic)
     key_bytes = None if key is None else _key(found, key, raw)
-    header_bytes = tuple(_header(header) for header in headers)
     if value != "-":
         refuse(found, value.encode("utf-8", "surrogateescape"), raw)
     from framework import generate

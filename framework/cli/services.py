@@ -11,13 +11,19 @@ _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.ser
 
 @click.group()
 def command() -> None:
-    """Real servers on this machine, for demos and tests."""
+    """Real servers on this machine, for demos and tests.
+
+    Example: sluice services up kafka
+    """
 
 
 @command.command()
 @_NAMES
 def up(names: tuple[str, ...]) -> None:
-    """Start services, all if none is named, and wait until they answer."""
+    """Start services, all if none is named, and wait until they answer.
+
+    Example: sluice services up kafka
+    """
     for state in services.up(names):
         click.echo(f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}")
 
@@ -25,7 +31,10 @@ def up(names: tuple[str, ...]) -> None:
 @command.command()
 @_NAMES
 def down(names: tuple[str, ...]) -> None:
-    """Stop services, all if none is named; their data stays."""
+    """Stop services, all if none is named; their data stays.
+
+    Example: sluice services down
+    """
     for state in services.down(names):
         click.echo(f"{state.name}: {f'stopped, process {state.pid}' if state.changed else 'was not running'}")
 
@@ -33,7 +42,10 @@ def down(names: tuple[str, ...]) -> None:
 @command.command()
 @_NAMES
 def status(names: tuple[str, ...]) -> None:
-    """Show services: name, state, process, address, memory."""
+    """Show services: name, state, process, address, memory.
+
+    Example: sluice services status
+    """
     for state in services.status(names):
         parts = [f"{state.name}: {state.state}"]
         if state.pid is not None:

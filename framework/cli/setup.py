@@ -9,7 +9,10 @@ import click
 
 @click.command()
 def command() -> None:
-    """Get the jars that Spark and the services need; takes no time when they are here."""
+    """Get the jars that Spark and the services need; takes no time when they are here.
+
+    Example: sluice setup
+    """
     from framework import jars
     from framework.errors import SetupError
     from framework.home import dagster_home

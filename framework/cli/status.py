@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from framework.plan.model import Pipeline, Plan
@@ -22,7 +22,7 @@ _EVERY = 2.0  # seconds
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--partitions", is_flag=True, help="Show each partition too: position, end and what waits.")
 @click.option("--watch", "again", is_flag=True, help="Look again every 2 seconds, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")

@@ -53,7 +53,8 @@ def is_dead(name: str) -> bool:
 
 def alive() -> list[str]:
     """The attempts of this machine that can still publish."""
-    return [file.name for file in _folder().iterdir() if not is_dead(file.name)]
+    folder = home() / "attempts"
+    return [file.name for file in folder.iterdir() if not is_dead(file.name)] if folder.exists() else []
 
 
 def forget(name: str) -> None:

@@ -70,7 +70,7 @@ def keep_up(
     pipelines: Sequence[Pipeline],
     every: float,
     on_batch: Callable[[Batch], None],
-    on_failure: Callable[[Failure], None],
+    on_failure: Callable[[Failure], object],
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
 ) -> None:

@@ -26,7 +26,7 @@ from framework.plan.model import Catalog
 from framework.sql.faults import closest
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
-_OFFLINE = {
+_OFFLINE: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     # `from plan` would otherwise find a variable of this program.
@@ -34,7 +34,7 @@ _OFFLINE = {
     # Reading 84 MB at each question to check signatures takes half a second; pip has checked the hashes of the same files.
     "allow_unsigned_extensions": "true",
 }
-_CLOSED = {**_OFFLINE, "enable_external_access": "false"}
+_CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
 _CHUNK = 1000  # rows
 _LINE = re.compile(r"^LINE (\d+): (.*)\n( *)\^", re.MULTILINE)
 

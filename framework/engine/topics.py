@@ -83,6 +83,11 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
     for each in sorted(described.partitions, key=lambda one: one.id):
         name = partition(topic.kafka_name, each.id)
         leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
-        brokers = (tuple(sorted(node.id for node in nodes)) for nodes in (each.replicas, each.isr))
-        partitions.append(PartitionState(each.id, leader, *brokers, starts.get(name), ends.get(name)))
+        partitions.append(
+            PartitionState(each.id, leader, _brokers(each.replicas), _brokers(each.isr), starts.get(name), ends.get(name))
+        )
     return Listed(topic, tuple(partitions), trouble)
+
+
+def _brokers(nodes: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(sorted(node.id for node in nodes))

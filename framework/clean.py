@@ -1,0 +1,154 @@
+"""All that Sluice made on this machine, found and taken away: services, tables elsewhere, and what is in `.sluice`.
+
+Guarantee: what it did not make stays, and is named. Looking and taking away go by one list.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from framework import jars as jars_
+from framework import services, ui
+from framework.engine import attempts, drop, known, look, notes, protocol
+from framework.engine.session import database, warehouse
+from framework.errors import RefusedError, SluiceError
+from framework.home import home
+from framework.plan.model import Catalog, Plan
+
+# What Sluice writes below `.sluice`: by patterns, since SLUICE_HOME may be a folder that holds others' things by such names.
+# Of services, Dagster, notes, catalogs and jars the functions below know more.
+_MADE = {
+    "attempts": ("[0-9a-f]" * 32,),
+    "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
+    "duckdb": ("duckdb_temp*",),
+    ".": ("demo.log", "ui-*.log", "ui.lock"),
+}
+_BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
+
+
+@dataclass(frozen=True)
+class Going:
+    """One thing that goes."""
+
+    what: str
+    bytes: int
+    go: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Found:
+    going: tuple[Going, ...]  # in the order in which it goes
+    staying: tuple[str, ...]
+
+
+def look_around(plan: Plan, jars: bool) -> Found:
+    """What a clean takes away. Refuses while something could still be writing."""
+    if attempts.alive():
+        raise SluiceError("run-under-way", "a run is under way", "stop it first; see `sluice run` and Dagster's runs")
+    if address := ui.running():
+        raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
+    staying: list[str] = []
+    going = [*_services(), *_tables(plan, staying), *_files(plan, jars)]
+    return Found(tuple(going), (*staying, *_left(going)))
+
+
+def _services() -> Iterator[Going]:
+    for state in services.status():
+        if state.pid is not None:
+            yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
+
+
+def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
+    """Of catalogs that do not go as a whole: the tables of these specs."""
+    for catalog in plan.catalogs:
+        if _goes_whole(catalog):
+            continue
+        mine: set[str] = set()
+        for pipeline in plan.pipelines:
+            if pipeline.table.catalog == catalog:
+                try:
+                    for table in drop.of_pipeline(pipeline):
+                        mine.add(table.identifier)
+                        what = f"table {table.name}, {table.rows:,} rows, {len(table.files):,} files in {table.folder}"
+                        yield Going(what, table.bytes, partial(drop.drop, table, True))
+                except RefusedError as refused:
+                    staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
+        others = sorted(set(known.tables(catalog)) - mine)
+        if database(catalog).exists():
+            also = f", which still has {', '.join(others)}" if others else ", then without tables"
+            staying.append(f"catalog {catalog.name} in {database(catalog)}{also}")
+
+
+def _goes_whole(catalog: Catalog) -> bool:
+    """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
+    places = (database(catalog), Path(known.local(warehouse(catalog))))
+    return all(home() in place.parents for place in places) and all(map(partial(_is_ours, catalog), known.tables(catalog)))
+
+
+def _is_ours(catalog: Catalog, identifier: str) -> bool:
+    table = look.table(catalog, identifier)
+    return table is None or protocol.OWNER in table.properties or protocol.OF in table.properties
+
+
+def _files(plan: Plan, jars: bool) -> Iterator[Going]:
+    for path in dict.fromkeys(_made(plan, jars)):
+        if path.exists() or path.is_symlink():
+            yield Going(str(path), _size(path), partial(_remove, path))
+
+
+def _made(plan: Plan, jars: bool) -> Iterator[Path]:
+    for catalog in filter(_goes_whole, plan.catalogs):
+        yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _BESIDE)
+        yield Path(known.local(warehouse(catalog)))
+    yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
+    settings = home() / "dagster" / "dagster.yaml"
+    if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
+        yield settings.parent
+    notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if notes.read(path.stem) != notes.Notes()]
+    yield from _whole(home() / "pipelines", notes_)
+    for name, patterns in _MADE.items():
+        yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
+    if jars:
+        there = home() / "jars"
+        sets = [there / name for name in (*jars_.sets(), "lock")]
+        yield from [there] if there.is_symlink() else _whole(there, [each for each in sets if each.exists()])
+
+
+def _whole(folder: Path, made: list[Path]) -> list[Path]:
+    """The folder itself, if nothing else is in it."""
+    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(made)
+    return [folder] if whole else made
+
+
+def _left(going: list[Going]) -> Iterator[str]:
+    """What is in `.sluice` and stays."""
+    gone = {going.what for going in going}
+    for path in sorted(home().iterdir()) if home().exists() else ():
+        inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+        if str(path) not in gone and not (inside and all(str(each) in gone for each in inside)):
+            yield str(path)
+
+
+def _remove(path: Path) -> None:
+    """The folder above goes too, once nothing is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    for above in path.parents:
+        if above != home() and home() not in above.parents:
+            return
+        with suppress(OSError):
+            above.rmdir()
+
+
+def _size(path: Path) -> int:
+    if path.is_symlink():
+        return 0
+    found = path.rglob("*") if path.is_dir() else (path,)
+    return sum(each.lstat().st_size for each in found if each.is_file() or each.is_symlink())

@@ -1,0 +1,20 @@
+"""Numbers as people read them, where tables and files go."""
+
+from __future__ import annotations
+
+from framework.engine.drop import Held
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    for unit, bytes_ in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= bytes_:
+            return f"{count / bytes_:,.1f} {unit}"
+    return f"{count} bytes"
+
+
+def held(table: Held) -> str:
+    return f"{table.name}: {counted(table.rows, 'row')}, {counted(len(table.files), 'file')}, {size(table.bytes)}"

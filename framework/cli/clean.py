@@ -1,0 +1,44 @@
+"""Takes away all that Sluice made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from framework.cli import _specs
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--jars", is_flag=True, help="The jars, too; `make setup` gets them again.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:
+    """Take away all that Sluice made on this machine: stop its services, drop the tables of these specs with their files, and
+    remove what is in `.sluice`, Kafka's messages included. Jars stay without --jars; topics in other Kafkas stay.
+
+    What Sluice did not make stays, and is named. Refused while a run or `sluice ui` is under way.
+
+    Example: sluice clean --dry-run
+    """
+    from framework.clean import look_around
+    from framework.cli._sizes import size
+
+    found = look_around(_specs.plan(specs, environment), jars)
+    for going in found.going:
+        click.echo(f"  {going.what}{f', {size(going.bytes)}' if going.bytes else ''}")
+    for staying in found.staying:
+        click.echo(f"  stays: {staying}")
+    if not found.going:
+        click.echo("nothing to take away")
+        return
+    total = size(sum(going.bytes for going in found.going))
+    if dry_run:
+        click.echo(f"{total} would go")
+        return
+    if not yes:
+        click.confirm(f"Take this away, {total}?", abort=True)
+    for going in found.going:
+        going.go()
+    click.echo(f"{total} gone")

@@ -1,0 +1,100 @@
+"""Drops a pipeline's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.cli import _complete, _specs
+from framework.errors import SluiceError, UnreachableError
+
+if TYPE_CHECKING:
+    from framework.engine.drop import Held
+    from framework.plan.model import Pipeline, Plan, Topic
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option("--data", is_flag=True, help="Remove the files of the tables, too.")
+@click.option("--topic", "with_topic", is_flag=True, help="Delete the topic in Kafka, with its messages.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, environment: str) -> None:
+    """Drop the table of pipeline NAME and its bad rows, after showing what goes. The next run makes them again and reads from
+    `start_from` of its topics.
+
+    Without --data the catalog only forgets the tables, and their files stay. A table that Sluice did not make, or to which a
+    batch is being written, is refused, and so is a topic that another pipeline reads.
+
+    Example: sluice drop flagged_stock_trades --data
+    """
+    from framework.cli import _sizes
+    from framework.engine import drop, notes
+
+    plan = _specs.plan(specs, environment)
+    pipeline = _specs.chosen(plan, [name])[0]
+    topics = _topics(plan, pipeline) if with_topic else []
+    tables = drop.of_pipeline(pipeline)
+    if not tables and not topics:
+        notes.forget(name)
+        click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
+        return
+    for line in (*(_sizes.held(table) for table in tables), *(line for _, line in topics), *_warnings(plan, pipeline, tables)):
+        click.echo(f"  {line}")
+    if not yes:
+        click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
+    for table in tables:
+        left = drop.drop(table, data)
+        what = f"dropped; {_sizes.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files are gone"
+        unknown = f"{what} of which the table did not know stay"
+        click.echo(f"{table.name}: {(unknown if data else f'{what} stay') if left else what}")
+    for topic, _ in topics:
+        drop.delete_topic(topic, plan.secrets)
+        click.echo(f"{topic.kafka_name}: deleted in Kafka")
+    notes.forget(name)
+    click.echo(f"`sluice run {name}` begins again{_start(pipeline)}")
+
+
+def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
+    """The topics that are there, each with a line about it."""
+    from framework.cli._sizes import counted
+    from framework.engine import drop
+    from framework.engine.kafka import Kafka
+
+    if not pipeline.topics:
+        raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic away")
+    for topic, others in drop.readers(plan, pipeline).items():
+        if others:
+            message = f"the topic `{topic}` is also read by {', '.join(f'`{other}`' for other in others)}"
+            raise SluiceError("topic-is-read", message, "leave --topic away, or take them out of the specs first")
+    found = []
+    for each in pipeline.topics:
+        try:
+            seen = Kafka(each.cluster, plan.secrets).look(each)
+        except UnreachableError as error:
+            if error.code != "no-topic":
+                raise
+            continue
+        messages = sum(end - seen.starts[where] for where, end in seen.ends.items())
+        found.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
+    return found
+
+
+def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
+    from framework.engine import notes
+
+    for other in plan.pipelines:
+        if tables and other.source and other.source.pipeline == pipeline.name:
+            yield f"`{other.name}` reads this table, and fails until it is there again"
+    if since := notes.read(pipeline.name).paused:
+        yield f"{pipeline.name} is paused since {since}; it will not be any more"
+
+
+def _start(pipeline: Pipeline) -> str:
+    if not pipeline.topics:
+        return ""
+    starts = dict.fromkeys(str(topic.start_from) for topic in pipeline.topics)
+    return f" at `start_from: {', '.join(starts)}`"

@@ -1,0 +1,158 @@
+"""Tables dropped without Spark: the catalog forgets them, and their files go if that is asked for.
+
+Guarantee: only files that the table itself names are removed. Bad rows go first, so that a drop that was killed can be done again
+and no run finds bad rows without their table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.engine import attempts, known, look, protocol, refusals
+from framework.engine.kafka import client_settings
+from framework.errors import RefusedError, SluiceError, UnreachableError
+from framework.plan.model import Catalog, Pipeline, Plan, SecretStore, Topic
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+_PATIENCE = 15.0  # seconds until a topic counts as not deleted
+
+
+@dataclass(frozen=True)
+class Held:
+    """A table with all that it names."""
+
+    catalog: Catalog
+    identifier: str
+    uuid: str
+    rows: int
+    files: tuple[Path, ...]
+    bytes: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.catalog.name}.{self.identifier}"
+
+
+def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
+    """Its bad rows and its table, as far as they are there. What Sluice did not make, or made for others, is refused, and so is
+    what a batch is written to."""
+    catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
+    table = look.table(catalog, identifier)
+    if table is not None:
+        said = table.properties.get(protocol.OWNER)
+        if said is None or not refusals.same_owner(said, refusals.owner(pipeline)):
+            of = "of Sluice's making" if said is None else f"of `{pipeline.name}`"
+            code = "table-not-ours" if said is None else "table-of-another"
+            raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with what made it")
+    bad = look.table(catalog, pipeline.table.bad_rows)
+    if bad is not None and protocol.OF not in bad.properties:
+        raise RefusedError(
+            "table-not-ours", f"the table {pipeline.table.bad_rows} is not of Sluice's making", "drop it with what made it"
+        )
+    return tuple(held(catalog, each) for each in (bad, table) if each is not None)
+
+
+def held(catalog: Catalog, table: IcebergTable) -> Held:
+    identifier = ".".join(table.name())
+    _refuse_alive(identifier, table)
+    files = tuple(sorted(path for path in {Path(known.local(each)) for each in _named(table)} if path.is_file()))
+    main = table.current_snapshot()
+    total = main.summary.additional_properties if main and main.summary else {}
+    rows = int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+    folder = Path(known.local(table.metadata.location))
+    return Held(
+        catalog, identifier, str(table.metadata.table_uuid), rows, files, sum(path.stat().st_size for path in files), folder
+    )
+
+
+def drop(seen: Held, data: bool) -> int:
+    """Drops what was seen, with what has come to it since; how many files stay in its folder."""
+    table = look.table(seen.catalog, seen.identifier)
+    now = held(seen.catalog, table) if table else seen
+    if now.uuid != seen.uuid:
+        raise SluiceError("table-changed", f"{seen.identifier} is another table than a moment ago", "look again")
+    if table is not None:  # else somebody else was faster
+        table.catalog.drop_table(table.name())
+    if data:
+        for path in now.files:
+            path.unlink(missing_ok=True)
+        for folder in sorted({now.folder, *_above(now)}, key=lambda each: len(each.parts), reverse=True):
+            with suppress(OSError):  # not empty, or not there
+                folder.rmdir()
+    return sum(1 for path in now.folder.rglob("*") if path.is_file())
+
+
+def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:
+    """Which other pipelines read each of its topics, by the topic's name."""
+    others = [other for other in plan.pipelines if other.name != pipeline.name]
+    return {
+        topic.name: [other.name for other in others if any(_same(topic, each) for each in other.topics)]
+        for topic in pipeline.topics
+    }
+
+
+def delete_topic(topic: Topic, secrets: SecretStore) -> None:
+    """Returns once Kafka no longer knows it."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
+    try:
+        admin.delete_topics([topic.kafka_name], request_timeout=_PATIENCE)[topic.kafka_name].result()
+        until = time.monotonic() + _PATIENCE
+        while topic.kafka_name in admin.list_topics(timeout=_PATIENCE).topics:
+            if time.monotonic() > until:
+                raise UnreachableError(
+                    "topic-not-deleted",
+                    f"Kafka still has the topic `{topic.kafka_name}`",
+                    "see delete.topic.enable of its brokers",
+                )
+            time.sleep(0.1)
+    except KafkaException as error:
+        said = error.args[0]
+        if said.name() != "UNKNOWN_TOPIC_OR_PART":
+            message = f"Kafka did not delete the topic `{topic.kafka_name}`: {said.str()}"
+            raise SluiceError("topic-not-deleted", message, "see what the cluster allows; the tables are dropped") from None
+
+
+def _same(one: Topic, other: Topic) -> bool:
+    return (one.kafka_name, one.cluster.bootstrap) == (other.kafka_name, other.cluster.bootstrap)
+
+
+def _refuse_alive(identifier: str, table: IcebergTable) -> None:
+    names = [name.removeprefix(protocol.BRANCH) for name in table.metadata.refs if name.startswith(protocol.BRANCH)]
+    if any(not attempts.is_dead(name) for name in names):
+        raise SluiceError(
+            "run-under-way",
+            f"a batch is being written to {identifier}",
+            "stop that run first; one that was killed on another machine counts as running for a day",
+        )
+
+
+def _named(table: IcebergTable) -> Iterator[str]:
+    """Every file that any snapshot of the table, or its log, names."""
+    metadata = table.metadata
+    yield table.metadata_location
+    yield from (entry.metadata_file for entry in metadata.metadata_log)
+    yield from (each.statistics_path for each in metadata.statistics)
+    seen = set()
+    for snapshot in metadata.snapshots:
+        yield snapshot.manifest_list
+        for manifest in snapshot.manifests(table.io):
+            if manifest.manifest_path not in seen:
+                seen.add(manifest.manifest_path)
+                yield manifest.manifest_path
+                yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False))
+
+
+def _above(table: Held) -> Iterable[Path]:
+    """The folders between the table's and its files."""
+    return {above for path in table.files for above in path.parents if table.folder in above.parents}

@@ -1,0 +1,152 @@
+"""Dagster's web server for a folder of specs, with the daemon that starts runs: processes of one group, which end together.
+
+Limit: the web server has no login, so it listens on this machine alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from framework.errors import SetupError
+from framework.home import dagster_home, home
+from framework.services.ports import holder, is_free
+
+_DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
+_PATIENCE = 120.0  # seconds until it must answer
+_ASKED = 20.0  # seconds that processes have to end by themselves
+
+
+@dataclass(frozen=True)
+class Server:
+    address: str
+    log: Path
+    child: subprocess.Popen[bytes]
+
+    def ended(self) -> SetupError | None:
+        """Why it does not run any more."""
+        status = self.child.poll()
+        return None if status is None else _failed(f"Dagster ended by itself, with exit status {status}", self.log)
+
+
+@contextmanager
+def served(specs: Path, environment: str, port: int, read_only: bool, stopped: Callable[[], bool]) -> Iterator[Server]:
+    """Dagster, answering unless it was stopped before; all its processes have ended afterwards. Read-only, it has no daemon, and
+    can be beside another."""
+    log = home() / f"ui-{port}.log"
+    module = ["dagster_webserver", "--read-only"] if read_only else ["dagster", "dev"]
+    command = [sys.executable, "-m", *module, "-f", str(_DEFINITIONS), "-h", "127.0.0.1", "-p", str(port)]
+    said = {"DAGSTER_HOME": str(dagster_home()), "SLUICE_SPECS": str(specs), "SLUICE_ENV": environment}
+    with _alone(port, read_only) as held:
+        with open(log, "wb") as out:
+            child = subprocess.Popen(
+                command, env={**os.environ, **said}, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                pass_fds=held,
+            )  # fmt: skip
+        server = Server(f"http://127.0.0.1:{port}", log, child)
+        try:
+            _wait(server, stopped)
+            yield server
+        finally:
+            _end(child)
+
+
+def refuse_busy(port: int) -> None:
+    if not is_free(port):
+        by = holder(port) or "another process"
+        raise SetupError("port-busy", f"port {port} is held by {by}", "choose another with --port")
+
+
+def running() -> str | None:
+    """The address of the Dagster that was started here with a daemon and still runs."""
+    with suppress(FileNotFoundError), open(_lock()) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return file.read().strip()
+    return None
+
+
+def _lock() -> Path:
+    return home() / "ui.lock"
+
+
+@contextmanager
+def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
+    """Two daemons of one home would both start runs. Gives the lock's file: a child that has it too holds the lock as long as it
+    lives, even if this process is killed."""
+    if read_only:
+        yield ()
+        return
+    with open(_lock(), "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "stop that one, or look with --read-only and another --port"
+            raise SetupError("ui-running", f"Dagster already runs here, at {running() or 'another port'}", hint) from None
+        file.truncate(0)
+        file.write(f"http://127.0.0.1:{port}")
+        file.flush()
+        yield (file.fileno(),)
+        file.truncate(0)
+
+
+def _wait(server: Server, stopped: Callable[[], bool]) -> None:
+    until = time.monotonic() + _PATIENCE
+    while not stopped():
+        if ended := server.ended():
+            raise ended
+        with suppress(OSError), urllib.request.urlopen(f"{server.address}/server_info", timeout=5):
+            return
+        if time.monotonic() > until:
+            raise _failed(f"Dagster did not answer within {_PATIENCE:.0f} seconds", server.log)
+        time.sleep(0.2)
+
+
+def _failed(what: str, log: Path) -> SetupError:
+    last = "".join(f"\n  | {line}" for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
+    return SetupError("service-failed", f"{what}; the end of its log:{last or ' nothing'}", f"read {log}")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """The whole group: a server of code or a run may outlive the process that started it. Another Ctrl-C does not wait."""
+    for number, seconds in ((signal.SIGTERM, _ASKED), (signal.SIGKILL, 5.0)):
+        with suppress(KeyboardInterrupt):
+            if _ended(child, number, seconds):
+                return
+
+
+def _ended(child: subprocess.Popen[bytes], number: int, seconds: float) -> bool:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        child.poll()
+        if not _lives(child.pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _lives(group: int) -> bool:
+    """Whether a process of the group runs; one that has ended and that nobody waits for does not count."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    for stat in stats:
+        with suppress(OSError):
+            state, _, its_group = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return not stats

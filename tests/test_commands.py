@@ -1,0 +1,218 @@
+"""What all commands have in common: help with an example, exit statuses, names that a shell completes, and no colours in a pipe."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from framework.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SPECS = """
+cluster: main
+bootstrap: "127.0.0.1:1"
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+---
+topic: trades
+value: json
+columns: {id: bigint}
+---
+topic: tracks
+kafka_name: raw_tracks
+value: string
+---
+pipeline: trades_by_day
+from: {topic: trades}
+into: {table: shop.trades}
+"""
+NAMED = ("name", "names", "topic")
+
+
+def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        yield (*above, name), found
+        if isinstance(found, click.Group):
+            yield from commands(found, (*above, name))
+
+
+ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(SPECS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_help_has_an_example_that_parses(words: tuple[str, ...], command: click.Command) -> None:
+    done = CliRunner().invoke(main, [*words, "--help"])
+    assert done.exit_code == 0, done.output
+    found = re.search(r"^ +Example: (.+?)(?=\n\n|\n*\Z)", done.output, re.MULTILINE | re.DOTALL)
+    assert found, f"the help of `sluice {' '.join(words)}` has no line `Example: …`"
+    line = found[1].removeprefix('eval "$(').removesuffix(')"')
+    called = shlex.split(line)
+    called = called[: called.index(">")] if ">" in called else called
+    assert tuple(called[: len(words) + 1]) == ("sluice", *words)
+    if not isinstance(command, click.Group):
+        command.make_context(words[-1], called[len(words) + 1 :])
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_other_exit_statuses_are_documented(words: tuple[str, ...], command: click.Command) -> None:
+    source = ast.parse(inspect.getsource(inspect.getmodule(command.callback) or main))
+    exits = (node.args[0] for node in ast.walk(source) if isinstance(node, ast.Call) and node.args and _ends(node.func))
+    found = {each.value for exit_ in exits for each in ast.walk(exit_) if isinstance(each, ast.Constant)}
+    if {each for each in found if type(each) is int} - {0, 1, 2}:
+        assert "Exit status" in (command.help or ""), f"`sluice {' '.join(words)}` does not say what its exit statuses mean"
+
+
+def _ends(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr == "exit"
+
+
+def completed(*words: str) -> list[str]:
+    """What bash would offer for the last word, as the script that `sluice completion bash` prints would ask for it."""
+    line = " ".join(["sluice", *(word or '""' for word in words)])
+    asked = {"_SLUICE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}
+    done = subprocess.run(SLUICE, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_names_of_the_specs_complete(words: tuple[str, ...], command: click.Command, folder: Path) -> None:
+    for argument in command.params:
+        if isinstance(argument, click.Argument) and argument.name in NAMED and not isinstance(argument.type, click.Choice):
+            with click.Context(command) as context:
+                offered = {item.value for item in argument.shell_complete(context, "tra")}
+            assert offered in ({"trades", "tracks"}, {"trades_by_day"}), f"{words}: complete {argument.name}"
+
+
+def test_what_completes_and_what_is_silent(folder: Path) -> None:
+    assert completed("peek", "tr") == ["tracks", "trades"]
+    assert completed("topics", "create", "trad") == ["trades"]
+    assert completed("run", "tra") == ["trades_by_day"]
+    assert completed("run", "trades_by_day", "tra") == []
+    assert completed("pee") == ["peek"]
+    assert completed("peek", "--from", "e") == ["earliest"]
+    (folder / "specs" / "b.yaml").write_text("topic: trams\nvalue: nonsense\n")
+    assert completed("peek", "tr") == ["tracks", "trades", "trams"]
+    (folder / "specs" / "b.yaml").write_text("topic: [\n")
+    assert completed("peek", "trac") == ["tracks"]
+    assert completed("peek", "--specs", "nowhere", "tr") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(shell: str) -> None:
+    done = CliRunner().invoke(main, ["completion", shell])
+    assert done.exit_code == 0
+    assert f"_SLUICE_COMPLETE={shell}_complete" in done.output
+    assert "sluice" in done.output
+    if shell == "bash" and shutil.which("bash"):
+        subprocess.run(["bash", "-n"], input=done.output, text=True, check=True)
+
+
+def test_bash_completes_with_the_script(folder: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash")
+    script = CliRunner().invoke(main, ["completion", "bash"]).output
+    called = folder / "sluice"
+    called.write_text(f'#!/bin/sh\nexec {shlex.join(SLUICE)} "$@"\n')
+    called.chmod(0o755)
+    ask = f'{script}\nCOMP_WORDS=(./sluice peek trad); COMP_CWORD=2; _sluice_completion ./sluice; echo "${{COMPREPLY[@]}}"'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", ask], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["trades"]
+
+
+def on_a_terminal(code: str, **environment: str) -> str:
+    """What a program writes to a terminal."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.environ.update({"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **environment})
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    said = b""
+    try:
+        while more := os.read(screen, 4096):
+            said += more
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(screen)
+    assert os.waitpid(pid, 0)[1] == 0, said
+    return said.decode()
+
+
+PROGRESS = """
+import time, click
+from framework.cli._progress import bar
+with bar("trades", "messages", 400) as shown:
+    for done in range(1, 5):
+        time.sleep({pause})
+        with shown.hidden():
+            click.echo(f"batch {{done}}")
+        shown.update(done * 100, rate=50.0)
+print("the end")
+"""
+
+
+def test_what_takes_long_shows_a_bar_on_a_terminal() -> None:
+    said = on_a_terminal(PROGRESS.format(pause=0.5))
+    assert "trades" in said
+    assert "200 of 400 messages, 50/s, 4 s left" in said
+    assert re.findall(r"batch \d\r\n", said) == [f"batch {number}\r\n" for number in range(1, 5)]
+    assert said.endswith("\x1b[2Kthe end\r\n"), "the bar is still there"
+    assert said.count("\x1b[?25l") == said.count("\x1b[?25h"), "the cursor is hidden"
+
+
+def test_what_is_quick_shows_none() -> None:
+    said = on_a_terminal(PROGRESS.format(pause=0.01))
+    assert said == "batch 1\r\nbatch 2\r\nbatch 3\r\nbatch 4\r\nthe end\r\n"
+
+
+def test_no_bar_in_a_pipe() -> None:
+    code = PROGRESS.format(pause=0.4)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert time.monotonic() - began > 1.5
+    assert (done.stdout, done.stderr) == ("batch 1\nbatch 2\nbatch 3\nbatch 4\nthe end\n", "")
+
+
+COLOURS = "from framework.cli import main; main(['doctor'], standalone_mode=False, prog_name='sluice')"
+COLOURED = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_colours_are_for_terminals_that_want_them() -> None:
+    code = f"import contextlib\nwith contextlib.suppress(SystemExit): {COLOURS.partition('; ')[2]}"
+    code = f"from framework.cli import main\n{code}"
+    assert COLOURED.search(on_a_terminal(code))
+    assert not COLOURED.search(on_a_terminal(code, NO_COLOR="1"))
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "\x1b" not in piped.stdout

@@ -1,0 +1,151 @@
+"""A pipeline's tests without an engine: the messages that they become, and what is said of rows that differ."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.errors import Where
+from framework.plan.compare import Beyond, alike, differences, lines, show
+from framework.plan.model import Column, Example, Message
+from framework.plan.passes import make
+from framework.types import parse
+from tests.test_cases import MAIN
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+SPECS = """
+---
+topic: trades
+kafka_name: all_trades
+value: json
+key: {format: string, as: userid}
+headers: {source: string}
+columns: {price: double, at: timestamp, sent: {type: timestamp, format: epoch_millis}}
+---
+pipeline: trades
+from: {topic: trades}
+into: {table: markets.trades}
+tests:
+  - name: all of it
+    given:
+      - {price: 1.50, at: 2026-01-05, sent: 2026-01-05T10:00:00.123Z, userid: u, source: web}
+      - {message: {value: null, partition: 2, at: 2026-01-05T10:00:00Z, key: k, headers: {other: a}}}
+      - new_batch
+      - {message: {raw: "not json"}}
+      - {price: null}
+    expect: [{price: 1.5, _kafka_partition: 0}]
+    expect_bad: [{error: undecodable, value: not json}]
+"""
+
+
+def test_what_is_written_becomes_messages(tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + SPECS)
+    (example,) = make(tmp_path / "specs").pipelines[0].examples
+    first = b'{"price": 1.50, "at": "2026-01-05T00:00:00Z", "sent": 1767607200123}'
+    assert example.messages == (
+        Message(1, "all_trades", 0, 0, START, b"u", first, (("source", b"web"),)),
+        Message(1, "all_trades", 2, 0, datetime(2026, 1, 5, 10, tzinfo=timezone.utc), b"k", None, (("other", b"a"),)),
+        Message(2, "all_trades", 0, 1, START + timedelta(seconds=2), None, b"not json", ()),
+        Message(2, "all_trades", 0, 2, START + timedelta(seconds=3), None, b'{"price": null}', ()),
+    )
+    assert example.expect == ({"price": 1.5, "_kafka_partition": 0},)
+    assert example.expect_bad == ({"code": "undecodable", "value": b"not json"},)
+
+
+COLUMNS = tuple(Column(name, parse(type_)) for name, type_ in (("id", "string"), ("n", "int"), ("flag", "string")))
+
+
+def said(expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None) -> list[str]:
+    messages = tuple(Message(1, "t", 0, at, START, None, b"", ()) for at in range(5))
+    example = Example("one", Where("a", 1, 1), messages, None if expect is None else tuple(expect), ())
+    found = differences(example, COLUMNS, rows, bad or [])
+    return [line for each in found for line in lines(each)]
+
+
+def row(id_: str, n: int | None, flag: str, offset: int = 0) -> dict[str, Any]:
+    return {"id": id_, "n": n, "flag": flag, "_kafka_partition": 0, "_kafka_offset": offset}
+
+
+def test_rows_that_fit_in_any_order() -> None:
+    assert said([{"n": 2}, {"id": "a"}], [row("a", 1, "x"), row("b", 2, "y")]) == []
+    # `{}` takes whatever the others leave.
+    assert said([{}, {"id": "a"}, {"n": 1}], [row("a", 1, "x"), row("b", 1, "x"), row("a", 2, "x")]) == []
+    assert said([{"id": "a"}, {"id": "a"}], [row("a", 1, "x"), row("a", 1, "x")]) == []
+    assert said([], []) == []
+    assert said(None, [row("a", 1, "x")]) == []
+
+
+def test_each_expected_row_stands_above_what_came_instead() -> None:
+    assert said([{"id": "a", "flag": "LARGE"}, {"id": "b", "flag": "NORMAL"}], [row("b", 2, "ODD", 3), row("a", None, "SMALL", 1)]) == [
+        "2 rows expected, 2 came",
+        "                      id  flag",
+        "- expected            a   LARGE",
+        "+ came, of message 2  a   SMALL",
+        "                          ^^^^^",
+        "- expected            b   NORMAL",
+        "+ came, of message 4  b   ODD",
+        "                          ^^^^^^",
+    ]  # fmt: skip
+
+
+def test_rows_without_their_like() -> None:
+    assert said([{"id": "a", "n": 1}, {"id": "b", "n": 2}], []) == [
+        "2 rows expected, 0 came",
+        "                id  n",
+        "- did not come  a   1",
+        "- did not come  b   2",
+    ]
+    assert said([], [row("a", None, "x")]) == [
+        "0 rows expected, 1 came",
+        "                              id  n     flag",
+        "+ not expected, of message 1  a   null  x",
+    ]
+    assert said([], [row("a", at, "x") for at in range(25)])[-1] == "… and 5 more"
+
+
+def test_bad_rows_that_nobody_expects() -> None:
+    bad = {"code": "undecodable", "message": "the value is not JSON", "topic": "t", "partition": 0, "offset": 2}
+    assert said(None, [], [bad]) == [
+        "0 bad rows expected, 1 came",
+        "                              code         message",
+        "+ not expected, of message 3  undecodable  the value is not JSON",
+    ]
+
+
+def test_long_texts_are_shown_from_where_they_differ() -> None:
+    (_, _, want, got, _) = said([{"id": "a" * 500 + "b"}], [row("a" * 500 + "c", 1, "x")])
+    assert want.endswith("  …" + "a" * 10 + "b")
+    assert got.endswith("  …" + "a" * 10 + "c")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"), ("null", '"null"'), ("", '""'), (" a", '" a"'), ("a b", "a b"), ("a\nb", "a\\nb"), (True, "true"),
+        ("true", '"true"'), (1.5, "1.5"), (Decimal("1.50"), "1.50"), (b"\xff", "\\xff"), (START, "2026-01-01T00:00:00Z"),
+        ([1, None], "[1, null]"), ({"a": "", "b": 1}, '{a: "", b: 1}'), ([("a", 1)], "{a: 1}"), ("x" * 99, "x" * 59 + "…"),
+    ],
+)  # fmt: skip
+def test_values_as_a_spec_writes_them(value: Any, text: str) -> None:
+    assert show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("type_", "want", "got", "same"),
+    [
+        ("double", 0.3, 0.1 + 0.2, True), ("double", 0.3, 0.30001, False), ("double", float("nan"), float("nan"), True),
+        ("double", float("inf"), float("inf"), True), ("double", 5.0, float("inf"), False),
+        ("decimal(9,2)", Decimal("1.5"), Decimal("1.50"), True), ("int", None, 0, False), ("string", "", None, False),
+        ("array<int>", [1, 2], [2, 1], False), ("array<int>", [1], [1, None], False), ("array<double>", [None], [None], True),
+        ("map<string,int>", {"a": 1}, [("a", 1)], True), ("map<string,int>", {"a": 1}, [("a", 1), ("b", 2)], False),
+        ("struct<a int, b int>", {"a": 1}, {"a": 1, "b": 2}, True), ("struct<a int, b int>", {"b": None}, {"a": 1, "b": 2}, False),
+        ("timestamp", START, Beyond("a time"), False), ("struct<a int>", {"a": 1}, Beyond("a time"), False),
+    ],
+)  # fmt: skip
+def test_values_that_are_alike(type_: str, want: Any, got: Any, same: bool) -> None:
+    assert alike(want, got, parse(type_)) is same

@@ -1,0 +1,317 @@
+"""Questions about tables, answered by the real DuckDB over tables that PyIceberg made."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date, datetime, timezone
+from datetime import time as clock
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from framework.cli import main
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+ROOT = Path(__file__).resolve().parent.parent
+SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+CATALOG = "catalog: {name}\ntype: sql\nuri: sqlite:///{name}.db\nwarehouse: files of {name}\n"
+MOMENT = datetime(2026, 1, 5, 10, 0, 0, 123456, timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with specs and two catalogs, in a path that must be quoted."""
+    import pyarrow as pa
+
+    folder = tmp_path_factory.mktemp("it's a %20 lake")
+    before = Path.cwd()
+    os.chdir(folder)
+    (folder / "specs").mkdir()
+    (folder / "specs" / "main.yaml").write_text(CATALOG.format(name="lake") + "---\n" + CATALOG.format(name="attic"))
+    rows = pa.table({
+        "id": pa.array([1, 2, 2**53 + 1], pa.int64()),
+        "amount": pa.array([Decimal("1.10"), Decimal("-0.01"), None], pa.decimal128(38, 2)),
+        "at": pa.array([MOMENT, None, MOMENT], pa.timestamp("us", "UTC")),
+        "raw": pa.array([b"\xff\x00", b"", None], pa.binary()),
+        "text": pa.array(['a "b", c', "", None], pa.string()),
+        "inner": pa.array(
+            [{"x": [Decimal("2.50")], "m": [("k", MOMENT)]}, None, {"x": [], "m": None}],
+            pa.struct([("x", pa.list_(pa.decimal128(9, 2))), ("m", pa.map_(pa.string(), pa.timestamp("us", "UTC")))]),
+        ),
+        "day": pa.array([date(2026, 1, 5)] * 3), "hour": pa.array([clock(10, 0, 0, 1)] * 3, pa.time64("us")),
+        "yes": [True, None, False], "share": [0.1, float("nan"), float("inf")], "small": pa.array([0.1, 1e10, None], pa.float32()),
+    })  # fmt: skip
+    for name, times in (("lake", 1), ("attic", 2)):
+        catalog = sql_catalog(name)
+        catalog.create_namespace("shop")
+        for _ in range(times):
+            catalog.create_table_if_not_exists("shop.orders", rows.schema).append(rows)
+    many = pa.table({"n": list(range(1000))})
+    sql_catalog("lake").create_table("shop.many", many.schema).append(many)
+    sql_catalog("lake").create_table("shop.many__bad_rows", many.schema)
+    yield folder
+    os.chdir(before)
+
+
+def sql_catalog(name: str) -> Catalog:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return SqlCatalog(name, uri=f"sqlite:///{name}.db", warehouse=f"file://{Path.cwd()}/files of {name}")
+
+
+def ask(*arguments: str) -> Result:
+    done = CliRunner().invoke(main, ["query", *arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done
+
+
+def answered(*arguments: str) -> str:
+    done = ask(*arguments)
+    assert (done.exit_code, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def rows(sql: str, *more: str) -> Any:
+    return json.loads(answered(sql, "--json", *more))
+
+
+@pytest.mark.usefixtures("lake")
+class TestAnswers:
+    def test_json_is_exact(self) -> None:
+        first, second, third = rows("from shop.orders order by id")
+        assert first == {
+            "id": 1, "amount": "1.10", "at": "2026-01-05T10:00:00.123456+00:00", "raw": "/wA=", "text": 'a "b", c',
+            "inner": {"x": ["2.50"], "m": {"k": "2026-01-05T10:00:00.123456+00:00"}}, "day": "2026-01-05", "hour": "10:00:00.000001",
+            "yes": True, "share": 0.1, "small": 0.1,
+        }  # fmt: skip
+        assert (second["share"], second["at"], second["inner"], second["raw"]) == ("NaN", None, None, "")
+        assert (third["id"], third["share"], third["amount"]) == (2**53 + 1, "Infinity", None)
+
+    def test_csv_is_exact(self) -> None:
+        said = answered("select id, amount, at, raw, text, inner, yes from shop.orders order by id", "--csv")
+        assert said.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"
+        header, first, *_ = csv.reader(io.StringIO(said))
+        assert header == ["id", "amount", "at", "raw", "text", "inner", "yes"]
+        assert first[:5] == ["1", "1.10", "2026-01-05T10:00:00.123456+00:00", "/wA=", 'a "b", c']
+        assert json.loads(first[5])["x"] == ["2.50"] and first[6] == "true"
+
+    @pytest.mark.parametrize(
+        ("sql", "value"),
+        [
+            ("'2020-01-01 00:00:00.123456789'::timestamp_ns", "2020-01-01T00:00:00.123456789"),
+            ("'infinity'::timestamptz", "infinity"),
+            ("'99999-01-01 00:00:00+00'::timestamptz", "99999-01-01T00:00:00+00:00"),
+            ("170141183460469231731687303715884105727::hugeint", 170141183460469231731687303715884105727),
+            ("12345678901234567890123456789012345.678::decimal(38,3)", "12345678901234567890123456789012345.678"),
+            ("map {{'x': 1}: 1.5}", [{"key": {"x": 1}, "value": "1.5"}]),
+            ("map {1: 'a'}", {"1": "a"}),
+            ("[1, null]::int[2]", [1, None]),
+            ("interval 1 day", "1 day"),
+            ("[{'a b\"c': 1.5::float}]", [{'a b"c': 1.5}]),
+        ],
+    )
+    def test_what_python_cannot_hold(self, sql: str, value: object) -> None:
+        assert rows(f"select {sql} as v") == [{"v": value}]
+
+    def test_plain_text_is_aligned(self) -> None:
+        said = answered("select id, text, raw from shop.orders order by id")
+        assert said == (
+            "              id  text      raw\n"
+            "----------------  --------  --------\n"
+            '               1  a "b", c  \\xff\\x00\n'
+            "               2\n"
+            "9007199254740993  NULL      NULL\n"
+        )
+
+    def test_a_table_shows_the_first_rows_and_says_how_many_more(self) -> None:
+        done = ask("from shop.many order by n")
+        assert len(done.stdout.splitlines()) == 102
+        assert done.stderr == "100 of 1,000 rows. 900 more rows: --limit 1000 shows all, --csv and --json print all\n"
+        assert len(answered("from shop.many", "--limit", "1000").splitlines()) == 1002
+        assert len(rows("from shop.many order by n desc", "--limit", "2")) == 2
+        assert len(rows("from shop.many")) == 1000
+
+    def test_nothing_and_equal_names(self) -> None:
+        assert answered("select 1 as a where false", "--json") == "[]\n"
+        assert answered("select 1 as a where false", "--csv") == "a\n"
+        assert rows("select 1 as a, 2 as a") == [{"a": 1, "a_1": 2}]
+
+    def test_the_names_of_tables(self) -> None:
+        assert rows("select count(*) as n from SHOP.Orders") == [{"n": 3}]
+        assert rows("select count(*) as n from attic.shop.orders") == [{"n": 6}]
+        assert rows("select count(*) as n from shop.orders o join attic.shop.orders a using (id) -- twice") == [{"n": 6}]
+        assert rows("select count(*) as n from lake.shop.orders, shop.orders, shop.many__bad_rows") == [{"n": 0}]
+        assert rows("with many as (from shop.many where n < 5) select count(*) as n from many;") == [{"n": 5}]
+        assert [row["column_name"] for row in rows("describe shop.many")] == ["n"]
+        assert rows("pivot shop.many on n in (1, 2) using count(*)") == [{"1": 1, "2": 1}]
+
+    def test_only_what_is_named_is_opened(self, lake: Path) -> None:
+        orders = sql_catalog("lake").load_table("shop.orders")
+        metadata = Path(orders.metadata_location.removeprefix("file://"))
+        metadata.rename(metadata.with_suffix(".away"))
+        try:
+            assert rows("select max(n) as n from shop.many") == [{"n": 999}]
+            assert "query-failed: IO Error" in ask("from shop.orders").stderr
+        finally:
+            metadata.with_suffix(".away").rename(metadata)
+        assert list(lake.glob(".tmp")) == []
+
+    def test_changed_tables_are_read_as_pyiceberg_reads_them(self) -> None:
+        import pyarrow as pa
+        from pyiceberg.types import LongType, StringType
+
+        catalog = sql_catalog("lake")
+        table = catalog.create_table("shop.changed", pa.schema([("n", pa.int32()), ("old", pa.string())]))
+        table.append(pa.table({"n": pa.array(range(100), pa.int32()), "old": ["x"] * 100}))
+        with table.update_schema() as update:
+            update.update_column("n", LongType())
+            update.rename_column("old", "new")
+            update.add_column("more", StringType())
+            update.move_first("more")
+        table.delete("n < 10")
+        table.append(pa.table({"n": pa.array([2**40]), "new": ["y"], "more": ["z"]}))
+        expected = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["n"])
+        assert rows("from shop.changed order by n") == expected and len(expected) == 91
+
+
+@pytest.mark.usefixtures("lake")
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "delete from shop.many", "select 1; select 2", "", " -- nothing", "attach 'x.db'", "copy shop.many to 'x.csv'",
+            "set threads = 1", "create table t as select 1", "call pragma_version()", "explain select 1", "load httpfs",
+        ],
+    )  # fmt: skip
+    def test_all_but_one_select(self, sql: str) -> None:
+        done = ask(sql)
+        assert done.exit_code == 1 and done.stderr.startswith("not-a-select: "), done.stderr
+        assert not Path("x.csv").exists()
+
+    def test_a_pivot_without_its_values_says_how(self) -> None:
+        assert "pivot … on side in" in ask("pivot shop.many on n using count(*)").stderr
+
+    def test_show_tables_lists_them(self) -> None:
+        said = ask("show tables").stderr
+        assert "shop.many, shop.many__bad_rows, shop.orders, " in said and "attic.shop.orders" in said
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [("shop.order", "shop.orders"), ("orders", "shop.orders"), ("atic.shop.orders", "attic.shop.orders"), ("zzz.zzz", None)],
+    )
+    def test_an_unknown_table(self, name: str, meant: str | None) -> None:
+        done = ask(f"select * from {name} as t")
+        assert done.exit_code == 1 and done.stderr.startswith(f"unknown-table: there is no table `{name}`\n")
+        assert (f"did you mean `{meant}`?" in done.stderr) is (meant is not None)
+        assert "shop.many, shop.many__bad_rows, shop.orders, attic.shop.orders" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("sql", "line", "says"),
+        [
+            ("selec 1", "LINE 1: selec 1\n        ^\n", "bad-query: Parser Error"),
+            ("select *\nfrom shop.many\nwhere m = 1", "LINE 3: where m = 1\n              ^\n", "bad-query: Binder Error"),
+            ("select nofun(1)", "LINE 1: select nofun(1)\n               ^\n", "bad-query: Catalog Error"),
+            ("select cast('a'||n as int) from shop.many", "LINE 1: select cast('a'||n", "query-failed: Conversion Error"),
+        ],
+    )
+    def test_duckdbs_words_with_line_and_caret(self, sql: str, line: str, says: str) -> None:
+        done = ask(sql)
+        assert done.exit_code == 1 and done.stderr.startswith(says) and line in done.stderr, done.stderr
+
+    @pytest.mark.parametrize(
+        "source",
+        ["read_csv('specs/main.yaml')", "glob('*')", "read_text('/etc/hostname')", "read_csv('http://127.0.0.1:1/x.csv')"],
+    )
+    def test_no_other_file_is_read(self, source: str) -> None:
+        done = ask(f"select * from {source}")
+        assert done.exit_code == 1 and "file system operations are disabled" in done.stderr, done.output
+
+    def test_python_is_not_seen(self) -> None:
+        assert "unknown-table" in ask("from catalogs").stderr
+
+    def test_two_formats_and_no_catalog(self, tmp_path: Path) -> None:
+        assert ask("select 1", "--csv", "--json").exit_code == 2
+        (tmp_path / "a.yaml").write_text("cluster: main\nbootstrap: 127.0.0.1:1\n")
+        assert "no-catalog" in ask("select 1", "--specs", str(tmp_path)).stderr
+
+    def test_a_pipeline_with_a_mistake_keeps_no_table_from_being_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(
+            Path("specs/main.yaml").read_text()
+            + "---\ncluster: main\nbootstrap: 127.0.0.1:1\n---\ntopic: t\nvalue: json\ncolumns: {a: int}\n"
+            + "---\npipeline: p\nfrom: {topic: t}\nsteps: [filter: nothere > 1]\ninto: {catalog: lake, table: a.b}\n"
+        )
+        assert CliRunner().invoke(main, ["check", "--specs", str(tmp_path)]).exit_code == 1
+        assert rows("select count(*) as n from shop.many", "--specs", str(tmp_path)) == [{"n": 1000}]
+
+
+def process(*arguments: str, **settings: Any) -> subprocess.Popen[Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **settings.pop("env", {})}
+    return subprocess.Popen([*SLUICE, "query", *arguments], env=environment, start_new_session=True, **settings)
+
+
+@pytest.mark.usefixtures("lake")
+class TestProcesses:
+    def test_ctrl_c_ends_it(self) -> None:
+        endless = "select count(*) from shop.many a, shop.many b, shop.many c, shop.many d where a.n + b.n + c.n + d.n = 1"
+        with process(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
+            time.sleep(3)
+            assert asked.poll() is None
+            began = time.monotonic()
+            asked.send_signal(signal.SIGINT)
+            _, said = asked.communicate(timeout=30)
+        assert asked.returncode == 1 and "Traceback" not in said
+        assert time.monotonic() - began < 10
+
+    def test_a_closed_pipe_is_no_traceback(self) -> None:
+        wide = "select a.n, b.n as m from shop.many a, shop.many b"
+        with process(wide, "--csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
+            assert asked.stdout is not None and asked.stderr is not None
+            assert asked.stdout.readline() == "n,m\n"
+            asked.stdout.close()
+            assert asked.stderr.read() == ""
+
+    def test_a_table_on_a_terminal(self) -> None:
+        said = re.sub(
+            "\x1b\\[[0-9;]*m", "", terminal("select n, n || '\x1b[31m' as text, null::int as x from shop.many where n = 7", 80)
+        )
+        assert [line.split() for line in said.splitlines() if line.strip()] == [
+            ["n", "text", "x"], ["─" * 21], ["7", "7\\x1b[31m", "NULL"], ["1", "row"],
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("colour", [True, False])
+    def test_a_row_that_is_too_wide_is_shown_in_lines(self, colour: bool) -> None:
+        said = terminal("from shop.orders where id = 1", 60, **({} if colour else {"NO_COLOR": "1"}))
+        assert ("\x1b[36m" in said) is colour
+        assert "  amount  1.10\n" in re.sub("\x1b\\[[0-9;]*m", "", said)
+
+
+def terminal(sql: str, width: int, **environment: str) -> str:
+    """What a terminal gets."""
+    ours, theirs = pty.openpty()
+    look = {"TERM": "xterm-256color", "COLUMNS": str(width), **environment}
+    with process(sql, stdin=theirs, stdout=theirs, stderr=theirs, env=look) as asked:
+        os.close(theirs)
+        said = b""
+        try:
+            while part := os.read(ours, 65536):
+                said += part
+        except OSError:  # the other end is closed
+            pass
+        assert asked.wait(30) == 0, said
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")

@@ -1,0 +1,536 @@
+"""What `sluice status`, `history` and `bad-rows` make of what they find: states, commits, columns. Nothing runs here."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from framework.cli import _grid, _status
+from framework.cli import history as history_command
+from framework.engine import avro, look, metadata, notes, protocol, refusals
+from framework.engine.history import History, history
+from framework.engine.notes import Failed, Notes
+from framework.engine.protocol import BORN, Position
+from framework.errors import BatchError, RolledBack, SluiceError, UnreachableError
+from framework.plan.model import Pipeline
+from framework.status import Status, judged, statuses
+from framework.watch import Offsets, Watched, event_time, newest
+from tests.pace import bar
+from tests.project import plan_for
+from tests.shop import COPY, catalog, made_by_hand, planned, sluice, specs
+
+NOW = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
+    """A position; the attempt began on 2026-01-05 at about 08:00."""
+    return Position(attempt, batch, "c", {"trades": "t"}, ends or {"trades/0": 10}, 7, 2, "spec one")
+
+
+HERE = Watched("trades", "shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7)
+AWAY = UnreachableError("kafka-unreachable", "Kafka at x does not answer", "is it running?")
+BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again")
+
+
+def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> Failed:
+    return Failed((NOW - timedelta(hours=hours)).isoformat(), code, "it went wrong", hint, suspended)
+
+
+# States
+
+
+@pytest.mark.parametrize(
+    ("seen", "noted", "state", "codes"),
+    [
+        (replace(HERE, position=None, lag=0), Notes(), "pending", []),
+        (replace(HERE, position=at(0, BORN), lag=60), Notes(), "pending", []),
+        (replace(HERE, lag=1), Notes(), "syncing", []),
+        (HERE, Notes(), "caught up", []),
+        (replace(HERE, lag=1), Notes(paused=NOW.isoformat()), "paused", []),
+        (replace(HERE, lag=None, trouble=AWAY), Notes(paused=NOW.isoformat()), "paused", ["kafka-unreachable"]),
+        (replace(HERE, lag=None, trouble=BACK), Notes(), "suspended", ["rolled-back"]),
+        (replace(HERE, lag=None, trouble=BACK), Notes(failed=failed("rolled-back", True)), "suspended", ["rolled-back"]),
+        (replace(HERE, lag=None, trouble=AWAY), Notes(), "failing", ["kafka-unreachable"]),
+        (replace(HERE, lag=None, trouble=AWAY), Notes(failed=failed("bad-rows", True)), "suspended", ["kafka-unreachable", "bad-rows"]),
+        (replace(HERE, lag=5), Notes(failed=failed("bad-rows", True)), "suspended", ["bad-rows"]),
+        (replace(HERE, lag=5), Notes(failed=failed("table-busy")), "failing", ["table-busy"]),
+        # Accepted since: the position was moved after the run that was refused.
+        (replace(HERE, lag=5), Notes(failed=failed("bad-rows", True, hours=3)), "syncing", []),
+        # Put right since: a look would find it.
+        (replace(HERE, lag=5), Notes(failed=failed("rolled-back", True)), "syncing", []),
+        (replace(HERE, lag=5), Notes(failed=failed("kafka-unreachable")), "failing", ["kafka-unreachable"]),
+        # A table to compute from that nobody has made yet is no failure.
+        (replace(HERE, position=None, lag=None, trouble=BatchError("source-missing", "m", "h")), Notes(), "pending", []),
+        (replace(HERE, lag=None, trouble=BatchError("source-missing", "m", "h")), Notes(), "failing", ["source-missing"]),
+    ],
+)  # fmt: skip
+def test_states(folder: Path, seen: Watched, noted: Notes, state: str, codes: list[str]) -> None:
+    found = judged(planned(folder, "n: bigint"), seen, noted, None, NOW)
+    assert (found.state, [reason.code for reason in found.reasons]) == (state, codes)
+    assert found.bad == (state in ("suspended", "failing"))
+
+
+@pytest.mark.parametrize(
+    ("code", "suspended", "hint", "do"),
+    [
+        (
+            "bad-rows",
+            True,
+            "`sluice accept trades`: they are quarantined",
+            "decide: `sluice accept trades` asks before it does so",
+        ),
+        ("not-as-expected", True, "correct the spec", "do what the hint says, then `sluice run trades`"),
+        ("kafka-unreachable", False, "is it running?", "it answers now: `sluice run trades` goes on"),
+        ("table-busy", False, "run again", "`sluice run trades` tries again"),
+    ],
+)
+def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
+    noted = Notes(failed=failed(code, suspended, hint=hint))
+    (reason,) = judged(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
+    assert reason.do.startswith(do)
+    assert reason.at == NOW - timedelta(hours=0.5)
+
+
+@pytest.mark.parametrize(
+    ("seen", "fresh"),
+    [
+        (HERE, True),  # caught up: nothing newer can be in it
+        (replace(HERE, lag=5), False),
+        (replace(HERE, lag=5, committed=NOW - timedelta(minutes=2)), True),
+        (replace(HERE, lag=None, trouble=AWAY), False),
+        (replace(HERE, lag=5, position=None), None),
+    ],
+)
+def test_freshness(folder: Path, seen: Watched, fresh: bool | None) -> None:
+    pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
+    assert judged(pipeline, seen, Notes(), None, NOW).fresh is fresh
+    assert judged(replace(pipeline, fresh_within=None), seen, Notes(), None, NOW).fresh is None
+
+
+def test_the_column_that_says_how_new_a_row_is(folder: Path) -> None:
+    assert event_time(planned(folder, "n: bigint")) is None
+    assert event_time(planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")) == "moment"
+    kept = plan_for(folder, "x:1", specs("n: bigint").replace("kafka_columns: false", "partition_by: []")).pipelines[0]
+    assert event_time(kept) == "_kafka_timestamp"
+
+
+# On the terminal
+
+
+def printed(status: Sequence[Status], width: int, partitions: bool = False) -> list[str]:
+    console = Console(width=width, highlight=False, markup=False, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(_status.block(status, partitions, width))
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
+    large = replace(HERE, rows=12_345_678, bad_rows=7, files=12, lag=1234)
+    found = [judged(pipeline, seen, Notes(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
+    assert printed(found, 120)[:3] == [
+        "table        state      waiting  newest event  last commit        rows  bad rows  files  fresh",
+        "shop.trades  caught up        0  90 s ago      60 min ago           10         0      0  yes",
+        "shop.trades  syncing      1,234  90 s ago      60 min ago   12,345,678         7     12  LATE",
+    ]
+    assert "  late: the last commit is 60 min old, `fresh_within` is 15m, and messages wait" in printed(found, 120)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
+    pipeline = planned(folder, "n: bigint")
+    seen = replace(HERE, table=f"shop.{'very_' * 9}long", lag=None, trouble=AWAY, offsets=(Offsets("trades/0", 5, 10**12),))
+    lines = printed([judged(pipeline, seen, Notes(), NOW, NOW)], width, partitions=True)
+    assert max(map(len, lines)) <= width
+    assert lines[0].split()[:2] == ["table", "state"]
+    assert "failing" in lines[1]
+
+
+def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
+    first = planned(folder, "n: bigint")
+    pipelines = [first, replace(first, name="orders")]
+    found = [judged(each, replace(HERE, lag=None, trouble=AWAY), Notes(), None, NOW) for each in pipelines]
+    assert printed(found, 120)[5:] == [
+        "",
+        "kafka-unreachable: Kafka at x does not answer",
+        "  hint: is it running?",
+        "  do: once it is there, the next run goes on; nothing is lost",
+        "  pipelines: trades, orders",
+    ]
+    assert printed(found[:1], 120)[4:] == [
+        "",
+        "trades",
+        "  kafka-unreachable: Kafka at x does not answer",
+        "    hint: is it running?",
+        "    do: once it is there, `sluice run trades` goes on; nothing is lost",
+    ]
+
+
+def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
+    offsets = (Offsets("trades/0", 5, 1005), Offsets("trades/11", 3, 3))
+    seen = replace(HERE, lag=1000, bad_waiting=1, offsets=offsets)
+    lines = printed([judged(planned(folder, "n: bigint"), seen, Notes(), None, NOW)], 120, partitions=True)
+    assert lines[4:] == [
+        "",
+        "trades",
+        "  1 bad row of the last batch waits: the next run brings them to the bad rows' table",
+        "",
+        "shop.trades",
+        "topic   partition  position    end  waiting",
+        "trades          0         5  1,005    1,000",
+        "trades         11         3      3        0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(None, "–"), (0, "0 s ago"), (119.4, "119 s ago"), (120, "2 min ago"), (7200, "2 h ago"), (9e5, "10 d ago")],
+)
+def test_ages(seconds: float | None, said: str) -> None:
+    assert _grid.ago(seconds) == said
+
+
+def test_what_does_not_fit_goes_by_rank_and_the_rest_is_folded() -> None:
+    columns = [
+        _grid.Column("name", folds=True),
+        _grid.Column("less", 2),
+        _grid.Column("least", 3),
+        _grid.Column("number", right=True),
+    ]
+    rows = [(Text("abcdefghijklmnopqrstuvwxyz"), "x", "y", "1")]
+    heads = {width: [each.header for each in _grid.grid(columns, rows, width).columns] for width in (80, 45, 39, 20)}
+    assert heads == {80: ["name", "less", "least", "number"], 45: ["name", "less", "number"], 39: ["name", "number"],
+                     20: ["name", "number"]}  # fmt: skip
+    assert _grid.one_line("a\nb\x1b[31m" + "c" * 50, 10) == "a�b�[31mc…"
+
+
+# Commands, without Kafka
+
+
+def test_status_of_nothing_that_answers_yet(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    done = sluice("status")
+    assert done.exit_code == 1
+    assert "failing" in done.output
+    assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer\n    hint: is it running?" in done.output
+    (table,) = json.loads(sluice("status", "shop.trades", "--json").output)["tables"]
+    assert (table["state"], table["rows"], table["metadata_file"], table["snapshot_id"], table["lag"]["records"], table["offsets"]) == (
+        "failing", 0, None, None, None, [],
+    )  # fmt: skip
+    assert table["reasons"] == [
+        {"code": "kafka-unreachable", "message": "Kafka at 127.0.0.1:1 does not answer",
+         "hint": "is it running? `sluice services up kafka` starts one on this machine",
+         "do": "once it is there, `sluice run trades` goes on; nothing is lost", "suspended": False, "at": None}
+    ]  # fmt: skip
+    assert sluice("history", "trades").output == "shop.trades: no table yet, so no commits: `sluice run trades` makes it\n"
+    assert json.loads(sluice("history", "trades", "--json").output)["commits"] == []
+    assert sluice("bad-rows", "trades").output == "shop.trades__bad_rows: no bad rows\n"
+
+
+def test_a_table_that_is_computed_from_another(folder: Path) -> None:
+    plan = plan_for(folder, "127.0.0.1:1", specs("n: bigint") + COPY)
+    trades, copy = plan.pipeline("trades"), plan.pipeline("copy")
+    assert trades is not None
+    assert copy is not None
+    assert sluice("status", "copy").exit_code == 0
+    assert "shop.copy  pending" in sluice("status", "copy").output
+    assert (
+        "nothing has landed yet: the table shop.trades, which copy reads, does not exist yet" in sluice("status", "copy").output
+    )
+    made_by_hand(refusals.owner(trades))
+    assert "  nothing has landed yet, 1 row to read: `sluice run copy`\n" in sluice("status", "copy").output
+    made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
+    (found,) = statuses(plan, [copy])
+    assert found.reasons == ()
+    assert (found.state, found.seen.lag, found.seen.rows, found.newest) == ("caught up", 0, 1, None)
+    assert "is computed from the table shop.trades" in sluice("status", "copy", "--partitions").output
+
+
+def test_a_broken_catalog(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    Path("lake.db").write_text("this is no database " * 100)
+    done = sluice("status")
+    assert done.exit_code == 1
+    assert "catalog-unreachable: the catalog `lake` cannot be read: " in done.output
+    assert json.loads(sluice("status", "--json").output)["tables"][0]["rows"] is None
+    for command in ("history", "bad-rows"):
+        done = sluice(command, "trades")
+        assert (done.exit_code, done.output.startswith("catalog-unreachable: ")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("trade", "unknown-pipeline: there is no pipeline `trade`\n  hint: did you mean `trades`?\n"),
+        ("shop.trade", "unknown-pipeline: there is no pipeline with a table `shop.trade`\n  hint: did you mean `shop.trades`?\n"),
+        ("zzz", "unknown-pipeline: there is no pipeline `zzz`\n  hint: there is trades\n"),
+    ],
+)
+def test_names(folder: Path, name: str, says: str) -> None:
+    planned(folder, "n: bigint")
+    for command in ("status", "history", "bad-rows", "pause"):
+        assert sluice(command, name).output == says
+    assert sluice("pause", "shop.trades").output.startswith("trades: paused since ")
+
+
+def test_watch_and_json_are_refused_together(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    assert sluice("status", "--watch", "--json").exit_code == 2
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> None:
+    planned(folder, "n: bigint")
+    (where,) = Path("specs").iterdir()
+    command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--watch", "--specs", str(where)]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdout=theirs if terminal else subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        out = ours if terminal else child.stdout.fileno() if child.stdout else -1
+        said, until = b"", time.monotonic() + bar(20)
+        while said.count(b"every 2 s") < 2 and time.monotonic() < until:
+            if select.select([out], [], [], 1)[0]:
+                said += os.read(out, 65536)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(bar(10)) == 1  # Kafka is away
+    assert said.count(b"every 2 s") >= 2
+    assert b"Traceback" not in said
+    assert (b"\x1b[" in said) == terminal
+    os.close(ours)
+
+
+def test_a_kafka_that_keeps_silent_is_said_within_two_seconds(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        plan = plan_for(folder, f"127.0.0.1:{server.getsockname()[1]}", specs("n: bigint"))
+        began = time.monotonic()
+        (found,) = statuses(plan, plan.pipelines)
+        assert time.monotonic() - began < 1.5 + bar(0.5)
+    assert [reason.code for reason in found.reasons] == ["kafka-unreachable"]
+
+
+def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
+    planned(folder, "n: bigint")
+    made_by_hand(refusals.owner(planned(folder, "n: bigint")))
+    (where, *_) = Path("specs").iterdir()
+    work = f"main(['status', '--specs', {str(where)!r}], standalone_mode=False)"
+    heavy = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "sqlalchemy")
+    text = f"import sys, atexit; from framework.cli import main\ntry: {work}\nexcept SystemExit: pass\nprint(*sorted(set({heavy!r}) & set(sys.modules)), sep=',')"
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.stdout.splitlines()[-1] == ""
+    assert "shop.trades" in done.stdout
+
+
+# Metadata, read as JSON
+
+
+def written(said: dict[str, Any], name: str = "trades", zipped: bool = False) -> None:
+    """A table by its metadata alone, as any writer may leave it."""
+    data = json.dumps(said).encode()
+    file = Path(f"{name}.{'gz.' if zipped else ''}metadata.json").absolute()
+    file.write_bytes(gzip.compress(data) if zipped else data)
+    with sqlite3.connect("lake.db") as database:
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)"
+        )
+        database.execute("DELETE FROM iceberg_tables WHERE table_name = ?", (name,))
+        database.execute("INSERT INTO iceberg_tables VALUES ('lake', 'shop', ?, ?)", (name, f"file://{file}"))
+
+
+def snapshot(number: int, to: Position | None = None, parent: int | None = None, **summary: str) -> dict[str, Any]:
+    ours = {protocol.POSITION: to.text(), protocol.ATTEMPT: to.attempt} if to else {}
+    above = number - 1 if parent is None else parent
+    return {
+        "snapshot-id": number, "timestamp-ms": number * 1000, "sequence-number": number,
+        "summary": {"operation": "append", "added-records": "10", **ours, **summary},
+        **({"parent-snapshot-id": above} if above else {}),
+    }  # fmt: skip
+
+
+def metadata_of(snapshots: list[dict[str, Any]], log: Sequence[int] | None = None, **properties: str) -> dict[str, Any]:
+    ids = [each["snapshot-id"] for each in snapshots] if log is None else log
+    return {
+        "format-version": 2, "table-uuid": "u", "location": "file:///x", "current-schema-id": 0,
+        "schemas": [{"schema-id": 0, "type": "struct", "fields": []}], "properties": properties, "snapshots": snapshots,
+        "current-snapshot-id": ids[-1], "refs": {"main": {"snapshot-id": ids[-1], "type": "branch"}},
+        "snapshot-log": [{"snapshot-id": each, "timestamp-ms": each * 1000 + 5000} for each in ids],
+    }  # fmt: skip
+
+
+def told(pipeline: Pipeline, *arguments: str) -> list[str]:
+    return [" ".join(line.split()) for line in sluice("history", pipeline.name, *arguments).output.splitlines()]
+
+
+def test_history(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint")
+    born = replace(at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
+    first = replace(at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
+    second = replace(at(2, "a2"), ends={"trades/0": 20, "trades/1": 2}, spec="two")
+    fourth = replace(at(4, "a4"), ends={"trades/0": 30, "trades/1": 9, "trades/2": 1}, spec="two")
+    other = snapshot(4, **{"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"})
+    made = [snapshot(1, born), snapshot(2, first), snapshot(3, second), other, snapshot(5, fourth)]
+    written(metadata_of(made, **{protocol.POSITION: replace(fourth, bad=3).text()}))
+    bad = [snapshot(1), snapshot(2, **{protocol.ATTEMPT: "a1", "added-records": "4"}), snapshot(3, **{"source-snapshot-id": "9"})]
+    picked = snapshot(9, parent=1, **{protocol.ATTEMPT: "a2"})
+    written(metadata_of([*bad, picked], log=[1, 2, 3]), "trades__bad_rows")
+    assert told(pipeline) == [
+        "when batch operation rows bad rows offsets snapshot",
+        "1970-01-01 00:00:10 4 append +10 3 ? – 40 5 position moved",
+        "1970-01-01 00:00:09 overwrite +10 −3 4 not Sluice's: spark 4.1",
+        "1970-01-01 00:00:08 2 append +10 10 17 – 22 3 spec changed",
+        "1970-01-01 00:00:07 1 append +10 4 5 – 17 2",
+        "1970-01-01 00:00:06 0 append +10 1 the table was made",
+        "the next batch comes out otherwise: the spec, or Sluice itself, has changed since the last one",
+    ]
+    assert told(pipeline, "--limit", "1", "--partitions")[1:4] == [
+        "1970-01-01 00:00:10 4 append +10 3 0: ? – 30 5 position moved",
+        "1: ? – 9",
+        "2: ? – 1",
+    ]
+    assert "4 more, older: --limit 5 shows them" in told(pipeline, "--limit", "1")
+    said = json.loads(sluice("history", "shop.trades", "--json").output)
+    assert said["commits"][2]["offsets"] == [
+        {"topic": "trades", "partition": 0, "from": 15, "to": 20}, {"topic": "trades", "partition": 1, "from": 2, "to": 2},
+    ]  # fmt: skip
+    assert [each["batch"] for each in said["commits"]] == [4, None, 2, 1, 0]
+    assert (said["commits"][1]["by"], said["commits"][1]["offsets"], said["expired"]) == ("spark 4.1", [], False)
+
+
+def test_history_that_has_expired_or_was_rolled_back(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint")
+    made = [snapshot(3, at(3, "a3")), snapshot(4, replace(at(4, "a4"), ends={"trades/0": 25}))]
+    written(metadata_of(made, log=[3, 4, 3]))
+    written(metadata_of([snapshot(2)]), "trades__bad_rows")
+    found = history(pipeline)
+    assert isinstance(found, History)
+    assert (found.expired, found.rolled_back, len(found.commits)) == (True, 1, 1)
+    assert (found.commits[0].offsets, found.commits[0].bad) == ((("trades/0", None, 10),), None)
+    assert told(pipeline)[2:] == ["older commits have expired", "1 not shown: main was set back behind it"]
+    assert history(replace(pipeline, bad_rows="drop")) is not None
+
+
+@pytest.mark.parametrize("width", [30, 60, 80])
+def test_history_on_a_narrow_terminal(folder: Path, width: int) -> None:
+    pipeline = planned(folder, "n: bigint")
+    written(metadata_of([snapshot(1), snapshot(2, at())]))
+    console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    for part in history_command.lines(pipeline, history(pipeline), 20, False, width):
+        console.print(part)
+    assert max(len(line.rstrip()) for line in console.export_text().splitlines()) <= width
+
+
+def test_metadata_that_is_zipped_or_damaged(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint")
+    written(metadata_of([snapshot(1), snapshot(2, at())]), zipped=True)
+    found = look.state(pipeline.table)
+    assert found is not None
+    assert (found.main, list(found.snapshots)) == (2, [2, 1])
+    for wrong in (b"", b"{", b"[]", b"{}", b'{"table-uuid": "u", "schemas": []}'):
+        Path("trades.gz.metadata.json").write_bytes(gzip.compress(wrong))
+        with pytest.raises(UnreachableError, match="the catalog `lake` cannot be read: "):
+            look.state(pipeline.table)
+    Path("trades.gz.metadata.json").unlink()
+    with pytest.raises(SluiceError, match="No such file"):
+        look.state(pipeline.table)
+
+
+def test_a_database_without_tables_has_none(folder: Path) -> None:
+    pipeline = planned(folder, "n: bigint")
+    sqlite3.connect("lake.db").close()
+    assert look.state(pipeline.table) is None
+    sqlite3.connect("lake.db").execute("CREATE TABLE other (x)").connection.close()
+    assert look.state(pipeline.table) is None
+    assert metadata.read(pipeline.table.catalog, "shop.trades") is None
+
+
+# Lists of files, read as Avro
+
+
+@pytest.fixture
+def times(folder: Path) -> Iterator[Any]:
+    import pyarrow
+
+    catalog().create_namespace("shop")
+    schema = pyarrow.schema([("n", pyarrow.int64()), ("moment", pyarrow.timestamp("us", "UTC"))])
+    table = catalog().create_table("shop.trades", schema)
+
+    def append(*moments: datetime | None) -> None:
+        table.append(pyarrow.table({"n": list(range(len(moments))), "moment": list(moments)}, schema=schema))
+
+    append.delete = table.delete  # type: ignore[attr-defined]
+    return append
+
+
+def test_the_newest_event(folder: Path, times: Any) -> None:
+    pipeline = planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")
+    assert newest(pipeline) is None
+    times(None)
+    assert newest(pipeline) is None
+    old = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
+    times(old)
+    assert newest(pipeline) == old
+    times(NOW, old, None)
+    times(NOW - timedelta(days=1))
+    assert newest(pipeline) == NOW
+    times.delete(f"moment >= '{NOW.isoformat()}'")
+    assert newest(pipeline) == NOW - timedelta(days=1)
+
+
+def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: Any) -> None:
+    times(NOW, None)
+    times(NOW)
+    table = catalog().load_table("shop.trades")
+    main = table.current_snapshot()
+    assert main is not None
+    theirs = [entry for each in main.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
+    ours = [entry for each in main.manifests(table.io) for entry in avro.records(metadata.path(each.manifest_path))]
+    assert [each.data_file.file_path for each in theirs] == [each["data_file"]["file_path"] for each in ours]
+    for one, other in zip(theirs, ours, strict=True):
+        read = {each["key"]: each["value"] for each in other["data_file"]["upper_bounds"]}
+        assert (one.data_file.upper_bounds, one.data_file.record_count) == (read, other["data_file"]["record_count"])
+
+
+@pytest.mark.parametrize("data", [b"", b"Obj\x01", b"PK\x03\x04 no Avro", b"Obj\x01" + b"\x00" * 40])
+def test_what_is_no_avro(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.avro").write_bytes(data)
+    with pytest.raises(ValueError, match=r"x\.avro is (no Avro file|damaged)"):
+        list(avro.records(tmp_path / "x.avro"))
+
+
+def test_notes_of_this_home(folder: Path) -> None:
+    """A run's end is seen by the next look."""
+    planned(folder, "n: bigint")
+    notes.failed("trades", BatchError("table-busy", "somebody else writes", "run again"))
+    (table,) = json.loads(sluice("status", "--json").output)["tables"]
+    assert [(each["code"], each["at"] is None) for each in table["reasons"]] == [
+        ("kafka-unreachable", True),
+        ("table-busy", False),
+    ]

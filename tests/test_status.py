@@ -1,0 +1,208 @@
+"""`sluice status`, `history` and `bad-rows` beside a real Kafka and tables that Spark wrote."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from framework import generate
+from framework.cli import main
+from framework.engine import accept
+from framework.engine.context import Context
+from framework.engine.loop import batches
+from framework.errors import BadRowsStop, RolledBack
+from framework.plan.passes import make
+from tests.pace import bar
+from tests.project import BASE, Project
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def sluice(project: Project, *arguments: str) -> Result:
+    folder = Path(project.pipeline.where.file).parent
+    done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done
+
+
+def status(project: Project) -> dict[str, Any]:
+    (table,) = json.loads(sluice(project, "status", "--json").output)["tables"]
+    assert isinstance(table, dict)
+    return table
+
+
+def seen(project: Project) -> tuple[str, int | None, list[str]]:
+    table = status(project)
+    return table["state"], table["lag"]["records"], [reason["code"] for reason in table["reasons"]]
+
+
+def accepted(project: Project) -> None:
+    context = project.context()
+    refused = accept.refusal(context, context.plan.pipelines[0])
+    assert refused is not None
+    accept.accept(context, context.plan.pipelines[0], refused)
+
+
+def test_from_pending_to_suspended_and_failing(project: Project) -> None:
+    project.more = "fresh_within: 15m"
+    project.make_topic()
+    assert seen(project) == ("pending", 0, [])
+    assert "nothing has landed yet, and there are no messages to read" in sluice(project, "status").output
+    project.send_good(60, bad_every=6)
+    assert seen(project) == ("pending", 60, [])
+
+    (batch,) = project.run()
+    table = status(project)
+    assert (table["state"], table["rows"], table["bad_rows"], table["bad_rows_waiting"], table["batch"]) == (
+        "caught up",
+        50,
+        10,
+        0,
+        1,
+    )
+    assert (table["snapshot_id"], table["freshness"]) == (str(batch.snapshot), {"within_seconds": 900, "fresh": True})
+    assert Path(table["metadata_file"].removeprefix("file:")).is_file()
+    assert table["metadata_file"].removeprefix("file:").startswith(table["location"].removeprefix("file://"))
+    times = [row["_kafka_timestamp"] for row in project.rows()]
+    assert datetime.fromisoformat(table["lag"]["newest_event"]) == max(times)
+    assert 0 <= table["lag"]["newest_event_seconds"] < 120
+    assert abs((datetime.now(timezone.utc) - datetime.fromisoformat(table["last_commit"])).total_seconds()) < 60
+
+    project.send_good(9, partition=1)
+    assert seen(project) == ("syncing", 9, [])
+    assert [(each["partition"], each["end"] - each["position"], each["lag"]) for each in status(project)["offsets"]] == [
+        (0, 0, 0), (1, 9, 9), (2, 0, 0),
+    ]  # fmt: skip
+    lines = sluice(project, "status", f"{project.namespace}.trades", "--partitions").output.splitlines()
+    assert [line.split() for line in lines[-3:]] == [
+        [project.topic, str(number), str(20), str(end), str(end - 20)] for number, end in ((0, 20), (1, 29), (2, 20))
+    ]
+    sluice(project, "pause", "trades")
+    assert (seen(project), sluice(project, "status").exit_code) == (("paused", 9, []), 0)
+    sluice(project, "resume", "trades")
+    project.run()
+    assert seen(project) == ("caught up", 0, [])
+
+    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {batch.snapshot})")
+    with pytest.raises(RolledBack):
+        project.run()
+    assert seen(project) == ("suspended", None, ["rolled-back"])
+    done = sluice(project, "status")
+    assert done.exit_code == 1
+    assert "    do: decide: `sluice accept trades` asks before it does so, then `sluice run trades` goes on" in done.output
+    accepted(project)
+    assert seen(project) == ("syncing", 9, [])
+    project.run()
+
+    project.delete_topic()
+    assert seen(project) == ("failing", None, ["no-topic"])
+    assert sluice(project, "status").exit_code == 1
+
+
+def test_suspended_by_bad_rows_until_they_are_accepted(project: Project) -> None:
+    project.more = "bad_rows: stop"
+    project.make_topic()
+    project.send_good(5)
+    project.run()
+    project.send([b"not json"])
+    with pytest.raises(BadRowsStop):
+        project.run()
+    assert seen(project) == ("suspended", 1, ["bad-rows"])
+    assert "the last run, 0 s ago: bad-rows: 1 bad messages" in sluice(project, "status").output.replace(" 1 s ago", " 0 s ago")
+    time.sleep(2)
+    accepted(project)
+    assert seen(project) == ("syncing", 1, [])
+    project.run()
+    assert seen(project) == ("caught up", 0, [])
+
+
+class Killed(Exception):
+    """Stands for a death at a kill point."""
+
+
+def test_history_and_bad_rows(project: Project) -> None:
+    def die(point: str) -> None:
+        if point == "published":
+            raise Killed
+
+    project.make_topic()
+    project.send_good(30, bad_every=3)
+    project.run()
+    project.sql("INSERT INTO {table} SELECT * FROM {table} LIMIT 1")
+    project.template = project.template.replace("price > 900", "price > 800")
+    project.send([b"\xff\xfe", b'{"id": "one"}', None])
+    with pytest.raises(Killed):
+        project.run(at=die)
+
+    commits = json.loads(sluice(project, "history", "trades", "--json").output)["commits"]
+    assert [(each["batch"], each["rows_added"], each["bad_rows"], each["spec_changed"]) for each in commits] == [
+        (2, 0, 3, True), (None, 1, None, False), (1, 20, 10, False), (0, 0, None, False),
+    ]  # fmt: skip
+    assert [sum(each["to"] - each["from"] for each in commit["offsets"]) for commit in commits] == [3, 0, 30, 0]
+    said = sluice(project, "history", "trades").output
+    assert "not Sluice's: spark" in said
+    assert "30 – 33" in said
+
+    waiting = sluice(project, "bad-rows", "trades").output
+    assert waiting.startswith("3 bad rows of the last batch wait: the next run brings them here\n")
+    assert "bad_rows: 10 rows" in waiting
+    assert "3 bad rows of the last batch wait" in sluice(project, "status").output
+    assert (status(project)["bad_rows"], status(project)["bad_rows_waiting"]) == (13, 3)
+
+    project.run()
+    found = json.loads(sluice(project, "bad-rows", "trades", "--json", "--limit", "4").output)
+    assert (found["rows"], found["waiting"]) == (13, 0)
+    assert found["kinds"][0] == {"code": "undecodable", "message": "the value is not JSON", "rows": 10}
+    assert sorted(kind["rows"] for kind in found["kinds"]) == [1, 1, 1, 10]
+    values = {(each["offset"], each["partition"]): each.get("value", each.get("value_base64")) for each in found["samples"]}
+    assert values[10, 0] == "//4="
+    assert values[10, 2] is None
+    assert values[10, 1] == '{"id": "one"}'
+    only = json.loads(sluice(project, "bad-rows", "trades", "--json", "--code", "null_value").output)
+    assert [(each["code"], each["key"], each["value"]) for each in only["samples"]] == [("null_value", "k2", None)]
+    assert [each["bad_rows"] for each in json.loads(sluice(project, "history", "trades", "--json").output)["commits"]] == [
+        3, None, 10, None,
+    ]  # fmt: skip
+
+
+def test_the_three_shipped_tables_within_a_second(project: Project, tmp_path: Path) -> None:
+    """In a new process, with Kafka, and with rows in each table."""
+    for file in (ROOT / "specs").rglob("*.yaml"):
+        text = (
+            file.read_text()
+            .replace("table: markets.", f"table: {project.namespace}.")
+            .replace("table: sensors.", f"table: {project.namespace}.")
+        )
+        (tmp_path / "specs" / file.relative_to(ROOT / "specs").parent).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "specs" / file.relative_to(ROOT / "specs")).write_text(text)
+    settings = (ROOT / "specs" / "main.yaml").read_text()
+    variables = settings[settings.index("variables: main") :]
+    (tmp_path / "specs" / "main.yaml").write_text(f"{BASE.format(bootstrap=project.bootstrap)}---\n{variables}")
+    plan = make(tmp_path / "specs")
+    for topic in plan.topics:
+        generate.ensure_topic(topic, plan.secrets)
+        generate.send(topic, plan.secrets, itertools.islice(generate.messages(topic, 1), 1000))
+    context = Context(plan, spark=lambda: project.spark)
+    for pipeline in plan.pipelines:
+        assert list(batches(context, pipeline))
+
+    command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--specs", str(tmp_path / "specs")]
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        took.append(time.monotonic() - began)
+    assert done.stdout.count("caught up") == 3
+    assert min(took) < bar(1)

@@ -1,0 +1,240 @@
+"""Every step and every expectation on the real engine: on one and on five partitions, with nulls, extremes and empty batches."""
+
+from __future__ import annotations
+
+import pkgutil
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework import steps
+from framework.engine.trial import Outcome, Trials
+from framework.errors import Where
+from framework.plan.model import Example, Message, Plan
+from framework.spec.kinds.pipeline import TESTS
+from tests.project import plan_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+ROOT = Path(__file__).resolve().parent.parent
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+VALUES = {
+    "nothing": '{"id": "nothing"}',
+    "most": """{"id": "most", "n": 9223372036854775807, "d": 999999999999999999999999999999999999.99,
+        "at": "9999-12-31T23:59:59.999999Z", "s": "日本 🙂 é", "items": ["a", null, ""],
+        "place": {"building": "A", "floor": 2147483647}}""",
+    "least": """{"id": "least", "n": -9223372036854775808, "d": -999999999999999999999999999999999999.99,
+        "at": "0001-01-01T00:00:00Z", "s": "", "items": [], "place": {}}""",
+    "plain": """{"id": "plain", "n": 1, "d": 1.50, "at": "2026-01-05T10:00:00Z", "s": " x ", "items": ["b"],
+        "place": {"building": "B", "floor": 2}}""",
+    "broken": "not json",
+}
+MOST, LEAST = Decimal("999999999999999999999999999999999999.99"), Decimal("-999999999999999999999999999999999999.99")
+NOTHING = dict.fromkeys(("n", "d", "at", "s", "items", "place"))
+ROWS: dict[str, dict[str, Any]] = {
+    "nothing": {"id": "nothing", **NOTHING},
+    "most": {
+        "id": "most", "n": 2**63 - 1, "d": MOST, "at": datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc), "s": "日本 🙂 é",
+        "items": ["a", None, ""], "place": {"building": "A", "floor": 2**31 - 1},
+    },
+    "least": {
+        "id": "least", "n": -(2**63), "d": LEAST, "at": datetime(1, 1, 1, tzinfo=timezone.utc), "s": "", "items": [],
+        "place": {"building": None, "floor": None},
+    },
+    "plain": {
+        "id": "plain", "n": 1, "d": Decimal("1.50"), "at": datetime(2026, 1, 5, 10, tzinfo=timezone.utc), "s": " x ", "items": ["b"],
+        "place": {"building": "B", "floor": 2},
+    },
+}  # fmt: skip
+TOPIC = """
+topic: all
+value: json
+columns: {id: string, n: bigint, d: "decimal(38,2)", at: timestamp, s: string, items: array<string>,
+  place: "struct<building string, floor int>"}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a pipeline says beside its topic and table, all rows that come of `VALUES`, and which of them are bad and why; that
+    `broken` is undecodable goes without saying."""
+
+    says: str
+    rows: tuple[dict[str, Any], ...]
+    bad: tuple[tuple[str, str, str, str], ...] = ()  # id, stage, code, message
+    stops: str = ""  # what an expectation says that stops the batch
+
+
+def rows(*ids: str, **changed: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
+    """The rows of these ids; `changed` are columns that are made, replaced or (without values) taken away."""
+    found = []
+    for at, name in enumerate(ids):
+        row = {**ROWS[name], **{column: values[at] for column, values in changed.items() if values}}
+        found.append({column: value for column, value in row.items() if changed.get(column, (None,))})
+    return tuple(found)
+
+
+def failed(stage: str, text: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((name, stage, "step_failed", f"`{text}` cannot be computed for this row") for name in ids)
+
+
+def unexpected(says: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((name, "expect", "expectation_failed", says) for name in ids)
+
+
+ALL = ("nothing", "most", "least", "plain")
+FLOORS = (None, 2**31 - 1, None, 2)
+BUILDINGS = (None, "A", None, "B")
+GONE: tuple[Any, ...] = ()
+
+CASES: dict[str, Case] = {
+    "nothing": Case("steps: []", rows(*ALL)),
+    "select": Case(
+        "steps: [{select: [s, place.floor, n]}]",
+        tuple({"s": ROWS[name]["s"], "floor": floor, "n": ROWS[name]["n"]} for name, floor in zip(ALL, FLOORS, strict=True)),
+    ),
+    "drop": Case("steps: [{drop: [place, d]}]", rows(*ALL, place=GONE, d=GONE)),
+    "rename": Case(
+        "steps: [{rename: {n: d, d: n}}]", rows(*ALL, n=(None, MOST, LEAST, Decimal("1.50")), d=(None, 2**63 - 1, -(2**63), 1))
+    ),
+    "cast": Case(
+        'steps: [{cast: {n: int, d: "decimal(4,1)"}}]',
+        rows("nothing", "plain", d=(None, Decimal("1.5"))),
+        failed("cast", "n as int", "most", "least"),
+    ),
+    "cast text": Case(
+        "steps: [{cast: {n: string, s: bigint}}]", rows("nothing", n=(None,)), failed("cast", "s as bigint", "most", "least", "plain")
+    ),
+    "derive": Case(
+        "steps: [{derive: {n: n + 1, later: at + interval 1 day, inverse: 1 / n}}]",
+        rows(
+            "nothing", "least", "plain", n=(None, -(2**63) + 1, 2), inverse=(None, -1 / 2**63, 1.0),
+            later=(None, datetime(1, 1, 2, tzinfo=timezone.utc), datetime(2026, 1, 6, 10, tzinfo=timezone.utc)),
+        ),
+        failed("derive", "n: n + 1", "most"),
+    ),
+    "filter": Case("steps: [{filter: n > 0}]", rows("most", "plain")),
+    "filter that fails": Case("steps: [{filter: n * 2 > 0}]", rows("plain"), failed("filter", "n * 2 > 0", "most", "least")),
+    "filter all": Case("steps: [{filter: n is null and s is not null}]", ()),
+    "flag": Case(
+        "steps: [{flag: {into: size, rules: [{when: n > 5, label: LARGE}, {when: n - 5 > -9, label: SMALL}]}}]",
+        rows("nothing", "most", "plain", size=(None, "LARGE", "SMALL")),
+        failed("flag", "SMALL: n - 5 > -9", "least"),
+    ),
+    "flatten": Case(
+        "steps: [{flatten: [place]}]", rows(*ALL, place=GONE, place_building=BUILDINGS, place_floor=FLOORS),
+    ),
+    "explode": Case(
+        "steps: [{explode: {column: items, into: item}}]",
+        rows("most", "most", "most", "plain", items=GONE, item=("a", None, "", "b")),
+    ),
+    "explode and fail": Case(
+        "steps: [{explode: {column: items}}, {derive: {length: 10 / length(items)}}]",
+        rows("most", "most", "plain", items=("a", None, "b"), length=(10.0, None, 10.0)),
+        failed("derive", "length: 10 / length(items)", "most"),
+    ),
+    "sql": Case(
+        "steps: [{sql: \"select id, upper(s) as s, d * 2 as d2 from input where id <> 'plain'\"}]",
+        ({"id": "nothing", "s": None, "d2": None},),
+        failed("sql", "d * 2", "most", "least"),
+    ),
+    "tidy": Case("steps: [{tidy: [s]}]", rows(*ALL, s=(None, "日本 🙂 é", None, "x"))),
+    "several": Case(
+        "steps: [{filter: n > 0}, {derive: {n: n - 1}}, {tidy: [s]}, {drop: [place]}]",
+        rows("most", "plain", n=(2**63 - 2, 0), s=("日本 🙂 é", "x"), place=GONE),
+    ),
+    "not null": Case("expect: [{column: n, not_null: true}]", rows("most", "least", "plain"), unexpected("n is not null", "nothing")),
+    "between": Case(
+        "expect: [{column: d, between: [0, 1.5]}]", rows("plain"), unexpected("d is between 0 and 1.5", "nothing", "most", "least")
+    ),
+    "one of": Case(
+        'expect: [{column: s, one_of: ["", " x "]}]', rows("least", "plain"), unexpected("s is one of ,  x ", "nothing", "most")
+    ),
+    "matches": Case(
+        'expect: [{column: s, matches: "[^x]*"}]', rows("most", "least"), unexpected("s matches [^x]*", "nothing", "plain")
+    ),
+    "when": Case(
+        "expect: [{name: early, when: year(at) < 2026}]", rows("least"),
+        unexpected("early: year(at) < 2026", "nothing", "most", "plain"),
+    ),
+    "warn": Case("expect: [{when: n > 0, else: warn}, {column: s, not_null: true, else: warn}]", rows(*ALL)),
+    "stop": Case("expect: [{name: large, when: n > 0, else: stop}]", (), stops="2 of 4 rows are not as `large` expects"),
+    "stop that holds": Case(
+        "steps: [{filter: n > 0}]\nexpect: [{when: n > 0, else: stop}]", rows("most", "plain")
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plan(lake: Path) -> Iterator[Plan]:
+    own = lake / "specs" / "pipelines"
+    shutil.copytree(ROOT / "pipelines" / "steps", own / "steps", dirs_exist_ok=True)
+    pipelines = [
+        f"---\npipeline: case{at}\nfrom: {{topic: all}}\n{case.says}\ninto: {{table: steps.case{at}}}\n"
+        for at, case in enumerate(CASES.values())
+    ]
+    yield plan_for(lake, "127.0.0.1:1", TOPIC + "".join(pipelines))
+    shutil.rmtree(own)
+
+
+def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
+    """All values, in these batches in turn, from so many partitions of Kafka."""
+    found = []
+    offsets = [0] * partitions
+    for batch in batches:
+        for at, value in enumerate(VALUES.values()):
+            if batches[at % len(batches)] == batch:
+                found.append(Message(batch, "all", at % partitions, offsets[at % partitions], START, None, value.encode(), ()))
+                offsets[at % partitions] += 1
+    return tuple(found)
+
+
+def said(outcome: Outcome) -> tuple[list[str], list[tuple[str, ...]]]:
+    good = [repr({name: _utc(value) for name, value in row.items() if not name.startswith("_kafka_")}) for row in outcome.rows]
+    ids = {value.encode(): name for name, value in VALUES.items()}
+    bad = [(ids[row["value"]], row["stage"], row["code"], row["message"]) for row in outcome.bad]
+    return sorted(good), sorted(bad)
+
+
+def _utc(value: Any) -> Any:
+    """As the rows above have it; Arrow's UTC is another object."""
+    return value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) else value
+
+
+@pytest.mark.parametrize(("partitions", "batches"), [(1, (1,)), (5, (2, 4))], ids=["one", "five, empty batches between"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_step(name: str, partitions: int, batches: tuple[int, ...], plan: Plan, spark: SparkSession) -> None:
+    case = CASES[name]
+    pipeline = plan.pipeline(f"case{list(CASES).index(name)}")
+    assert pipeline is not None
+    table = replace(pipeline.table, namespace=f"p{partitions}")
+    batches = (1,) if case.stops else batches  # with others, the rows of the batches before would stay
+
+    outcome = Trials(spark, plan, partitions).run(
+        replace(pipeline, table=table), Example(name, Where("", 0, 0), messages(partitions, batches), None, ())
+    )
+
+    assert case.stops in str(outcome.error) if case.stops else outcome.error is None
+    good, bad = said(outcome)
+    names = [column.name for column in table.columns if not column.name.startswith("_kafka_")]
+    assert good == sorted(repr({name: row[name] for name in names}) for row in case.rows)
+    undecodable = () if case.stops else (("broken", "value", "undecodable", "the value is not JSON"),)
+    assert bad == sorted((*case.bad, *undecodable))
+
+
+def test_every_step_and_expectation_has_a_case(plan: Plan) -> None:
+    there = {module.name for module in pkgutil.iter_modules(steps.__path__) if not module.name.startswith("_")}
+    own = {path.stem for path in (ROOT / "pipelines" / "steps").glob("*.py")}
+    used = {step.name for pipeline in plan.pipelines for step in pipeline.steps}
+    assert there | own <= used, "add a case to CASES"
+    text = "".join(case.says for case in CASES.values())
+    assert all(word in text for word in (*(f"{test}:" for test in (*TESTS, "when")), "else: warn", "else: stop"))

@@ -1,0 +1,132 @@
+"""`sluice test` as people call it: what passes, what a failing test shows, what it leaves behind, how long it takes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.pace import bar
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parent.parent
+MAIN = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+---
+engine: spark
+master: "spark://127.0.0.1:1"
+conf: {spark.sql.catalog.lake.uri: "jdbc:sqlite:real.db"}
+"""
+TRADES = """
+---
+topic: {name}
+value: json
+columns: {{side: string, quantity: int, price: {{type: double, required: true}}, at: timestamp}}
+---
+pipeline: {name}
+from: {{topic: {name}}}
+steps:
+  - flag:
+      into: size
+      rules: [{{when: price < 0, label: NEGATIVE}}, {{when: quantity > 4000, label: LARGE}}]
+      otherwise: NORMAL
+into: {{table: markets.{name}, partition_by: [day(at)]}}
+{more}
+tests:
+"""
+WRONG = """
+  - name: it is right
+    given: [{side: BUY, price: -1}, new_batch, {side: SELL, price: 1}, {message: {raw: "not json"}}]
+    expect: [{side: SELL, size: NORMAL}, {side: BUY, size: NEGATIVE}]
+    expect_bad: [{error: undecodable, offset: 2}]
+  - name: it is wrong
+    given: [{side: BUY, price: -1}, {side: SELL, price: 1}, {side: BUY}]
+    expect: [{side: BUY, price: -1, size: NORMAL}, {side: NONE, price: 7, size: LARGE}]
+  - name: nothing is left of the test before
+    given: [{side: BUY, price: 5}]
+    expect: [{price: 5}]
+  - name: it stops
+    given: [{side: BUY, price: 5, quantity: 0}]
+    expect: [{price: 5}]
+"""
+
+
+def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str, str]:
+    temporary = folder / "temporary"
+    temporary.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "from framework.cli import main; main()", "test", *names],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_HOME": str(sluice_home), "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert not list(temporary.glob("sluice-test-*"))
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    stop = "expect: [{name: sane, when: coalesce(quantity, 1) > 0, else: stop}]"
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + TRADES.format(name="trades", more=stop) + WRONG)
+
+    status, said, _ = sluice_test(tmp_path, sluice_home, "trades")
+
+    lines = [" ".join(line.split()) for line in said.splitlines()]  # test_examples.py judges the columns
+    assert (status, lines[:-1]) == (
+        1,
+        [
+            "trades: 2 of 4 tests failed",
+            "specs/a.yaml:36:5: test-failed: it is wrong",
+            "2 rows expected, 2 came",
+            "side price size",
+            "- expected BUY -1.0 NORMAL",
+            "+ came, of message 1 BUY -1.0 NEGATIVE",
+            "^^^^^^^^",
+            "- did not come NONE 7.0 LARGE",
+            "+ not expected, of message 2 SELL 1.0 NORMAL",
+            "0 bad rows expected, 1 came",
+            "code message",
+            "+ not expected, of message 3 missing_field `price` is missing or null",
+            "specs/a.yaml:42:5: test-failed: it stops",
+            "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/a.yaml:27:10)",
+            "hint: nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+        ],
+    )
+    assert lines[-1].startswith("4 tests, 2 passed, 2 failed, ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]  # the real tables are not touched
+
+
+def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> None:
+    for name in ("specs", "pipelines"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    status, said, _ = sluice_test(tmp_path, sluice_home)
+    assert status == 0, said
+    assert [line.split(":")[0] for line in said.splitlines()[:-1]] == ["flagged_stock_trades", "sensor_readings", "users"]
+
+
+def test_fifty_tests_are_quick(tmp_path: Path, sluice_home: Path) -> None:
+    test = "  - {{name: test {at}, given: [{{price: {at}}}, {{price: -1}}], expect: [{{price: {at}}}, {{size: NEGATIVE}}]}}\n"
+    pipelines = [TRADES.format(name=f"trades{at}", more="") + "".join(test.format(at=at) for at in range(10)) for at in range(5)]
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + "".join(pipelines))
+    before = bar(30)
+    began = time.monotonic()
+
+    status, said, _ = sluice_test(tmp_path, sluice_home)
+
+    assert status == 0, said
+    assert "50 tests, 50 passed" in said
+    assert time.monotonic() - began < max(before, bar(30))

@@ -1,0 +1,381 @@
+"""`sluice topics`, `sluice send` and `sluice peek`: against a real Kafka, and what they say without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from framework.cli import main
+from framework.engine.obvious import Decoded, decoded, in_one_line, indented, plainly_wrong
+from framework.engine.sample import Message
+from framework.plan.passes import make
+from tests.shop import NOWHERE
+
+ROOT = Path(__file__).resolve().parent.parent
+SPECS = """
+cluster: main
+bootstrap: "{bootstrap}"
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+---
+topic: orders
+kafka_name: {name}_orders
+partitions: 3
+key: {{format: string, as: owner}}
+headers: {{source: string}}
+value: json
+columns: {{id: bigint}}
+---
+topic: lines
+kafka_name: {name}_lines
+partitions: 1
+key: {{format: long, as: number}}
+value: string
+---
+topic: blobs
+kafka_name: {name}_blobs
+key: {{format: json, columns: {{a: int}}}}
+value: bytes
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+"""
+
+
+def project(folder: Path, bootstrap: str = NOWHERE, name: str = "raw") -> Path:
+    (folder / "specs").mkdir()
+    (folder / "specs" / "a.yaml").write_text(SPECS.format(bootstrap=bootstrap, name=name))
+    return folder / "specs"
+
+
+class Shop:
+    """Specs whose topics have names of their own in Kafka."""
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        self.name = f"t{uuid.uuid4().hex[:8]}"
+        self.bootstrap = bootstrap
+        self.specs = project(folder, bootstrap, self.name)
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def run(self, *arguments: str, given: bytes | None = None) -> Result:
+        done = CliRunner().invoke(main, [*arguments, "--specs", str(self.specs)], input=given)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+        return done
+
+    def ok(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def refused(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 1, done.output
+        return done.output
+
+    def peeked(self, *arguments: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.ok("peek", *arguments, "--json").splitlines()]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
+    made = Shop(tmp_path, kafka)
+    yield made
+    names = [f"{made.name}_{topic}" for topic in ("orders", "lines", "blobs")]
+    for future in made.admin.delete_topics(names).values():
+        future.exception()
+
+
+# What a message holds
+
+
+@pytest.mark.parametrize(
+    ("format_", "data", "found"),
+    [
+        ("string", "ü".encode(), Decoded("ü", '"ü"')),
+        ("string", b"\xff\x00", Decoded("0xff00", None)),
+        ("long", struct.pack(">q", -5), Decoded("-5", "-5")),
+        ("long", b"five", Decoded("five", None)),
+        ("bytes", b"hi", Decoded("0x6869", '"6869"')),
+        ("bytes", b"", Decoded("0x", '""')),
+        ("json", b' {"a": 1.10}\n', Decoded(' {"a": 1.10}\n', '{"a": 1.10}')),
+        ("json", b"[1", Decoded("[1", None)),
+        ("json", b"NaN", Decoded("NaN", None)),
+        ("json", b"[" * 100_000, Decoded("[" * 100_000, None)),
+    ],
+)
+def test_bytes_by_a_format(format_: str, data: bytes, found: Decoded) -> None:
+    assert decoded(format_, data) == found
+
+
+def test_json_keeps_every_digit() -> None:
+    text = '{"a":1.1000000000000000001,"b" : [ ],"c":[1,{"d":{}}],\n"e":"x, \\": y","f":' + "9" * 5000 + "}"
+    assert in_one_line(text).startswith('{"a": 1.1000000000000000001, "b": [], "c": [1, {"d": {}}], "e": "x, \\": y", "f": 999')
+    lines = indented(text)
+    assert lines[:7] == ["{", '  "a": 1.1000000000000000001,', '  "b": [],', '  "c": [', "    1,", "    {", '      "d": {}']
+    assert lines[7:10] == ["    }", "  ],", '  "e": "x, \\": y",']
+    assert "".join(lines).replace(" ", "") == in_one_line(text).replace(" ", "")
+    assert indented("{}") == ["{}"]
+    assert indented("3") == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "value", "more", "found"),
+    [
+        ("orders", b'{"id": "no number, which takes a closer look"}', {}, None),
+        ("orders", b'{"id": ' + b"9" * 5000 + b"}", {}, None),
+        ("orders", b'{"id": ' + b"[" * 2000 + b"]" * 2000 + b"}", {}, None),
+        ("orders", None, {}, ("null_value", "the message has no value")),
+        ("orders", b" ", {}, ("undecodable", "the value is empty")),
+        ("orders", b"nope", {}, ("undecodable", "the value is not JSON")),
+        ("orders", b'{"id": NaN}', {}, ("undecodable", "the value is not JSON")),
+        ("orders", b"\xff", {}, ("undecodable", "the value is not UTF-8 text")),
+        ("orders", b"[1]", {}, ("undecodable", "the value is no JSON object but a list")),
+        ("orders", b"1.5", {}, ("undecodable", "the value is no JSON object but a number")),
+        ("orders", b"true", {}, ("undecodable", "the value is no JSON object but true or false")),
+        ("orders", b"null", {}, ("undecodable", "the value is no JSON object but null")),
+        ("orders", b"{} {}", {}, ("undecodable", "the value has more text behind the JSON object")),
+        ("orders", b"{}", {"key": b"\xff"}, ("undecodable_key", "the key is not UTF-8 text")),
+        ("orders", b"{}", {"headers": (("source", b"\xff"),)}, ("undecodable_header", "the header `source` is not UTF-8 text")),
+        ("orders", b"{}", {"headers": (("source", b"\xff"), ("source", b"ok"), ("other", b"\xff"))}, None),
+        ("lines", b"any text", {"key": b"12345678"}, None),
+        ("lines", b"any text", {"key": b"five"}, ("undecodable_key", "the key is not a number of 8 bytes")),
+        ("lines", b"\xff", {}, ("undecodable", "the value is not UTF-8 text")),
+        ("blobs", b"\xff", {"key": b'{"a": 1}'}, None),
+        ("blobs", b"\xff", {"key": b"1"}, ("undecodable_key", "the key is no JSON object but a number")),
+        ("blobs", None, {}, ("null_value", "the message has no value")),
+    ],
+)
+def test_what_is_plainly_wrong(
+    topic: str, value: bytes | None, more: dict[str, Any], found: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    plan = make(project(tmp_path))
+    named = next(each for each in plan.topics if each.name == topic)
+    message = Message(0, 0, None, more.get("key"), value, more.get("headers", ()))
+    assert plainly_wrong(named, message) == found
+
+
+# Without a Kafka
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("topics",), ("topics", "create", "orders"), ("peek", "orders"), ("peek", "orders", "--follow"), ("send", "orders", "{}")],
+)
+def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path) -> None:
+    specs = project(tmp_path)
+    began = time.monotonic()
+    done = CliRunner().invoke(main, [*words, "--specs", str(specs)])
+    assert time.monotonic() - began < 5
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: is it running?")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("peek", "order"), "unknown-topic: there is no topic `order`\n  hint: did you mean `orders`?"),
+        (("topics", "create", "line"), "did you mean `lines`?"),
+        (("send", "raw_order", "{}"), "did you mean `raw_orders`?"),
+        (
+            ("send", "orders", "nope"),
+            "not-its-format: `orders` takes one JSON object, and the value is not JSON\n  hint: --raw sends",
+        ),
+        (("send", "orders", "[1]"), "the value is no JSON object but a list"),
+        (("send", "lines", "x", "--key", "five"), "the keys of `lines` are long, and the key is no whole number of 8 bytes"),
+        (("send", "lines", "x", "--key", str(2**63)), "is no whole number of 8 bytes"),
+        (("send", "blobs", "x", "--key", "[]"), "the keys of `blobs` are json, and the key is no JSON object but a list"),
+    ],
+)
+def test_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [*words, "--specs", str(project(tmp_path))])
+    assert done.exit_code == 1
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("send", "orders", "{}", "--header", "source"), "`source` is no header: write name=value"),
+        (("topics", "--json", "create", "orders"), "write --json behind `create`, if it takes it"),
+        (("topics", "--env", "local", "create", "orders"), "write --env behind `create`"),
+        (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count means nothing here"),
+    ],
+)
+def test_wrong_usage(words: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, says in done.stderr) == (2, True), done.output
+
+
+# With a Kafka
+
+
+@pytest.mark.kafka
+def test_topics_are_listed_and_created(shop: Shop) -> None:
+    listed = json.loads(shop.ok("topics", "--json"))["topics"]
+    assert [(each["topic"], each["there"], each["partitions"], each["messages"]) for each in listed] == [
+        ("orders", False, None, None), ("lines", False, None, None), ("blobs", False, None, None)
+    ]  # fmt: skip
+    assert "orders: `sluice topics create orders` creates it" in shop.ok("topics")
+    assert shop.ok("topics", "create", "orders") == f"orders: created {shop.name}_orders in Kafka, 3 partitions\n"
+    assert shop.ok("topics", "create", f"{shop.name}_orders") == f"orders: {shop.name}_orders is there already, 3 partitions\n"
+    shop.ok("topics", "create", "lines")
+    shop.ok("send", "orders", "{}", "--partition", "1")
+
+    orders, lines, _ = json.loads(shop.ok("topics", "--json"))["topics"]
+    assert (orders["there"], orders["messages"], orders["read_by"], lines["read_by"]) == (True, 1, ["orders"], [])
+    assert [(each["partition"], each["start"], each["end"]) for each in orders["partitions"]] == [(0, 0, 0), (1, 0, 1), (2, 0, 0)]
+    assert all(each["leader"] in each["replicas"] == each["in_sync"] for each in orders["partitions"])
+    header, first, second, third, _ = shop.ok("topics").splitlines()
+    assert header.split()[:4] == ["topic", "in", "Kafka", "there"]
+    broker = str(orders["partitions"][0]["leader"])
+    assert first.split() == ["orders", f"{shop.name}_orders", "yes", "3", broker, "1", "1", "1", "orders"]
+    assert second.split()[-1] == "nobody"
+    assert third.split() == ["blobs", f"{shop.name}_blobs", "no", "nobody"]
+
+    shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
+    differs = shop.refused("topics", "create", "lines")
+    assert "lines is there already, 2 partitions\n" in differs
+    assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot take partitions away" in differs
+    assert "lines: the spec says 1 partition, Kafka has 2\n" in shop.ok("topics")
+
+
+@pytest.mark.kafka
+def test_what_is_sent_is_what_is_seen(shop: Shop) -> None:
+    for topic in ("orders", "lines", "blobs"):
+        shop.ok("topics", "create", topic)
+    value = '{"id": 1.10, "text": "ü\\u001b"}'
+    sent = shop.ok("send", "orders", value, "--key", "Ann", "--header", "source=web=x", "--header", "other=", "--partition", "2")
+    assert sent == f"orders: sent to {shop.name}_orders, partition 2, offset 0\n"
+    (found,) = shop.peeked("orders")
+    assert abs(time.time() - _seconds(found.pop("timestamp"))) < 60
+    assert found == {
+        "topic": f"{shop.name}_orders", "partition": 2, "offset": 0, "key": "Ann", "value": {"id": 1.1, "text": "ü\x1b"},
+        "headers": [{"name": "source", "value": "web=x"}, {"name": "other", "value": ""}], "bad": None,
+    }  # fmt: skip
+    shown = shop.ok("peek", f"{shop.name}_orders")
+    assert "partition 2, offset 0, 2" in shown
+    assert ", key Ann\n  headers: source=web=x, other=\n" + f"  {value}\n" in shown
+    assert "`sluice preview orders` shows all" in shown
+
+    assert "takes one JSON object" in shop.refused("send", "orders", "nope")
+    shop.ok("send", "orders", "nope", "--raw", "--partition", "2")
+    assert "  nope\n  bad row: undecodable: the value is not JSON\n" in shop.ok("peek", "orders", "--count", "1")
+    bad = shop.peeked("orders", "--count", "1")[0]
+    assert (bad["value"], bad["value_hex"], bad["bad"]["code"]) == (None, b"nope".hex(), "undecodable")
+
+    shop.ok("send", "lines", "\x1b[31mred", "--key", "-5")
+    shop.ok("send", "lines", "plain", "--key", "five", "--raw")
+    red, plain = shop.peeked("lines")
+    assert (red["key"], red["value"], plain["key"], plain["key_hex"]) == (-5, "\x1b[31mred", None, b"five".hex())
+    assert "key -5\n  \\x1b[31mred\n" in shop.ok("peek", "lines")
+    shop.ok("send", "blobs", "hi", "--key", '{"a": 1}')
+    assert [(each["key"], each["value"]) for each in shop.peeked("blobs")] == [({"a": 1}, "6869")]
+    assert "  0x6869\n" in shop.ok("peek", "blobs")
+    assert "no-partition" in shop.refused("send", "lines", "x", "--partition", "1")
+    assert "it has one partition, 0" in shop.refused("peek", "lines", "--partition", "1")
+
+
+def _seconds(text: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+@pytest.mark.kafka
+def test_lines_of_standard_input(shop: Shop) -> None:
+    shop.ok("topics", "create", "orders")
+    few = shop.ok("send", "orders", "-", "--partition", "0", given=b'{"id": 1}\n{"id": 2}\r\n{"id": 3}')
+    assert few == "".join(f"orders: sent to {shop.name}_orders, partition 0, offset {offset}\n" for offset in range(3))
+    many = shop.ok("send", "orders", "-", "--partition", "1", given=b"".join(b'{"id": %d}\n' % at for at in range(500)))
+    assert many == f"orders: 500 messages sent to {shop.name}_orders\n  partition 1: 500, offsets 0 to 499\n"
+    refused = shop.refused("send", "orders", "-", "--partition", "2", given=b'{"id": 1}\n{"id": 2}\n\n{"id": 4}\n')
+    assert "partition 2, offset 1\n" in refused
+    assert "line 3: `orders` takes one JSON object, and the value is empty; the 2 lines before it were sent" in refused
+    assert [each["value"]["id"] for each in shop.peeked("orders", "--partition", "2")] == [1, 2]
+    assert shop.ok("send", "orders", "-", given=b"") == "orders: nothing was sent\n"
+
+
+@pytest.mark.kafka
+def test_the_first_and_the_last_and_nobody_notices(shop: Shop) -> None:
+    assert "no-topic: there is no topic" in shop.refused("peek", "orders")
+    assert "hint: `sluice topics create orders` creates it" in shop.refused("send", "orders", "{}")
+    shop.ok("topics", "create", "orders")
+    assert shop.ok("peek", "orders") == f"orders: there are no messages in {shop.name}_orders yet\n"
+    assert shop.peeked("orders") == []
+
+    producer = Producer({"bootstrap.servers": shop.bootstrap})
+    for number in range(60):  # the timestamps of each partition go on, and those of all are mixed
+        producer.produce(
+            f"{shop.name}_orders", b'{"id": %d}' % number, partition=number % 2, timestamp=1_800_000_000_000 + number
+        )
+    producer.flush()
+    ids = [each["value"]["id"] for each in shop.peeked("orders", "--count", "7")]
+    assert ids == list(range(53, 60))
+    assert [each["value"]["id"] for each in shop.peeked("orders")] == list(range(50, 60))
+    assert [each["value"]["id"] for each in shop.peeked("orders", "--from", "earliest", "--count", "5")] == list(range(5))
+    assert [each["value"]["id"] for each in shop.peeked("orders", "--partition", "1", "--count", "2")] == [57, 59]
+    assert len(shop.peeked("orders", "--count", "1000")) == 60
+    assert "the last 10 messages of" in shop.ok("peek", "orders")
+    groups = shop.admin.list_consumer_groups().result()
+    assert [group.group_id for group in groups.valid if group.group_id.startswith("sluice-peek")] == []
+
+
+@pytest.mark.kafka
+def test_offsets_without_messages_are_passed_over(shop: Shop) -> None:
+    shop.ok("topics", "create", "orders")
+    producer = Producer({"bootstrap.servers": shop.bootstrap, "transactional.id": shop.name})
+    producer.init_transactions()
+    for number in range(12):  # each has a marker behind it, and of three in a row two are taken back
+        producer.begin_transaction()
+        producer.produce(f"{shop.name}_orders", b'{"id": %d}' % number, partition=0)
+        producer.commit_transaction() if number % 3 == 0 else producer.abort_transaction()
+    assert [each["value"]["id"] for each in shop.peeked("orders", "--count", "2")] == [6, 9]
+    assert [each["value"]["id"] for each in shop.peeked("orders", "--count", "3", "--from", "earliest")] == [0, 3, 6]
+    producer.begin_transaction()
+    producer.produce(f"{shop.name}_orders", b'{"id": 99}', partition=0)
+    producer.flush()
+    assert [each["value"]["id"] for each in shop.peeked("orders")] == [0, 3, 6, 9]
+    producer.abort_transaction()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("start", ["latest", "earliest"])
+def test_follow_until_ctrl_c(shop: Shop, start: str) -> None:
+    shop.ok("topics", "create", "orders")
+    shop.ok("send", "orders", "-", given=b"".join(b'{"id": %d}\n' % at for at in range(30)))
+    count = ["--count", "4"] if start == "latest" else []
+    called = [sys.executable, "-c", "from framework.cli import main; main()", "peek", "orders", "--follow", "--json"]
+    child = subprocess.Popen(
+        [*called, "--from", start, *count, "--specs", str(shop.specs)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+    )
+    assert child.stdout is not None
+    before = [json.loads(child.stdout.readline())["value"]["id"] for _ in range(4 if start == "latest" else 30)]
+    assert len(set(before)) == len(before)
+    time.sleep(0.5)
+    shop.ok("send", "orders", '{"id": 30}')
+    assert json.loads(child.stdout.readline())["value"]["id"] == 30
+    child.send_signal(signal.SIGINT)
+    said, errors = child.communicate(timeout=20)
+    assert (child.returncode, said, errors) == (0, "", "")
