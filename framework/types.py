@@ -126,6 +126,22 @@ NAMES: dict[str, Type] = {
 DECIMALS = ("decimal", "dec", "numeric")
 NESTED = ("array", "map", "struct")
 
+# What other systems call them.
+ELSEWHERE = {
+    **dict.fromkeys(("text", "str", "uuid", "json", "enum", "clob", "nvarchar"), "string"),
+    **dict.fromkeys(("datetime", "timestamptz", "timestamp_tz", "instant"), "timestamp"),
+    **dict.fromkeys(("number", "money", "bignumeric"), "decimal(18,2)"),
+    **dict.fromkeys(("int64", "bigserial", "uint32"), "bigint"),
+    **dict.fromkeys(("int32", "serial"), "int"),
+    **dict.fromkeys(("float64", "float8"), "double"),
+    **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
+    **dict.fromkeys(("list", "set", "repeated"), "array<string>"),
+    **dict.fromkeys(("record", "object", "row", "tuple"), "struct<a int, b string>"),
+    "int16": "smallint",
+    "float32": "float",
+    "bool": "boolean",
+    "dict": "map<string, string>",
+}
 REFUSED = {
     "char": "write string: an Iceberg table does not keep the length",
     "character": "write string: an Iceberg table does not keep the length",
@@ -246,9 +262,10 @@ class _Reader:
         if name in REFUSED:
             raise TypeTextError(f"a column of a table cannot have the type {name}", token.offset, REFUSED[name])
         close = difflib.get_close_matches(name, [*NAMES, *DECIMALS, *NESTED], 1, 0.5)
+        meant = ELSEWHERE.get(name) or (close[0] if close else None)
         hint = (
-            f"did you mean {close[0]}?"
-            if close
+            f"did you mean {meant}?"
+            if meant
             else f"types are {', '.join(map(str, dict.fromkeys(NAMES.values())))}, decimal, array, map, struct"
         )
         raise TypeTextError(f"there is no type {token.text}", token.offset, hint)

@@ -216,3 +216,18 @@ def test_colours_are_for_terminals_that_want_them() -> None:
     assert not COLOURED.search(on_a_terminal(code, NO_COLOR="1"))
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert "\x1b" not in piped.stdout
+
+
+def test_paused_pipelines_are_left_out_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
+    run = CliRunner().invoke
+    assert run(main, ["pause", "trades_by_day"]).exit_code == 0
+    left_out = run(main, ["run"])
+    assert (left_out.exit_code, left_out.stderr) == (0, ""), left_out.output
+    assert re.fullmatch(r"trades_by_day: paused since \S+, left out\n", left_out.stdout)
+    asked = run(main, ["run", "trades_by_day"])
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert "trades_by_day: paused: trades_by_day is paused since" in asked.stderr
+    assert run(main, ["resume", "trades_by_day"]).exit_code == 0
+    away = run(main, ["run"])
+    assert (away.exit_code, "kafka-unreachable" in away.stderr) == (1, True)

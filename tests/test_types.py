@@ -27,6 +27,9 @@ ACCEPTED = {
 }
 REFUSED = [
     ("strng", 0, "did you mean string?"),
+    ("text", 0, "did you mean string?"),
+    ("TIMESTAMPTZ", 0, "did you mean timestamp?"),
+    ("map<string, number>", 12, "did you mean decimal(18,2)?"),
     ("", 0, "bigint"),
     ("int int", 4, "one word"),
     ("array<", 6, "bigint"),
@@ -65,6 +68,13 @@ def test_what_no_column_can_have_is_refused_with_its_place(text: str, offset: in
     assert caught.value.offset == offset
     assert caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("name", types.ELSEWHERE)
+def test_a_type_of_elsewhere_is_no_type_and_what_is_meant_is_one(name: str) -> None:
+    with pytest.raises(TypeTextError):
+        parse(name)
+    parse(types.ELSEWHERE[name])
 
 
 def test_kinds_of_types() -> None:

@@ -9,6 +9,7 @@ from typing import IO, Any
 from rich.console import Console
 from rich.text import Text
 
+from framework.cli._terminal import console as console_of
 from framework.engine.preview import Message, Preview, Row
 from framework.plan.model import Pipeline
 
@@ -21,9 +22,9 @@ _SAME = "·"
 
 
 def show(out: IO[str], pipeline: Pipeline, found: Preview) -> None:
-    asked = Console(file=out)
+    asked = console_of(out)
     width = min(_WIDEST, asked.width) if asked.is_terminal else _WIDTH
-    console = Console(file=out, width=width, highlight=False, markup=False)
+    console = console_of(out, width=width)
     for line in _about(pipeline, found):
         console.print(line, soft_wrap=True)
     for message in found.messages:
