@@ -74,8 +74,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                 try:
                     for table in drop.of_pipeline(pipeline):
                         mine.add(table.identifier)
-                        what = f"table {table.name}, {table.rows:,} rows, {len(table.files):,} files in {table.folder}"
-                        yield Going(what, table.bytes, partial(drop.drop, table, True))
+                        yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
         others = sorted(set(known.tables(catalog)) - mine)

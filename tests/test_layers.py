@@ -26,18 +26,20 @@ MAY: dict[str, tuple[str, ...]] = {
     "formats": ("types", "plan.model", "plan.rows"),
     "steps": ("errors", "types", "sql", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
     "plan": ("errors", "types", "sql", "spec", "formats"),
-    "engine": ("errors", "home", "types", "jars", "plan", "spec.options"),
+    "engine": ("errors", "home", "types", "jars", "plan", "spec.options", "sql.faults"),
     "watch": ("errors", "types", "plan", "engine"),
     "status": ("errors", "plan", "engine", "watch"),
     "init": ("errors", "types", "spec", "plan", "engine", "services"),
     "reference": ("errors", "types", "sql", "spec", "plan.model", "plan.rows"),
     "generate": ("errors", "types", "plan", "engine.kafka"),
     "services": ("errors", "home", "java", "jars"),
+    "ui": ("errors", "home", "services"),
+    "clean": ("errors", "home", "jars", "plan", "engine", "services", "ui"),
     "doctor": ("errors", "home", "java", "jars", "services"),
     "assets": ("errors", "plan", "engine", "spec", "watch"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
-        *("init", "reference", "status"),
+        *("init", "reference", "status", "ui", "clean"),
         "__version__",
     ),
     "pipelines": ("assets", "errors", "types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),  # the last for own steps
@@ -50,6 +52,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "py4j": ("engine", "assets"),
     "pyiceberg": ("engine", "assets", "watch"),
     "confluent_kafka": ("engine", "generate", "services"),
+    "duckdb": ("engine",),
     "yaml": ("spec",),
     "jsonschema": ("spec",),
     "click": ("cli",),
@@ -57,7 +60,10 @@ ONLY: dict[str, tuple[str, ...]] = {
 }
 # Where a third party is imported inside functions only, so that importing the part does not load it.
 LAZILY = {("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch")}
-HEAVY = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "framework.engine", "framework.assets")
+HEAVY = (
+    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
+    *("framework.engine", "framework.assets"),
+)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class TestAnswers:
         assert (third["id"], third["share"], third["amount"]) == (2**53 + 1, "Infinity", None)
 
     def test_csv_is_exact(self) -> None:
-        said = answered("select id, amount, at, raw, text, inner, yes from shop.orders order by id", "--csv")
+        said = answered('select id, amount, "at", raw, text, "inner", yes from shop.orders order by id', "--csv")
         assert said.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"
         header, first, *_ = csv.reader(io.StringIO(said))
         assert header == ["id", "amount", "at", "raw", "text", "inner", "yes"]
@@ -234,6 +234,16 @@ class TestRefusals:
         assert done.exit_code == 1 and done.stderr.startswith(says) and line in done.stderr, done.stderr
 
     @pytest.mark.parametrize(
+        ("sql", "word"),
+        [("select at, id from shop.orders", "at"), ("select order from shop.many", "order"), ("select , from shop.many", None)],
+    )
+    def test_columns_that_are_words_of_sql(self, sql: str, word: str | None) -> None:
+        said = ask(sql).stderr
+        assert said.startswith("bad-query: Parser Error")
+        assert (f'hint: where `{word}` is a column, write it in quotes: "{word}"' in said) is (word is not None)
+        assert ("hint" in said) is (word is not None)
+
+    @pytest.mark.parametrize(
         "source",
         ["read_csv('specs/main.yaml')", "glob('*')", "read_text('/etc/hostname')", "read_csv('http://127.0.0.1:1/x.csv')"],
     )
@@ -290,7 +300,7 @@ class TestProcesses:
             "\x1b\\[[0-9;]*m", "", terminal("select n, n || '\x1b[31m' as text, null::int as x from shop.many where n = 7", 80)
         )
         assert [line.split() for line in said.splitlines() if line.strip()] == [
-            ["n", "text", "x"], ["─" * 21], ["7", "7\\x1b[31m", "NULL"], ["1", "row"],
+            ["n", "text", "x"], ["─" * 20], ["7", "7\\x1b[31m", "NULL"], ["1", "row"],
         ]  # fmt: skip
 
     @pytest.mark.parametrize("colour", [True, False])

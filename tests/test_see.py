@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -309,9 +309,8 @@ def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> 
     (where,) = Path("specs").iterdir()
     command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--watch", "--specs", str(where)]
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, stdout=theirs if terminal else subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
-    ) as child:  # fmt: skip
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=theirs if terminal else subprocess.PIPE, env=environment) as child:
         os.close(theirs)
         out = ours if terminal else child.stdout.fileno() if child.stdout else -1
         said, until = b"", time.monotonic() + bar(20)
@@ -341,7 +340,8 @@ def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
     (where, *_) = Path("specs").iterdir()
     work = f"main(['status', '--specs', {str(where)!r}], standalone_mode=False)"
     heavy = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "sqlalchemy")
-    text = f"import sys, atexit; from framework.cli import main\ntry: {work}\nexcept SystemExit: pass\nprint(*sorted(set({heavy!r}) & set(sys.modules)), sep=',')"
+    loaded = f"print(*sorted(set({heavy!r}) & set(sys.modules)), sep=',')"
+    text = f"import sys; from framework.cli import main\ntry: {work}\nexcept SystemExit: pass\n{loaded}"
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -365,21 +365,25 @@ def written(said: dict[str, Any], name: str = "trades", zipped: bool = False) ->
         database.execute("INSERT INTO iceberg_tables VALUES ('lake', 'shop', ?, ?)", (name, f"file://{file}"))
 
 
-def snapshot(number: int, to: Position | None = None, parent: int | None = None, **summary: str) -> dict[str, Any]:
+def snapshot(
+    number: int, to: Position | None = None, parent: int | None = None, more: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     ours = {protocol.POSITION: to.text(), protocol.ATTEMPT: to.attempt} if to else {}
     above = number - 1 if parent is None else parent
     return {
         "snapshot-id": number, "timestamp-ms": number * 1000, "sequence-number": number,
-        "summary": {"operation": "append", "added-records": "10", **ours, **summary},
+        "summary": {"operation": "append", "added-records": "10", **ours, **(more or {})},
         **({"parent-snapshot-id": above} if above else {}),
     }  # fmt: skip
 
 
-def metadata_of(snapshots: list[dict[str, Any]], log: Sequence[int] | None = None, **properties: str) -> dict[str, Any]:
+def metadata_of(
+    snapshots: list[dict[str, Any]], log: Sequence[int] | None = None, properties: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     ids = [each["snapshot-id"] for each in snapshots] if log is None else log
     return {
         "format-version": 2, "table-uuid": "u", "location": "file:///x", "current-schema-id": 0,
-        "schemas": [{"schema-id": 0, "type": "struct", "fields": []}], "properties": properties, "snapshots": snapshots,
+        "schemas": [{"schema-id": 0, "type": "struct", "fields": []}], "properties": properties or {}, "snapshots": snapshots,
         "current-snapshot-id": ids[-1], "refs": {"main": {"snapshot-id": ids[-1], "type": "branch"}},
         "snapshot-log": [{"snapshot-id": each, "timestamp-ms": each * 1000 + 5000} for each in ids],
     }  # fmt: skip
@@ -395,11 +399,15 @@ def test_history(folder: Path) -> None:
     first = replace(at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
     second = replace(at(2, "a2"), ends={"trades/0": 20, "trades/1": 2}, spec="two")
     fourth = replace(at(4, "a4"), ends={"trades/0": 30, "trades/1": 9, "trades/2": 1}, spec="two")
-    other = snapshot(4, **{"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"})
+    other = snapshot(4, more={"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"})
     made = [snapshot(1, born), snapshot(2, first), snapshot(3, second), other, snapshot(5, fourth)]
-    written(metadata_of(made, **{protocol.POSITION: replace(fourth, bad=3).text()}))
-    bad = [snapshot(1), snapshot(2, **{protocol.ATTEMPT: "a1", "added-records": "4"}), snapshot(3, **{"source-snapshot-id": "9"})]
-    picked = snapshot(9, parent=1, **{protocol.ATTEMPT: "a2"})
+    written(metadata_of(made, properties={protocol.POSITION: replace(fourth, bad=3).text()}))
+    bad = [
+        snapshot(1),
+        snapshot(2, more={protocol.ATTEMPT: "a1", "added-records": "4"}),
+        snapshot(3, more={"source-snapshot-id": "9"}),
+    ]
+    picked = snapshot(9, parent=1, more={protocol.ATTEMPT: "a2"})
     written(metadata_of([*bad, picked], log=[1, 2, 3]), "trades__bad_rows")
     assert told(pipeline) == [
         "when batch operation rows bad rows offsets snapshot",
@@ -475,7 +483,7 @@ def test_a_database_without_tables_has_none(folder: Path) -> None:
 
 
 @pytest.fixture
-def times(folder: Path) -> Iterator[Any]:
+def times(folder: Path) -> Any:
     import pyarrow
 
     catalog().create_namespace("shop")

@@ -79,7 +79,7 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
 
 def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) -> None:
     (tmp_path / "specs").mkdir()
-    stop = "expect: [{name: sane, when: coalesce(quantity, 1) > 0, else: stop}]"
+    stop = 'expect: [{name: sane, when: "coalesce(quantity, 1) > 0", else: stop}]'
     (tmp_path / "specs" / "a.yaml").write_text(MAIN + TRADES.format(name="trades", more=stop) + WRONG)
 
     status, said, _ = sluice_test(tmp_path, sluice_home, "trades")
@@ -89,7 +89,7 @@ def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) ->
         1,
         [
             "trades: 2 of 4 tests failed",
-            "specs/a.yaml:36:5: test-failed: it is wrong",
+            "specs/a.yaml:34:5: test-failed: it is wrong",
             "2 rows expected, 2 came",
             "side price size",
             "- expected BUY -1.0 NORMAL",
@@ -99,8 +99,8 @@ def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) ->
             "+ not expected, of message 2 SELL 1.0 NORMAL",
             "0 bad rows expected, 1 came",
             "code message",
-            "+ not expected, of message 3 missing_field `price` is missing or null",
-            "specs/a.yaml:42:5: test-failed: it stops",
+            "+ not expected, of message 3 missing_field `price` is required and missing or null",
+            "specs/a.yaml:40:5: test-failed: it stops",
             "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/a.yaml:27:10)",
             "hint: nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
         ],

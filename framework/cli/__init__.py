@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from framework import __version__
+from framework.cli._commands import SECTIONS
 from framework.errors import SluiceError
 
 
@@ -26,6 +27,11 @@ class Commands(click.Group):
         command = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in SECTIONS.items():
+            with formatter.section(title.capitalize()):
+                formatter.write_dl(list(commands.items()), col_max=12)
 
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):

@@ -73,8 +73,8 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
         console.print(Text(f"row {number:,}", style="bold"))
         for column, value, cell in zip(columns, row, line, strict=True):
             name = " " * (2 + widest - cell_len(column.name))
-            text = Text(cell, style="dim" if value is None else "")
-            console.print(Text(f"  {column.name}{name}", style="cyan") + text, soft_wrap=True)
+            line_ = Text.assemble((f"  {column.name}{name}", "cyan"), (cell, "dim" if value is None else ""))
+            console.print(line_, soft_wrap=True)
 
 
 def _cell(value: Any) -> str:

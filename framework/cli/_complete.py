@@ -1,10 +1,19 @@
-"""Names that a shell completes: those of the documents in the specs. It reads nothing else, and is silent about their mistakes."""
+"""Names that a shell completes: those of the documents in the specs.
+
+Limit: only the first lines of documents are read, since a shell waits for it: no name that holds a variable is offered.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
+
+_ENVIRONMENTS = "environments"
+_MOST = 1 << 20  # bytes of a file, as for all that read specs
+_FIRST = re.compile(r"""(?:\A|^---.*\n)(?:[ \t]*(?:\#.*)?\n)*(\w+):[ \t]+["']?([\w.-]+)["']?[ \t]*(?:\#.*)?$""", re.MULTILINE)
 
 
 def pipelines(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
@@ -16,11 +25,18 @@ def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]
 
 
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
-    from framework.spec import load
-
     taken = ctx.params.get("names") or ()
     try:
-        written = load(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local")
-    except Exception:  # whatever is wrong, a traceback between the words of a command line would only be worse
+        found = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
+    except (OSError, ValueError):  # whatever is wrong, an error between the words of a command line would be worse
         return []
-    return sorted(name for of, name in written.names if of == kind and name.startswith(typed) and name not in taken)
+    return sorted(name for of, name in found if of == kind and name.startswith(typed) and name not in taken)
+
+
+def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:
+    for path in specs.rglob("*.yaml"):
+        inside = path.relative_to(specs).parts
+        if (inside[0] == _ENVIRONMENTS and inside[1] != environment) or not path.is_file():
+            continue
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            yield from _FIRST.findall(stream.read(_MOST))

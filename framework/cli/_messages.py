@@ -35,14 +35,18 @@ def show(topic: Topic, message: Message) -> None:
 def document(topic: Topic, message: Message) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
     wrong = plainly_wrong(topic, message)
-    headers = [{"name": name, "value": value and value.decode("utf-8", "replace")} for name, value in message.headers]
+    headers = [_object({"name": json.dumps(name), **_raw("value", "string", value)}) for name, value in message.headers]
     said = {
         "topic": json.dumps(topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
         "timestamp": json.dumps(_moment(message)), **_raw("key", topic.key_format, message.key),
-        "headers": json.dumps(headers, ensure_ascii=False), **_raw("value", topic.value, message.value),
+        "headers": f"[{', '.join(headers)}]", **_raw("value", topic.value, message.value),
         "bad": json.dumps({"code": wrong[0], "message": wrong[1]} if wrong else None),
     }  # fmt: skip
-    return "{" + ", ".join(f'"{name}": {text}' for name, text in said.items()) + "}"
+    return _object(said)
+
+
+def _object(fields: dict[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {text}' for name, text in fields.items()) + "}"
 
 
 def _raw(name: str, format_: str, data: bytes | None) -> dict[str, str]:
@@ -52,7 +56,7 @@ def _raw(name: str, format_: str, data: bytes | None) -> dict[str, str]:
     found = decoded(format_, data)
     if found.json is None:
         return {name: "null", f"{name}_hex": json.dumps(data.hex())}
-    return {name: in_one_line(found.json)}
+    return {name: in_one_line(found.json) if format_ == "json" else found.json}
 
 
 def _text(format_: str, data: bytes | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
@@ -14,12 +14,13 @@ from rich.text import Text
 from framework.cli._terminal import console
 
 _QUICK = 1.0  # seconds; what is done by then shows no bar
+_AGAIN = 0.2
 
 
 class Bar:
     """What is done of how much; on standard error, so that what a pipe gets stays clean."""
 
-    def __init__(self, name: str, noun: str, total: int | None) -> None:
+    def __init__(self, name: str, noun: str, total: int | None, ready: Callable[[], bool]) -> None:
         out = console(sys.stderr)
         silent = out.is_dumb_terminal or not sys.stderr.isatty()
         columns = (TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)), BarColumn(20), _Count(noun))
@@ -28,11 +29,9 @@ class Bar:
         )
         self._task = self._progress.add_task(name, total=total, rate=None)
         self._lock = threading.RLock()
-        self._over = False
-        self._timer = threading.Timer(_QUICK, self._show)
-        self._timer.daemon = True
+        self._over = threading.Event()
         if not silent:
-            self._timer.start()
+            threading.Thread(target=self._show, args=(ready,), daemon=True).start()
 
     def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
         """`rate` where it is known better than by the time since the bar was made."""
@@ -48,21 +47,25 @@ class Bar:
             if shown:
                 self._progress.start()
 
-    def _show(self) -> None:
-        with self._lock:
-            if not self._over:
-                self._progress.start()
+    def _show(self, ready: Callable[[], bool]) -> None:
+        wait = _QUICK
+        while not self._over.wait(wait):
+            wait = _AGAIN
+            with self._lock:
+                if ready() and not self._over.is_set():
+                    self._progress.start()
+                    return
 
     def end(self) -> None:
         with self._lock:
-            self._over = True
-            self._timer.cancel()
+            self._over.set()
             self._progress.stop()
 
 
 @contextmanager
-def bar(name: str, noun: str, total: int | None) -> Iterator[Bar]:
-    made = Bar(name, noun, total)
+def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lambda: True) -> Iterator[Bar]:
+    """Shown when it is `ready`: before that, others may write to the terminal."""
+    made = Bar(name, noun, total, ready)
     try:
         yield made
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from framework.engine.drop import Held
-
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -14,7 +12,3 @@ def size(count: int) -> str:
         if count >= bytes_:
             return f"{count / bytes_:,.1f} {unit}"
     return f"{count} bytes"
-
-
-def held(table: Held) -> str:
-    return f"{table.name}: {counted(table.rows, 'row')}, {counted(len(table.files), 'file')}, {size(table.bytes)}"

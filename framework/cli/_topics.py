@@ -1,4 +1,4 @@
-"""Finds the topic that a command names."""
+"""What commands about topics have in common."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def refuse_partition(topic: Topic, partition: int, known: Collection[int]) -> No
     if partition not in known:
         has = "one partition, 0" if len(known) == 1 else f"{len(known):,} partitions, 0 to {max(known)}"
         raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")
+
+
+def readers(plan: Plan, topic: Topic) -> list[str]:
+    """The pipelines that read it."""
+    return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]

@@ -42,7 +42,11 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         notes.forget(name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
         return
-    for line in (*(_sizes.held(table) for table in tables), *(line for _, line in topics), *_warnings(plan, pipeline, tables)):
+    for line in (
+        *(f"table {table.words}, {_sizes.size(table.bytes)}" for table in tables),
+        *(line for _, line in topics),
+        *_warnings(plan, pipeline, tables),
+    ):
         click.echo(f"  {line}")
     if not yes:
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)

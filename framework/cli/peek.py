@@ -38,7 +38,7 @@ def command(
     `sluice preview` takes. Reads without a consumer group: nothing in Kafka changes.
 
     Example: sluice peek stock_trades --count 3
-    """  # fmt: skip
+    """
     if follow and start == "earliest" and count is not None:
         raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
@@ -68,9 +68,7 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
     return {partition: bounds[partition]}
 
 
-def _head(
-    plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, partition: int | None, all_of_them: bool
-) -> str:  # fmt: skip
+def _head(plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, partition: int | None, all_of_them: bool) -> str:
     where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
     there = sum(end - first for first, end in within.values())
     if all_of_them:
@@ -82,7 +80,7 @@ def _head(
         which = "last" if start == "latest" else "first"
         some = f"the {which} message" if shown == 1 else f"the {which} {shown:,} messages"
         head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > shown else "")
-    readers = [pipeline.name for pipeline in plan.pipelines if topic in pipeline.topics]
+    readers = _topics.readers(plan, topic)
     look = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
     return f"{head}\nonly what is plainly wrong is marked as a bad row{look}"
 

@@ -28,9 +28,9 @@ _SHOWN = 100  # rows, where --limit does not say otherwise
 def command(sql: str, as_csv: bool, as_json: bool, limit: int | None, specs: Path, environment: str) -> None:
     """Answer one select about tables, in DuckDB's SQL. Starts no JVM, changes nothing, and opens only the tables it names.
 
-    A table is called as in its spec, its bad rows with __bad_rows behind; with several catalogs a name without one means the
-    first, such as lake.markets.trades of the others. Times are in UTC; with --csv and --json bytes are base64, and decimals,
-    which other programs would round, text in JSON.
+    Tables are called as in the specs, their bad rows with __bad_rows behind. With several catalogs markets.trades is a table of
+    the first, lake.markets.trades of any. Times are in UTC. In CSV and JSON bytes are base64, in JSON decimals are text, which
+    keeps their digits.
 
     Exit status: 0 answered, 1 the question or the specs have problems, 2 wrong usage.
 

@@ -16,6 +16,7 @@ from framework.errors import Paused, SluiceError
 if TYPE_CHECKING:
     from framework.cli._progress import Bar
     from framework.engine.batch import Batch
+    from framework.engine.context import Context
     from framework.engine.loop import Failure
     from framework.plan.model import Pipeline, Plan
 
@@ -41,7 +42,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
     context = Context(plan)
-    told = _Told(plan, bool(names))
+    told = _Told(context, bool(names))
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
@@ -72,8 +73,8 @@ def _seconds(every: str | None) -> int | None:
 class _Told:
     """What a run says: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
-    def __init__(self, plan: Plan, by_name: bool) -> None:
-        self.plan = plan
+    def __init__(self, context: Context, by_name: bool) -> None:
+        self.context = context
         self.by_name = by_name
         self._bar: Bar | None = None
         self._read = 0
@@ -87,8 +88,9 @@ class _Told:
         from framework.cli._progress import bar
 
         self._read = 0
+        noun = "rows" if pipeline.source else "messages"
         try:
-            with bar(pipeline.name, "rows" if pipeline.source else "messages", _waiting(self.plan, pipeline)) as self._bar:
+            with bar(pipeline.name, noun, _waiting(self.context.plan, pipeline), self.context.started) as self._bar:
                 yield
         finally:
             self._bar = None
@@ -98,10 +100,10 @@ class _Told:
         if self._bar is None:
             click.echo(line)
             return
-        with self._bar.hidden():
-            click.echo(line)
         self._read += batch.read
         self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
+        with self._bar.hidden():
+            click.echo(line)
 
     def failure(self, failure: Failure) -> bool:
         """Whether it is one: who names no pipeline wants those that are not paused."""

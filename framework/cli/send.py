@@ -39,7 +39,7 @@ def command(
     Of standard input, lines before one that is refused are sent.
 
     Example: sluice send users '{"userid": "User_1", "gender": "OTHER"}'
-    """  # fmt: skip
+    """
     header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
     found = _topics.topic(plan, topic)

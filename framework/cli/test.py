@@ -49,14 +49,11 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
 
     failed = 0
     with trial.trials(plan) as trials:
-        for name in names:
-            pipeline = trials.plan.pipeline(name)
-            assert pipeline is not None
-            wrong = [
-                (example, said)
-                for example in pipeline.examples
-                if (said := list(_wrong(pipeline, example, trials.run(pipeline, example))))
-            ]
+        pipelines = [pipeline for pipeline in trials.plan.pipelines if pipeline.name in names]
+        outcomes = trials.outcomes([(pipeline, example) for pipeline in pipelines for example in pipeline.examples])
+        for pipeline in pipelines:
+            said = [(example, list(_wrong(pipeline, example, next(outcomes)))) for example in pipeline.examples]
+            wrong = [each for each in said if each[1]]
             failed += len(wrong)
             _tell(pipeline, wrong)
     return failed

@@ -116,7 +116,7 @@ def _print(plan: Plan, found: list[Listed]) -> None:
 
 
 def _cells(plan: Plan, each: Listed) -> list[tuple[str, str]]:
-    readers = ", ".join(_readers(plan, each.topic)) or "nobody"
+    readers = ", ".join(_topics.readers(plan, each.topic)) or "nobody"
     if each.partitions is None:
         return [(each.topic.name, ""), (each.topic.kafka_name, ""), ("no", "yellow"), *([("", "")] * 5), (readers, "")]
     without = sum(part.leader is None for part in each.partitions)
@@ -136,16 +136,12 @@ def _cells(plan: Plan, each: Listed) -> list[tuple[str, str]]:
     ]
 
 
-def _readers(plan: Plan, topic: Topic) -> list[str]:
-    return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]
-
-
 def _document(plan: Plan, each: Listed) -> dict[str, Any]:
     partitions = None if each.partitions is None else [_partition(part) for part in each.partitions]
     return {
         "topic": each.topic.name, "kafka_name": each.topic.kafka_name, "cluster": each.topic.cluster.name,
         "there": each.partitions is not None, "partitions": partitions, "spec_partitions": each.topic.partitions,
-        "messages": each.messages, "trouble": each.trouble or None, "read_by": _readers(plan, each.topic),
+        "messages": each.messages, "trouble": each.trouble or None, "read_by": _topics.readers(plan, each.topic),
     }  # fmt: skip
 
 

@@ -59,6 +59,10 @@ class Context:
                 signal.signal(signal.SIGINT, asked)
         return self._spark
 
+    def started(self) -> bool:
+        """Whether Spark runs; while it starts it writes to the terminal what nobody can keep from it."""
+        return self._spark is not None
+
     def kafka(self, pipeline: Pipeline) -> Messages:
         if self._source is not None:
             return self._source

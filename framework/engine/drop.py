@@ -40,6 +40,10 @@ class Held:
     def name(self) -> str:
         return f"{self.catalog.name}.{self.identifier}"
 
+    @property
+    def words(self) -> str:
+        return f"{self.name}, {_counted(self.rows, 'row')}, {_counted(len(self.files), 'file')} in {self.folder}"
+
 
 def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
     """Its bad rows and its table, as far as they are there. What Sluice did not make, or made for others, is refused, and so is
@@ -121,6 +125,10 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
         if said.name() != "UNKNOWN_TOPIC_OR_PART":
             message = f"Kafka did not delete the topic `{topic.kafka_name}`: {said.str()}"
             raise SluiceError("topic-not-deleted", message, "see what the cluster allows; the tables are dropped") from None
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _same(one: Topic, other: Topic) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any
 import duckdb
 
 from framework.engine import known
+from framework.engine.duckdb_errors import told
 from framework.engine.session import warehouse
 from framework.engine.values import Reader, reader
 from framework.errors import SetupError, SluiceError
@@ -36,7 +38,6 @@ _OFFLINE: dict[str, Any] = {
 }
 _CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
 _CHUNK = 1000  # rows
-_LINE = re.compile(r"^LINE (\d+): (.*)\n( *)\^", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Answer:
     def _run(self, work: Callable[[], Any]) -> Any:
         """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
         future = self._worker.submit(work)
-        with _told():
+        with told():
             try:
                 return future.result()
             except KeyboardInterrupt:
@@ -97,7 +98,7 @@ def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
 
 
 def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
-    with _told(first=1):
+    with told(first=1):
         statements = duckdb.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         hint = "write one SELECT; `describe NAME` and `summarize NAME` are fine too"
@@ -112,7 +113,7 @@ def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
 
 def _named(select: str) -> Iterator[tuple[str, ...]]:
     """The tables that it names, in parts. By DuckDB's parser: `get_table_names` also binds columns, of which it knows none yet."""
-    with _told(), duckdb.connect(config=_CLOSED) as bare:
+    with told(), duckdb.connect(config=_CLOSED) as bare:
         said = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
     if said["error"]:
         raise SluiceError("bad-query", f"{said['error_type']}: {said['error_message']}")
@@ -185,7 +186,7 @@ def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found]) -> duckdb.Duck
     """A database in memory in which these tables are views."""
     folders = [known.local(warehouse(catalog)) for catalog in catalogs]
     folders += [str(Path(each.metadata).parent.parent) for each in found]
-    with _told():
+    with told():
         database = duckdb.connect(config=_OFFLINE)
         for name in _EXTENSIONS:
             database.execute(f"LOAD {_text(str(_extension(name)))}")
@@ -193,7 +194,8 @@ def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found]) -> duckdb.Duck
         database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
         for catalog in {each.catalog for each in found if not each.short}:
             database.execute(f"ATTACH ':memory:' AS {_quoted(catalog)}")
-        database.execute(f"SET temp_directory = {_text(str(home() / 'duckdb'))}")
+        scratch = home() / "duckdb" if home().exists() else Path(tempfile.gettempdir(), "sluice-duckdb")
+        database.execute(f"SET temp_directory = {_text(str(scratch))}")
         database.execute(f"SET allowed_directories = [{', '.join(_text(folder) for folder in dict.fromkeys(folders))}]")
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
         for each in found:
@@ -214,28 +216,6 @@ def _extension(name: str) -> Path:
     raise SetupError(
         "extension-missing", f"the package duckdb-extension-{name} {duckdb.__version__} is not installed", "`make setup` gets it"
     )
-
-
-class _told:
-    """DuckDB's errors, with its own words, line and caret; `first` is the line of its text in which the user's begins."""
-
-    def __init__(self, first: int = 2) -> None:
-        self.first = first
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if not isinstance(error, duckdb.Error):
-            return
-        of_text = isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException))
-        hint = "a question reads tables and no other files" if isinstance(error, duckdb.PermissionException) else ""
-        raise SluiceError("bad-query" if of_text else "query-failed", _LINE.sub(self._moved, str(error).strip()), hint) from None
-
-    def _moved(self, found: re.Match[str]) -> str:
-        number, line, space = found.groups()
-        here = str(max(1, int(number) - self.first + 1))
-        return f"LINE {here}: {line}\n{space[: len(space) - len(number) + len(here)]}^"
 
 
 def _quoted(name: str) -> str:

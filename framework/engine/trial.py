@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,10 +52,18 @@ class Trials:
     slices: int = 1  # partitions of a batch's frame
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
+    def outcomes(self, work: Iterable[tuple[Pipeline, Example]]) -> Iterator[Outcome]:
+        """Of each test, in the order of the tests. Two run at once: each is mostly planned and committed by one thread."""
+        with ThreadPoolExecutor(2) as pool:
+            yield from pool.map(lambda each: self.run(*each), work)
+
     def run(self, pipeline: Pipeline, example: Example) -> Outcome:
         """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
         table = replace(pipeline.table, namespace=f"test{next(self.numbers)}_{pipeline.table.namespace}")
         tried = replace(pipeline, table=table, bad_rows="quarantine")
+        # What a session's catalogs are is asked of the thread.
+        jvm: Any = self.spark._jvm
+        jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         try:
             for batch in range(1, max(message.batch for message in example.messages) + 1):
                 source = Local(example.messages, batch, self.slices)

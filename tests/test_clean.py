@@ -1,0 +1,232 @@
+"""`sluice clean`, and what of `sluice drop` needs neither Kafka nor Spark."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from framework.cli import main
+from framework.engine import attempts, notes, protocol, refusals
+from framework.home import dagster_home
+from framework.plan.model import Pipeline
+from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
+
+ROOT = Path(__file__).resolve().parent.parent
+COLUMNS = "n: bigint; price: double"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """A project whose table is there, in a catalog beside `.sluice`, and traces of all else that Sluice does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    pipeline = planned(tmp_path, COLUMNS)
+    made_by_hand(refusals.owner(pipeline))
+    bad_rows()
+    dagster_home()
+    notes.pause("trades")
+    with attempts.attempt():
+        pass
+    for name in (
+        "demo.log",
+        "spark/blockmgr-1/x",
+        "jars/lock",
+        "jars/spark/a.jar",
+        "services/kafka/lock",
+        "services/kafka/data/0",
+    ):
+        (tmp_path / ".sluice" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".sluice" / name).write_text("1234567890")
+    return pipeline
+
+
+def bad_rows() -> None:
+    import pyarrow
+
+    rows = pyarrow.table({"value": [b"not json"]})
+    table = catalog().load_table("shop.trades")
+    made = catalog().create_table("shop.trades__bad_rows", rows.schema, properties={protocol.OF: str(table.metadata.table_uuid)})
+    made.append(rows)
+
+
+def tables() -> list[str]:
+    return sorted(".".join(name) for name in catalog().list_tables("shop"))
+
+
+def files() -> set[str]:
+    return {str(path.relative_to(Path.cwd())) for path in Path.cwd().rglob("*") if path.is_file() and "specs" not in path.parts}
+
+
+def clean(*arguments: str) -> Result:
+    return sluice("clean", *arguments)
+
+
+class TestDrop:
+    def test_the_files_stay_unless_told(self, shop: Pipeline) -> None:
+        before = files()
+        done = sluice("drop", "trades", "--yes")
+        assert done.exit_code == 0, done.output
+        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+/warehouse/shop/trades, [\d.]+ KiB\n", done.output)
+        assert "  table lake.shop.trades__bad_rows, 1 row, 5 files in " in done.output
+        assert f"6 files in {Path.cwd()}/warehouse/shop/trades stay" in done.output
+        assert "`sluice run trades` begins again at `start_from: earliest`" in done.output
+        assert tables() == [] and before - files() == {".sluice/pipelines/trades.json"}
+
+    def test_the_files_go(self, shop: Pipeline) -> None:
+        stranger = Path("warehouse/shop/trades/data/of_another.parquet")
+        stranger.write_text("x")
+        done = sluice("drop", "trades", "--data", "--yes")
+        assert tables() == [] and {name for name in files() if name.startswith("warehouse")} == {str(stranger)}
+        assert f"1 file in {Path.cwd()}/warehouse/shop/trades of which the table did not know stay" in done.output
+        assert not Path("warehouse/shop/trades__bad_rows").exists()
+        again = sluice("drop", "trades", "--data", "--yes")
+        assert again.exit_code == 0 and "nothing to drop" in again.output
+
+    def test_it_asks(self, shop: Pipeline) -> None:
+        assert sluice("drop", "trades").exit_code == 1
+        assert len(tables()) == 2 and notes.read("trades").paused
+
+    @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), ("other", "table-of-another")])
+    def test_a_table_of_somebody_else_is_refused(self, shop: Pipeline, owner: str | None, code: str) -> None:
+        catalog().drop_table("shop.trades")
+        made_by_hand(owner and refusals.owner(shop).replace('"trades"', f'"{owner}"'))
+        done = sluice("drop", "trades", "--yes")
+        assert done.exit_code == 1 and done.stderr.startswith(code) and len(tables()) == 2
+
+    def test_bad_rows_that_were_left_go(self, shop: Pipeline) -> None:
+        catalog().drop_table("shop.trades")
+        assert sluice("drop", "trades", "--data", "--yes").exit_code == 0
+        assert tables() == []
+
+    def test_a_batch_that_is_being_written_is_not_cut_off(self, shop: Pipeline) -> None:
+        table = catalog().load_table("shop.trades")
+        main_ = table.current_snapshot()
+        assert main_ is not None
+        with attempts.attempt() as attempt:
+            table.manage_snapshots().create_branch(main_.snapshot_id, protocol.BRANCH + attempt).commit()
+            done = sluice("drop", "trades", "--yes")
+            assert done.exit_code == 1 and done.stderr.startswith("run-under-way") and len(tables()) == 2
+        assert sluice("drop", "trades", "--yes").exit_code == 0
+
+    def test_a_topic_that_another_pipeline_reads_is_refused(self, shop: Pipeline) -> None:
+        file = Path(shop.where.file)
+        other = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
+        file.write_text(file.read_text() + other)
+        done = sluice("drop", "trades", "--topic", "--yes")
+        assert done.exit_code == 1 and "topic-is-read: the topic `trades` is also read by `again`" in done.stderr
+        assert len(tables()) == 2
+
+    @pytest.mark.slow
+    def test_a_kafka_that_does_not_answer_is_told_before_anything_goes(self, shop: Pipeline) -> None:
+        done = sluice("drop", "trades", "--topic", "--yes")
+        assert done.exit_code == 1 and f"Kafka at {NOWHERE} does not answer" in done.stderr and len(tables()) == 2
+
+
+class TestClean:
+    def test_all_goes_but_jars_and_what_others_made(self, shop: Pipeline) -> None:
+        Path("mine.txt").write_text("x")
+        dry = clean("--dry-run")
+        assert dry.exit_code == 0 and len(tables()) == 2 and Path(".sluice/demo.log").exists()
+        done = clean("--yes")
+        assert done.exit_code == 0, done.output
+        assert done.output.splitlines()[:-1] == dry.output.splitlines()[:-1]
+        assert tables() == [] and files() == {"mine.txt", "lake.db", ".sluice/jars/lock", ".sluice/jars/spark/a.jar"}
+        home = Path.cwd() / ".sluice"
+        assert f"  {home / 'services' / 'kafka'}, 20 bytes\n" in done.output
+        assert f"  stays: {home / 'jars'}\n" in done.output and "  stays: catalog lake in " in done.output
+        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+, [\d.]+ KiB\n", done.output)
+        assert clean("--jars", "--yes").exit_code == 0 and not home.exists()
+        assert "nothing to take away" in clean("--yes").output and not home.exists()
+
+    def test_it_asks(self, shop: Pipeline) -> None:
+        before = files()
+        assert clean().exit_code == 1 and files() == before
+
+    def test_foreign_files_in_the_home_stay_and_are_named(self, shop: Pipeline) -> None:
+        home = Path.cwd() / ".sluice"
+        foreign = {"secrets", "pipelines/own.json", "pipelines/step.py", "spark/notes.txt", "attempts/x", "services/mine/lock"}
+        for name in foreign:
+            (home / name).parent.mkdir(exist_ok=True)
+            (home / name).write_text("{}")
+        done = clean("--jars", "--yes")
+        assert {name.removeprefix(".sluice/") for name in files() if name.startswith(".sluice")} == foreign
+        named = set(re.findall(rf"stays: {home}/(\S+)", done.output))
+        assert named == {name.split("/")[0] for name in foreign}
+
+    def test_a_dagster_of_others_stays(self, shop: Pipeline) -> None:
+        Path(".sluice/dagster/dagster.yaml").write_text("storage: {}\n")
+        clean("--yes")
+        assert Path(".sluice/dagster/dagster.yaml").exists()
+
+    def test_jars_that_are_a_link_are_not_followed(self, shop: Pipeline, tmp_path: Path) -> None:
+        Path(".sluice/jars").rename(tmp_path / "shared")
+        Path(".sluice/jars").symlink_to(tmp_path / "shared")
+        clean("--jars", "--yes")
+        assert not Path(".sluice").exists() and (tmp_path / "shared" / "spark" / "a.jar").exists()
+
+    def test_a_catalog_in_the_home_goes_with_all_its_files(self, shop: Pipeline) -> None:
+        self.move_in(shop)
+        done = clean("--jars", "--yes")
+        assert done.exit_code == 0, done.output
+        assert files() == set() and "stays" not in done.output
+
+    def test_a_table_that_others_made_in_it_stays(self, shop: Pipeline) -> None:
+        self.move_in(shop)
+        import pyarrow
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        inside = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
+        inside.create_namespace("theirs")
+        inside.create_table("theirs.t", pyarrow.schema([("n", pyarrow.int64())]))
+        done = clean("--yes")
+        assert "which still has theirs.t" in done.output
+        assert [name for name in files() if "warehouse" in name and "theirs/t/metadata" not in name] == []
+        assert inside.table_exists("theirs.t") and inside.list_tables("shop") == []
+
+    def move_in(self, shop: Pipeline) -> None:
+        """The catalog to `.sluice`, as the shipped specs have it."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        clean("--jars", "--yes")
+        Path("lake.db").unlink()
+        file = Path(shop.where.file)
+        moved = file.read_text().replace("sqlite:///lake.db", "sqlite:///.sluice/lake.db")
+        file.write_text(moved.replace("warehouse: warehouse", "warehouse: .sluice/warehouse"))
+        Path(".sluice").mkdir()
+        import pyarrow
+
+        inside = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
+        inside.create_namespace("shop")
+        said = {protocol.OWNER: refusals.owner(shop)}
+        inside.create_table("shop.trades", pyarrow.schema([("n", pyarrow.int64())]), properties=said)
+
+    def test_a_run_that_is_under_way_is_not_cut_off(self, shop: Pipeline) -> None:
+        before = files()
+        with attempts.attempt():
+            for arguments in (("--yes",), ("--dry-run",)):
+                done = clean(*arguments)
+                assert done.exit_code == 1 and done.stderr.startswith("run-under-way")
+        assert before - files() == set()
+
+    def test_a_dagster_that_runs_is_not_cut_off(self, shop: Pipeline) -> None:
+        with open(".sluice/ui.lock", "w") as file:
+            file.write("http://127.0.0.1:3000")
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            done = clean("--yes")
+        assert done.exit_code == 1 and "ui-running: Dagster runs at http://127.0.0.1:3000" in done.stderr
+
+    def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
+        """Who writes a new thing into the home says so in framework/clean.py."""
+        pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
+        kept = {name for text in pages.values() for name in re.findall(r'home\(\) / f?"([^"{]+)', text)}
+        source = pages[ROOT / "framework" / "clean.py"] + "services"  # of which services themselves know
+        assert {name for name in kept if name not in source} == set()
+
+
+def test_help_says_what_goes() -> None:
+    assert "Jars stay without --jars" in re.sub(r"\s+", " ", CliRunner().invoke(main, ["clean", "--help"]).output)

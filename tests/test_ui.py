@@ -1,0 +1,152 @@
+"""`sluice ui` as people start it: a real Dagster, in a folder that has nothing but specs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from framework import ui
+from framework.cli import main
+from framework.services.ports import free_port, is_free
+
+ROOT = Path(__file__).resolve().parent.parent
+SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SPECS = """
+cluster: main
+bootstrap: ${var:KAFKA}
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+---
+variables: main
+values: {PLACE: here}
+---
+topic: orders
+kafka_name: orders_of_${var:PLACE}
+value: json
+columns: {id: int}
+---
+pipeline: orders
+from: {topic: orders}
+into: {table: shop.orders}
+run: {every: 1h}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "main.yaml").write_text(SPECS)
+    replaced = tmp_path / "words" / "environments" / "prod"
+    replaced.mkdir(parents=True)
+    (replaced / "place.yaml").write_text("variables: main\nvalues: {PLACE: prod}\n")
+    (tmp_path / "pipelines").mkdir()  # for own steps: it hides Sluice's package of this name
+    (tmp_path / ".sluice" / "jars").parent.mkdir()
+    (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    monkeypatch.setenv("SLUICE_VAR_KAFKA", "127.0.0.1:1")
+    return tmp_path
+
+
+@contextmanager
+def served(folder: Path, port: int, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`sluice ui` once it has said that it answers."""
+    command = [*SLUICE, "ui", "--port", str(port), "--specs", "words", "--env", "prod", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True
+    ) as shown:
+        try:
+            assert shown.stdout is not None
+            yield shown, shown.stdout.readline() + shown.stdout.readline()
+        finally:
+            shown.kill()
+
+
+def asked(port: int, query: str) -> Any:
+    body = json.dumps({"query": query}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)["data"]
+
+
+def of_this_server(folder: Path) -> list[str]:
+    """Processes that know this test's folder: Dagster tells all of its own where its home is."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"DAGSTER_HOME={folder}".encode() in environ.read_bytes():
+                found.append(environ.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:  # ended meanwhile, or of another user
+            pass
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize(("read_only", "ask"), [(False, signal.SIGINT), (True, signal.SIGHUP)])
+def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask: signal.Signals) -> None:
+    port = free_port()
+    with served(folder, port, *(["--read-only"] if read_only else [])) as (shown, said):
+        assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in said, said
+        assets = [asset["assetKey"]["path"] for asset in asked(port, "{assetNodes{assetKey{path}}}")["assetNodes"]]
+        assert ["lake", "shop", "orders"] in assets and ["kafka", "main", "orders_of_prod"] in assets
+        allowed = [each["value"] for each in asked(port, "{permissions{value}}")["permissions"]]
+        assert any(allowed) is not read_only
+        daemons = [line for line in of_this_server(folder) if "dagster._daemon" in line]
+        assert (daemons == []) is read_only
+        assert ui.running() == (None if read_only else f"http://127.0.0.1:{port}")
+        if not read_only:
+            second = CliRunner().invoke(main, ["ui", "--port", str(free_port()), "--specs", "words"])
+            assert second.exit_code == 1 and f"ui-running: Dagster already runs here, at http://127.0.0.1:{port}" in second.stderr
+        shown.send_signal(ask)
+        assert shown.wait(60) == 0
+    until = time.monotonic() + 5
+    while of_this_server(folder) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert of_this_server(folder) == [] and is_free(port) and ui.running() is None
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_it_answers(folder: Path) -> None:
+    command = [*SLUICE, "ui", "--port", str(free_port()), "--specs", "words"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as shown:
+        assert shown.stdout is not None and "Dagster starts" in shown.stdout.readline()
+        time.sleep(1)
+        shown.send_signal(signal.SIGINT)
+        assert shown.wait(60) == 0
+    assert of_this_server(folder) == []
+
+
+def test_a_busy_port_is_one_clear_line(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = CliRunner().invoke(main, ["ui", "--port", str(port), "--specs", "words"])
+    assert done.exit_code == 1 and done.stdout == ""
+    assert re.fullmatch(
+        rf"port-busy: port {port} is held by process {os.getpid()} \(.*\)\n  hint: choose another with --port\n", done.stderr
+    )
+    assert not (folder / ".sluice" / "dagster").exists()
+
+
+def test_a_folder_without_specs(folder: Path) -> None:
+    done = CliRunner().invoke(main, ["ui", "--specs", "nowhere"])
+    assert done.exit_code == 1 and "no-folder" in done.stderr
