@@ -25,8 +25,7 @@ from framework.plan.model import Catalog, Plan
 _MADE = {
     "attempts": ("[0-9a-f]" * 32,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
-    "duckdb": ("duckdb_temp*",),
-    ".": ("demo.log", "ui-*.log", "ui.lock"),
+    ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
 }
 _BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 

@@ -67,7 +67,8 @@ class Watched:
 def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = _PATIENCE) -> tuple[Watched, ...]:
     """These pipelines, or all of them; Kafka is asked about all at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
-    clusters = {each.topic.cluster.name: each.topic.cluster for each in chosen if not each.source}
+    asked_of = {each.topic.cluster.name for each in chosen if not each.source}
+    clusters = {each.name: each for each in plan.clusters if each.name in asked_of}
     connecting = {name: _Asked(partial(connected, each, plan.secrets, patience)) for name, each in clusters.items()}
     # Tables before topics: what is committed in between is still counted as lag, never missing from both.
     landed = [_landed(pipeline) for pipeline in chosen]
@@ -77,7 +78,7 @@ def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: flo
     for pipeline, seen, asked in zip(chosen, landed, asking, strict=True):
         # Each request has its own end; this one is for whatever else may hang.
         ahead = asked.answer(5 * patience)
-        found.append(ahead or replace(seen.watched, trouble=silent(pipeline.topic.cluster)))
+        found.append(ahead or replace(seen.watched, trouble=silent(clusters[pipeline.topic.cluster.name])))
     return tuple(found)
 
 

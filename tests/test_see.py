@@ -198,7 +198,7 @@ def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
     assert lines[4:] == [
         "",
         "trades",
-        "  1 bad row of the last batch waits: the next run brings them to the bad rows' table",
+        "  1 bad row of the last batch waits: the next run brings it to the bad rows' table",
         "",
         "shop.trades",
         "topic   partition  position    end  waiting",

@@ -77,10 +77,8 @@ def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
     if seen.bad_waiting:
-        waits = "waits" if seen.bad_waiting == 1 else "wait"
-        yield Text(
-            f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits}: the next run brings them to the bad rows' table"
-        )
+        waits = "waits: the next run brings it" if seen.bad_waiting == 1 else "wait: the next run brings them"
+        yield Text(f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
 
 
 def _why(reason: Reason, since: str) -> Iterator[Text]:

@@ -61,8 +61,8 @@ def lines(pipeline: Pipeline, found: Quarantine, code: str | None, width: int) -
     from framework.cli._grid import Column, count, grid, one_line
 
     if found.waiting:
-        waits = "waits" if found.waiting == 1 else "wait"
-        yield Text(f"{count(found.waiting, 'bad row')} of the last batch {waits}: the next run brings them here", style="yellow")
+        waits = "waits: the next run brings it" if found.waiting == 1 else "wait: the next run brings them"
+        yield Text(f"{count(found.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
     if not found.kinds:
         yield Text(_none(pipeline, code))
         return

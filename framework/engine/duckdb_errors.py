@@ -11,7 +11,9 @@ import duckdb
 from framework.errors import SluiceError
 
 _LINE = re.compile(r"^LINE (\d+): (.*)\n( *)\^", re.MULTILINE)
-_USUAL = frozenset(("select", "distinct", "from", "where", "group", "by", "having", "and", "or", "not", "on", "using", "as", "in"))
+_USUAL = frozenset(
+    ("select", "distinct", "from", "where", "group", "by", "having", "and", "or", "not", "on", "using", "as", "in")
+)
 
 
 @contextmanager

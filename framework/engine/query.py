@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -194,7 +195,8 @@ def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found]) -> duckdb.Duck
         database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
         for catalog in {each.catalog for each in found if not each.short}:
             database.execute(f"ATTACH ':memory:' AS {_quoted(catalog)}")
-        scratch = home() / "duckdb" if home().exists() else Path(tempfile.gettempdir(), "sluice-duckdb")
+        # Two processes would overwrite each other's scratch files in one folder.
+        scratch = home() / f"duckdb-{os.getpid()}" if home().exists() else Path(tempfile.gettempdir(), f"duckdb-{os.getpid()}")
         database.execute(f"SET temp_directory = {_text(str(scratch))}")
         database.execute(f"SET allowed_directories = [{', '.join(_text(folder) for folder in dict.fromkeys(folders))}]")
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
