@@ -42,7 +42,15 @@ MAY: dict[str, tuple[str, ...]] = {
         *("init", "reference", "status", "ui", "clean"),
         "__version__",
     ),
-    "pipelines": ("assets", "errors", "types", "plan.model", "plan.rows", "spec.options", "spec.scalars"),  # the last for own steps
+    "pipelines": (
+        "assets",
+        "errors",
+        "types",
+        "plan.model",
+        "plan.rows",
+        "spec.options",
+        "spec.scalars",
+    ),  # the last for own steps
 }
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {

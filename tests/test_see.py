@@ -25,7 +25,7 @@ from rich.text import Text
 
 from framework.cli import _grid, _status
 from framework.cli import history as history_command
-from framework.engine import avro, look, metadata, notes, protocol, refusals
+from framework.engine import look, metadata, notes, protocol, refusals
 from framework.engine.history import History, history
 from framework.engine.notes import Failed, Notes
 from framework.engine.protocol import BORN, Position
@@ -519,7 +519,7 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
     main = table.current_snapshot()
     assert main is not None
     theirs = [entry for each in main.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
-    ours = [entry for each in main.manifests(table.io) for entry in avro.records(metadata.path(each.manifest_path))]
+    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(metadata.path(each.manifest_path))]
     assert [each.data_file.file_path for each in theirs] == [each["data_file"]["file_path"] for each in ours]
     for one, other in zip(theirs, ours, strict=True):
         read = {each["key"]: each["value"] for each in other["data_file"]["upper_bounds"]}
@@ -529,8 +529,8 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
 @pytest.mark.parametrize("data", [b"", b"Obj\x01", b"PK\x03\x04 no Avro", b"Obj\x01" + b"\x00" * 40])
 def test_what_is_no_avro(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.avro").write_bytes(data)
-    with pytest.raises(ValueError, match=r"x\.avro is (no Avro file|damaged)"):
-        list(avro.records(tmp_path / "x.avro"))
+    with pytest.raises(ValueError):  # noqa: PT011 - fastavro's own
+        metadata.records(tmp_path / "x.avro")
 
 
 def test_notes_of_this_home(folder: Path) -> None:

@@ -19,7 +19,9 @@ class Commands(click.Group):
     """Loads a command's module only when that command is asked for, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+        return sorted(
+            module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")
+        )
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -16,7 +18,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from framework.engine import avro
 from framework.engine.session import database
 from framework.errors import UnreachableError
 from framework.plan.model import Catalog
@@ -113,7 +114,7 @@ def newest(found: Metadata, column: str) -> datetime | None:
     if field is None or main is None or "manifest-list" not in main:
         return None
     try:
-        lists = [each["manifest_path"] for each in avro.records(path(main["manifest-list"])) if not each.get("content")]
+        lists = [each["manifest_path"] for each in records(path(main["manifest-list"])) if not each.get("content")]
         bounds = [_newest(each, field["id"]) for each in lists]
     except (OSError, ValueError):
         return None
@@ -124,12 +125,23 @@ def newest(found: Metadata, column: str) -> datetime | None:
 @lru_cache(maxsize=10_000)
 def _newest(manifest: str, field: int) -> int | None:
     latest = None
-    for entry in avro.records(path(manifest)):
+    for entry in records(path(manifest)):
         bounds = entry["data_file"]["upper_bounds"] or ()
         for bound in (each["value"] for each in bounds if each["key"] == field and entry["status"] != _DELETED):
             moment = int.from_bytes(bound, "little", signed=True)
             latest = moment if latest is None else max(latest, moment)
     return latest
+
+
+def records(file: Path) -> list[Any]:
+    """What an Avro file holds: Iceberg's lists of files are such."""
+    import fastavro
+
+    try:
+        with file.open("rb") as opened:
+            return list(fastavro.reader(opened))
+    except (EOFError, IndexError, KeyError, struct.error, zlib.error) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
 
 
 def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
