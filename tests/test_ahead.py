@@ -66,6 +66,7 @@ def test_without_kafka_and_without_a_table(folder: Path) -> None:
     assert ([each["code"] for each in away["unseen"]], away["waiting"], away["would_run"]) == (["kafka-unreachable"], None, True)
 
 
+@pytest.mark.slow
 def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
@@ -109,6 +110,7 @@ def test_a_run_finds_a_broken_catalog_before_it_starts_a_jvm(folder: Path) -> No
     assert (ran.exit_code, "trades: catalog-unreachable: the catalog `lake` cannot be read" in ran.output) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_table_whose_files_are_gone(folder: Path) -> None:
     pipeline = planned(folder, TABLE, into=V2)
     made_by_hand(refusals.owner(pipeline))
@@ -178,6 +180,7 @@ def test_as_the_spec_says(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), (OTHER, "table-of-another")])
+@pytest.mark.slow
 def test_of_a_table_of_somebody_else_no_changes_are_shown(folder: Path, owner: str | None, code: str) -> None:
     planned(folder, "n: int")
     made_by_hand(owner)
@@ -200,6 +203,7 @@ def test_a_paused_pipeline_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.slow
 def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> None:
     pipeline = planned(folder, TABLE, into=V2)
     made_by_hand("of nobody", "trades__bad_rows")
@@ -210,6 +214,7 @@ def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> Non
     assert hint.startswith("  hint: `sluice accept trades`: ")
 
 
+@pytest.mark.slow
 def test_how_fast_batches_were(folder: Path) -> None:
     pipeline = planned(folder, TABLE)
     made_by_hand("me")
@@ -270,6 +275,7 @@ def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
     assert (said["topics"], said["waiting"]) == ([], None)
 
 
+@pytest.mark.slow
 def test_a_table_is_computed_again_where_what_it_reads_has_changed(folder: Path) -> None:
     copied(folder)
     as_it_was = ["table is as the spec says", "shop.trades is as it was when the table was computed: nothing to do"]
@@ -290,6 +296,7 @@ def test_a_table_is_computed_again_by_another_spec(folder: Path) -> None:
     assert "from shop.trades, since the spec has changed: 1 row now" in next_run("copy", "copy")[1]
 
 
+@pytest.mark.slow
 def test_a_table_is_computed_again_where_it_was_rolled_back(folder: Path) -> None:
     copied(folder)
     table = catalog().load_table("shop.copy")

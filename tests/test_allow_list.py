@@ -17,6 +17,8 @@ from framework.types import Type, parse
 from tests.pace import bar
 from tests.test_expressions_spark import TYPES, samples, templates, variants
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {
     name: parse(text)
     for name, text in {

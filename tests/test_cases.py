@@ -130,6 +130,7 @@ def codes() -> set[str]:
     return (found | JOINED) - {"utf-8"}
 
 
+@pytest.mark.slow
 def test_every_refusal_has_a_case() -> None:
     shown = "".join(path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case")))
     without = {code for code in codes() if not re.search(rf"^\S+:[0-9]+:[0-9]+: {code}: ", shown, re.MULTILINE)}

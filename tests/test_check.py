@@ -141,6 +141,7 @@ def test_wrong_usage(project: Path, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["schema"]])
+@pytest.mark.slow
 def test_what_it_does_not_load(arguments: list[str]) -> None:
     work = f"from framework.cli import main; main({arguments!r}, standalone_mode=False)"
     ask = (
@@ -163,6 +164,7 @@ def timed(folder: Path) -> tuple[str, float]:
 # Alone on a machine both take less than half of these bounds; beside other tests everything takes longer.
 
 
+@pytest.mark.slow
 def test_the_shipped_specs_are_checked_at_once() -> None:
     said, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
     assert said.endswith(": no problems\n")

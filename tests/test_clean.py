@@ -15,6 +15,8 @@ from framework.home import dagster_home
 from framework.plan.model import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = "n: bigint; price: double"
 

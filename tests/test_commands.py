@@ -116,6 +116,7 @@ def test_names_of_the_specs_complete(words: tuple[str, ...], command: click.Comm
             assert offered in ({"trades", "tracks"}, {"trades_by_day"}), f"{words}: complete {argument.name}"
 
 
+@pytest.mark.slow
 def test_what_completes_and_what_is_silent(folder: Path) -> None:
     assert completed("peek", "tr") == ["tracks", "trades"]
     assert completed("topics", "create", "trad") == ["trades"]
@@ -152,6 +153,7 @@ def test_the_script_of_a_shell(shell: str) -> None:
         subprocess.run(["bash", "-n"], input=done.output, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_bash_completes_with_the_script(folder: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("there is no bash")
@@ -195,6 +197,7 @@ print("the end")
 """
 
 
+@pytest.mark.slow
 def test_what_takes_long_shows_a_bar_on_a_terminal() -> None:
     said = on_a_terminal(PROGRESS.format(pause=0.5))
     assert "trades" in said
@@ -204,11 +207,13 @@ def test_what_takes_long_shows_a_bar_on_a_terminal() -> None:
     assert said.count("\x1b[?25l") == said.count("\x1b[?25h"), "the cursor is hidden"
 
 
+@pytest.mark.slow
 def test_what_is_quick_shows_none() -> None:
     said = on_a_terminal(PROGRESS.format(pause=0.01))
     assert said == "batch 1\r\nbatch 2\r\nbatch 3\r\nbatch 4\r\nthe end\r\n"
 
 
+@pytest.mark.slow
 def test_no_bar_in_a_pipe() -> None:
     code = PROGRESS.format(pause=0.4)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
@@ -222,6 +227,7 @@ COLOURS = "from framework.cli import main; main(['doctor'], standalone_mode=Fals
 COLOURED = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals_that_want_them() -> None:
     code = f"import contextlib\nwith contextlib.suppress(SystemExit): {COLOURS.partition('; ')[2]}"
     code = f"from framework.cli import main\n{code}"

@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from dagster import AssetCheckKey, AssetKey, DagsterInstance, Definitions, build_sensor_context
 
-from framework.assets import definitions
 from framework.engine import notes
 from framework.errors import SpecError
 from tests.project import Project, good
+
+if TYPE_CHECKING:
+    from dagster import Definitions
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +39,10 @@ def test_the_definitions_are_short() -> None:
 
 @pytest.mark.slow
 def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dagster import AssetKey
+
+    from framework.assets import definitions
+
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     (tmp_path / "jars").symlink_to(ROOT / ".sluice" / "jars")
     monkeypatch.chdir(ROOT)
@@ -128,6 +134,10 @@ COPY = {"lake/m/copy", "lake/m/copy__bad_rows"}
 
 @pytest.mark.slow
 def test_what_is_shown_of_a_table(served: Path) -> None:
+    from dagster import AssetKey
+
+    from framework.assets import definitions
+
     defs = definitions(Path("specs"))
     assert names(defs) == SOUND
     graph = defs.resolve_asset_graph()
@@ -156,6 +166,8 @@ def test_what_is_shown_of_a_table(served: Path) -> None:
     ],
 )  # fmt: skip
 def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, there: set[str]) -> None:
+    from framework.assets import definitions
+
     (served / "specs" / file).write_text(text)
     defs = definitions(Path("specs"))
     assert {name for name in names(defs) if not name.startswith("kafka/") or name in there} == there
@@ -167,6 +179,8 @@ def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, te
 
 @pytest.mark.slow
 def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from framework.assets import definitions
+
     (served / "specs" / "orders.yaml").write_text(BROKEN)
     monkeypatch.setenv("DAGSTER_IS_DEFS_VALIDATION_CLI", "1")
     with pytest.raises(SpecError, match="bad-type"):
@@ -180,6 +194,10 @@ def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     """Nobody answers at the cluster's address; and who is paused is not started."""
+    from dagster import DagsterInstance, build_sensor_context
+
+    from framework.assets import definitions
+
     trades = TRADES.replace('{cron: "0 6 * * *"}', "{every: 1m}").partition("---\npipeline: copy")[0]
     (served / "specs" / "trades.yaml").write_text(trades)
     (sensor,) = definitions(Path("specs")).sensors or []
@@ -212,6 +230,8 @@ fresh_within: 1h
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path) -> None:
+    from dagster import AssetCheckKey, AssetKey, DagsterInstance
+
     project.more = EXPECTING
     project.make_topic()
     project.send_good(50, bad_every=10)

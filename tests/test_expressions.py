@@ -233,6 +233,7 @@ def test_repeated_operands_do_not_explode() -> None:
     assert caught.value.code == "sql-too-long"
 
 
+@pytest.mark.slow
 def test_any_text_is_checked_or_refused() -> None:
     draw = random.Random(11)
     words = (
@@ -261,6 +262,7 @@ def test_deep_expressions_work_from_a_deep_caller() -> None:
     assert deeper(250) == "int"
 
 
+@pytest.mark.slow
 def test_a_hundred_expressions_take_less_than_half_a_second() -> None:
     program = """
 import time

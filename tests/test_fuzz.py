@@ -39,6 +39,8 @@ from framework.spec.shapes import (
 from framework.sql.expressions import ExpressionError, check
 from framework.types import TypeTextError, parse
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 SEED = os.environ.get("FUZZ_SEED")
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))

@@ -101,6 +101,7 @@ def problems(folder: Path, columns: str) -> list[str]:
     return [str(problem).split(": ", 1)[1] for problem in error.value.problems]
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
     topic = things(tmp_path)
     assert some(topic, 200) == some(topic, 200)
@@ -108,6 +109,7 @@ def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
     assert some(topic, 200, seed=None) != some(topic, 200, seed=None)
 
 
+@pytest.mark.slow
 def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
     made = some(things(tmp_path), 2000)
     values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in made]
@@ -234,6 +236,7 @@ place.Room.floor: {now: true}
     assert hints["sidd"] == "did you mean `side`?"
 
 
+@pytest.mark.slow
 def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
     topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
     assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data"}

@@ -16,6 +16,8 @@ from framework import jars
 from framework.errors import SetupError
 from framework.services.ports import free_port
 
+pytestmark = pytest.mark.slow
+
 FETCH = "import sys; from pathlib import Path; from framework import jars; jars.fetch('small', Path(sys.argv[1]))"
 
 

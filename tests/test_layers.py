@@ -136,6 +136,7 @@ def test_imports_go_one_way() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_module_needs_itself_to_be_imported() -> None:
     named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for _, path in files()}
     graph: dict[str, set[str]] = {}
@@ -176,6 +177,7 @@ def test_the_judge(part: str, source: str, says: str | None) -> None:
         "from framework.cli import main; main(['plan', '--no-look'], standalone_mode=False)",
     ],
 )
+@pytest.mark.slow
 def test_a_plan_is_made_without_what_runs_it(work: str) -> None:
     ask = f"import sys; {work}; print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=ROOT, capture_output=True, text=True)

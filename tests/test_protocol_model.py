@@ -58,6 +58,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_small_search() -> None:
     found = search(scattered(1, SMALL))
     assert found.wrong is None

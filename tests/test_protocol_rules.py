@@ -51,6 +51,7 @@ def ranges(position: Position, of: TopicState, limit: int) -> list[Range]:
 
 @settings(deadline=None)
 @given(partitions, st.integers(1, 60))
+@pytest.mark.slow
 def test_successive_batches_read_every_offset_once(sizes: dict[str, tuple[int, int]], limit: int) -> None:
     of = topic({each: first for each, (first, _) in sizes.items()}, {each: first + size for each, (first, size) in sizes.items()})
     made = ranges(at(dict(of.starts)), of, limit)
@@ -62,6 +63,7 @@ def test_successive_batches_read_every_offset_once(sizes: dict[str, tuple[int, i
 
 @settings(deadline=None)
 @given(partitions, st.integers(1, 60))
+@pytest.mark.slow
 def test_a_batch_is_as_large_as_it_may_be(sizes: dict[str, tuple[int, int]], limit: int) -> None:
     of = topic(dict.fromkeys(sizes, 0), {each: first + size for each, (first, size) in sizes.items()})
     position = at({each: first for each, (first, _) in sizes.items()})
@@ -127,6 +129,7 @@ def test_a_foreign_commit_on_a_main_that_was_rolled_back_is_not_expiry() -> None
 
 @settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(1, 8), st.integers(0, 7))
+@pytest.mark.slow
 def test_a_position_in_main_is_never_rolled_back(kept: list[bool], behind: int, expired: int) -> None:
     chain = [Snapshot(number, number - 1 or None, number) for number in range(1, len(kept) + 1)]
     position = chain[min(behind, len(chain)) - 1]
@@ -161,6 +164,7 @@ def test_verdict(now: TableState, staged: Snapshot | None, says: Verdict) -> Non
 
 
 @given(st.dictionaries(names, st.integers(0, 2**62)), st.dictionaries(names, st.integers(0, 2**62)))
+@pytest.mark.slow
 def test_a_position_is_read_as_it_was_written(ends: Offsets, accepted: Offsets) -> None:
     position = replace(at(ends), accepted=accepted, bad=3, spec="ünïcode", forget=(2, 5))
     assert Position.read(position.text()) == position

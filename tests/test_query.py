@@ -25,6 +25,8 @@ from click.testing import CliRunner, Result
 from framework.cli import main
 from tests.pace import bar
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 

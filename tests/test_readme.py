@@ -106,6 +106,7 @@ def parse(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "line", [line for page, line in commands() if line.startswith(".venv/bin/sluice") and line.endswith(CHEAP)]
 )
+@pytest.mark.slow
 def test_cheap_commands_run(line: str, orders: Path) -> None:
     assert sluice(*shlex.split(line)[1:], cwd=orders)
 
@@ -118,6 +119,7 @@ def test_ci_runs_what_the_readme_says() -> None:
     assert not re.search(r"(?<![\w.$}\"/])/(?!usr/bin/env|/)[a-z]+/", CI), "an absolute path"
 
 
+@pytest.mark.slow
 def test_the_spec_of_ten_lines(orders: Path) -> None:
     assert len(blocks("yaml")[0].splitlines()) == 10
     planned = sluice("plan", cwd=orders)
@@ -172,6 +174,7 @@ def later(field: dataclasses.Field[object]) -> tuple[str, ...]:
     return option.later if option.in_this_version else (field.name,)
 
 
+@pytest.mark.slow
 def test_every_error_of_a_run_is_explained() -> None:
     tree = {name for name, cls in vars(errors).items() if isinstance(cls, type) and issubclass(cls, errors.SluiceError)}
     raised = {

@@ -57,6 +57,7 @@ def write(folder: Path) -> Path:
     return specs
 
 
+@pytest.mark.slow
 def test_pages_on_disk_are_those_that_the_code_makes() -> None:
     if os.environ.get("REWRITE") == "1":
         for old in set(PAGES.glob("*.md")) - {PAGES / BY_HAND}:
@@ -136,6 +137,7 @@ def resolve(step, rows):
 '''
 
 
+@pytest.mark.slow
 def test_steps_of_a_project_have_pages(project: Path) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(OWN)
     done = CliRunner().invoke(main, ["docs", "out"])

@@ -144,6 +144,7 @@ def test_what_is_refused_has_problems(tmp_path: Path) -> None:
     assert min(found.values()) > 50
 
 
+@pytest.mark.slow
 def test_cases_that_are_refused_have_problems() -> None:
     found = 0
     for case in (case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path)):
@@ -220,6 +221,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
         yield from parts(inner)
 
 
+@pytest.mark.slow
 def test_the_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(document_schema())
     assert document_schema()["$schema"] == Draft202012Validator.META_SCHEMA["$id"]

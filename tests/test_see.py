@@ -41,6 +41,12 @@ NOW = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where nobody's terminal is, also where pytest's processes are told of one."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -304,6 +310,7 @@ def test_watch_and_json_are_refused_together(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.slow
 def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> None:
     planned(folder, "n: bigint")
     (where,) = Path("specs").iterdir()
@@ -325,6 +332,7 @@ def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> 
     os.close(ours)
 
 
+@pytest.mark.slow
 def test_a_kafka_that_keeps_silent_is_said_within_two_seconds(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         plan = plan_for(folder, f"127.0.0.1:{server.getsockname()[1]}", specs("n: bigint"))
@@ -334,6 +342,7 @@ def test_a_kafka_that_keeps_silent_is_said_within_two_seconds(folder: Path) -> N
     assert [reason.code for reason in found.reasons] == ["kafka-unreachable"]
 
 
+@pytest.mark.slow
 def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
     planned(folder, "n: bigint")
     made_by_hand(refusals.owner(planned(folder, "n: bigint")))
@@ -497,6 +506,7 @@ def times(folder: Path) -> Any:
     return append
 
 
+@pytest.mark.slow
 def test_the_newest_event(folder: Path, times: Any) -> None:
     pipeline = planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")
     assert newest(pipeline) is None

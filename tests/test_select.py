@@ -233,6 +233,7 @@ def test_no_column_left() -> None:
     assert [fault.message for fault in faults(f"select * except ({', '.join(OWN)}) from input")] == ["no column is left"]
 
 
+@pytest.mark.slow
 def test_any_text_is_taken_or_refused_inside_it() -> None:
     draw = random.Random(13)
     words = (

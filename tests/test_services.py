@@ -80,6 +80,7 @@ def test_ignored_signals_are_not_passed_on(place: Path) -> None:
     assert (place / "log").read_text().startswith("signals True <built-in function default_int_handler>")
 
 
+@pytest.mark.slow
 def test_one_that_ignores_being_asked_is_killed(place: Path) -> None:
     started = process.start(tiny(LISTEN, "stubborn"), place, (free_port(),))
     process.stop(place, patience=0.2)
@@ -94,6 +95,7 @@ def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
     assert not (place / "pid").exists()
 
 
+@pytest.mark.slow
 def test_one_that_never_answers_is_not_left_running(place: Path) -> None:
     silent = tiny("import os, time; print(os.getpid(), flush=True); time.sleep(60)", patience=0.5)
     with pytest.raises(SetupError, match="did not answer"):
@@ -121,6 +123,7 @@ def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process together with its parent")
+@pytest.mark.slow
 def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
     code = (
         "import sys, time; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"

@@ -331,6 +331,7 @@ def test_characters_beyond_ascii_keep_places_right() -> None:
     ],
     ids=lambda text: text[:12],
 )
+@pytest.mark.slow
 def test_hostile_texts_are_read_fast(text: str) -> None:
     begun = time.process_time()
     read(text)
@@ -360,6 +361,7 @@ def test_depth_counts_through_anchors() -> None:
         max_size=3,
     )
 )
+@pytest.mark.slow
 def test_no_text_raises_and_nothing_fails_in_silence(tmp_path: Path, edits: list[tuple[int, int, str]]) -> None:
     text = GOOD
     for start, length, new in edits:
@@ -485,6 +487,7 @@ def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_schemas_are_schemas(kind: str) -> None:
     Draft202012Validator.check_schema(json_schema(KINDS[kind]))
 
@@ -508,6 +511,7 @@ def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
 # the whole
 
 
+@pytest.mark.slow
 def test_no_spark_no_dagster_and_fast() -> None:
     script = (
         "import sys, time; begun = time.process_time(); import framework.spec; took = time.process_time() - begun\n"
