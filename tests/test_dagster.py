@@ -229,7 +229,7 @@ fresh_within: 1h
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path) -> None:
+def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dagster import AssetCheckKey, AssetKey, DagsterInstance
 
     project.more = EXPECTING
@@ -237,6 +237,7 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     project.send_good(50, bad_every=10)
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "main.yaml").write_text(Path(project.pipeline.where.file).read_text())
+    monkeypatch.chdir(tmp_path)  # its lake is where Dagster's is
     table = AssetKey(["lake", project.namespace, "trades"])
 
     half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}

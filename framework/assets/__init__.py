@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
-from dagster import Definitions, in_process_executor
+from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
 from framework.assets import broken, described, starts
 from framework.assets.runs import SparkOfARun, table
 from framework.engine import session
 from framework.errors import SpecError
+
+# Dagster would say once per asset that freshness policies and code references are new.
+warnings.simplefilter("ignore", BetaWarning)
+warnings.simplefilter("ignore", PreviewWarning)
 
 
 def definitions(specs: Path, environment: str | None = None) -> Definitions:
