@@ -28,13 +28,13 @@ from framework.assets import checks, described
 from framework.engine import loop, notes, session
 from framework.engine.batch import Batch
 from framework.engine.context import Context
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import SluiceError
 from framework.plan.model import Pipeline, Plan
 from framework.watch import Watched, newest, watched
 
 _TRIES = 3
 _BETWEEN = 20  # seconds
-_PREVIEWED = 10  # messages
+_PASSING = ("kafka-unreachable", "catalog-unreachable")  # what does not answer may be back in a moment
 
 
 class SparkOfARun(LazyPySparkResource):
@@ -53,7 +53,6 @@ class Launch(Config):
     until_offsets: dict[str, int] = Field(
         {}, description="Read no further than these offsets, by topic/partition: {trades/0: 500}."
     )
-    preview: bool = Field(False, description="Only show the next messages after each step, in the run's log. Nothing is written.")
 
 
 def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
@@ -68,15 +67,14 @@ def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
     def run(context: AssetExecutionContext, config: Launch) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
         try:
             notes.refuse_paused(pipeline.name)
-            engine = Context(plan, spark=lambda: _session(context, plan), until=_until(config))
+            engine = Context(plan, spark=lambda: _session(context, plan), until=_until(pipeline, config))
             batches: list[Batch] = []
             for batch in loop.batches(engine, pipeline):
                 batches.append(batch)
                 context.log.info(f"batch {batch.number}: {batch.rows:,} rows, {batch.bad:,} bad, {batch.seconds:.1f} s")
-        except UnreachableError as error:
-            # A system that does not answer may be back in a moment.
-            raise RetryRequested(_TRIES, _BETWEEN) from Failure(str(error))
         except SluiceError as error:
+            if error.code in _PASSING:
+                raise RetryRequested(_TRIES, _BETWEEN) from Failure(str(error))
             yield from checks.stopped(pipeline, error)
             # A person must do something first; trying again would find the same.
             raise Failure(str(error), allow_retries=False) from None
@@ -90,7 +88,13 @@ def _session(context: AssetExecutionContext, plan: Plan) -> Any:
     return context.resources.spark.spark_session
 
 
-def _until(config: Launch) -> datetime | Mapping[str, int] | None:
+def _until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
+    topics = [topic.kafka_name for topic in pipeline.topics]
+    wrong = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
+    if wrong or (config.until and not topics):
+        what = f"`{wrong[0]}` is no partition of what {pipeline.name} reads" if wrong else f"{pipeline.name} reads no topic"
+        hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
+        raise SluiceError("bad-limit", what, hint)
     if config.until is None:
         return config.until_offsets or None
     from framework.spec.scalars import read_time
