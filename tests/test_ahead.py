@@ -510,7 +510,7 @@ def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
     assert (codes(gone.unseen), gone.waiting) == (["no-topic"], None)
     line, hint, *_ = command.ahead_lines(gone)
     assert line.startswith(f"WAITS for its topic: there is no topic `{shop.topic}` in the cluster `main` (")
-    assert hint.startswith("  hint: create it, or correct `kafka_name` of the topic at ")
+    assert hint.startswith("  hint: `sluice topics create trades` creates it; or correct `kafka_name` of the topic at ")
     with pytest.raises(UnreachableError, match="there is no topic"):
         shop.run()
     shop.make_topic()

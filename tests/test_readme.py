@@ -135,8 +135,11 @@ def test_a_table_of_your_own(orders: Path, kafka: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     lines = [line for line in section("A table of your own").splitlines() if line.startswith(".venv/bin/sluice")]
     said = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
-    assert "1,000 messages sent" in said[-2]
-    assert "shop.orders is caught up" in said[-1]
+    told = {shlex.split(line)[1]: text for line, text in zip(lines, said, strict=True)}
+    assert "1,000 messages sent" in told["generate"]
+    assert "shop.orders is caught up" in told["run"]
+    assert "LARGE" in told["query"]
+    assert "caught up" in told["status"]
     looked = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
     rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", looked.stdout))
     assert [row["size"] for row in rows] == ["LARGE" if row["amount"] > 400 else "NORMAL" for row in rows]

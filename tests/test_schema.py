@@ -208,7 +208,8 @@ def test_as_data() -> None:
 # the schema itself
 
 
-def test_the_committed_schema_is_what_is_printed() -> None:
+def test_the_committed_schema_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # with this project's own step
     printed = CliRunner().invoke(main, ["schema"]).stdout
     assert printed == SCHEMA.read_text(encoding="utf-8"), "renew it: sluice schema > docs/language/schema.json"
 

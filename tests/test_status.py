@@ -31,6 +31,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where nobody's terminal is, also where pytest's processes are told of one."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def sluice(project: Project, *arguments: str) -> Result:
     folder = Path(project.pipeline.where.file).parent
     done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])

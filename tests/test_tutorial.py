@@ -57,7 +57,7 @@ def test_the_tutorial(tmp_path: Path, kafka: str) -> None:
     assert "no problems" in said["sluice check"]
     assert re.search(r"1 test, 1 passed, 0 failed", said["sluice test"])
     preview = said["sluice preview orders --messages 2"]
-    assert "the next 2 messages of 1,000 that wait in orders" in preview
+    assert re.search(r"the next 2 messages of [\d,]+ that wait in orders", preview)
     assert "LARGE" in said[next(line for line in said if line.startswith('sluice query "select size'))]
     assert "caught up" in said["sluice status"]
     assert "undecodable" in said["sluice bad-rows orders"]
