@@ -10,8 +10,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from framework.engine import look, metadata, protocol, refusals
-from framework.engine.ahead import connected, going_on, silent
-from framework.engine.kafka import Kafka
+from framework.engine.ahead import connected, going_on
+from framework.engine.kafka import Kafka, silent
 from framework.engine.metadata import Metadata
 from framework.engine.protocol import Partition, Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
@@ -121,7 +121,7 @@ def _landed(pipeline: Pipeline) -> _Landed:
         if table and not state:  # nothing was ever written to it, so Sluice did not make it
             state = TableState(table.uuid, -1, {}, None, table.properties.get(protocol.OWNER))
         position = state.position if state else None
-        waiting = position.bad if position and look.pending(pipeline, position) else 0
+        waiting = look.bad_waiting(pipeline, position)
     except SluiceError as error:
         return _Landed(replace(watched, trouble=error), None, False)
     of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")

@@ -13,7 +13,6 @@ from framework.engine.batch import Batch
 from framework.errors import SluiceError, Unexpected
 from framework.plan.model import Expectation, Pipeline
 from framework.plan.text import duration
-from framework.watch import newest
 
 NEWEST = "newest_event"
 
@@ -30,8 +29,10 @@ def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
     return made
 
 
-def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
-    """After a run; `bad` counts its bad rows by what is said of them."""
+def results(
+    pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int], moment: datetime | None
+) -> Iterator[AssetCheckResult]:
+    """After a run; `bad` counts its bad rows by what is said of them, the moment is that of the newest event."""
     warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
         failing = sum(count for said, count in warned if said == each.name)
@@ -41,7 +42,7 @@ def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]
             passed=not failing, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
             metadata={"failing_rows": failing, "rows": sum(batch.rows for batch in batches)},
         )  # fmt: skip
-    yield from age(pipeline)
+    yield from age(pipeline, moment)
 
 
 def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
@@ -54,10 +55,9 @@ def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult
             )  # fmt: skip
 
 
-def age(pipeline: Pipeline) -> Iterator[AssetCheckResult]:
+def age(pipeline: Pipeline, moment: datetime | None) -> Iterator[AssetCheckResult]:
     if not pipeline.fresh_within:
         return
-    moment = newest(pipeline)
     seconds = (datetime.now(timezone.utc) - moment).total_seconds() if moment else None
     late = seconds is None or seconds > pipeline.fresh_within
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)

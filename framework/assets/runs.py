@@ -107,7 +107,8 @@ def _until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] |
 
 def _results(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
     bad = _bad(pipeline, batches)
-    yield MaterializeResult(described.table_key(pipeline), metadata=metadata(pipeline, seen, batches))
+    moment = newest(pipeline)
+    yield MaterializeResult(described.table_key(pipeline), metadata=metadata(seen, batches, moment))
     if pipeline.bad_rows != "drop":
         by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
         found: dict[str, Any] = {
@@ -116,12 +117,11 @@ def _results(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> Iterato
             "reasons": MetadataValue.md(by_reason or "none"),
         }
         yield MaterializeResult(described.bad_rows_key(pipeline), metadata=found)
-    yield from checks.results(pipeline, batches, bad)
+    yield from checks.results(pipeline, batches, bad, moment)
 
 
-def metadata(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> dict[str, Any]:
-    """Numbers become plots."""
-    moment = newest(pipeline)
+def metadata(seen: Watched, batches: list[Batch], moment: datetime | None) -> dict[str, Any]:
+    """Numbers become plots. The moment is that of the newest event."""
     phases: Counter[str] = Counter()
     for phase, seconds in (each for batch in batches for each in batch.phases):
         phases[phase] += seconds  # type: ignore[assignment]

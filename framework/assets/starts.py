@@ -34,7 +34,7 @@ from framework.engine.batch import nothing_waits
 from framework.engine.context import Context
 from framework.errors import SluiceError
 from framework.plan.model import Pipeline, Plan
-from framework.watch import watched
+from framework.watch import newest, watched
 
 
 def sensor_of(plan: Plan, pipeline: Pipeline) -> SensorDefinition:
@@ -91,9 +91,10 @@ def _asked(instance: DagsterInstance, engine: Context, pipeline: Pipeline) -> Ru
 
 def _is_fresh(instance: DagsterInstance, plan: Plan, pipeline: Pipeline) -> None:
     key = table_key(pipeline)
-    found = metadata(pipeline, watched(plan, pipeline), [])
+    moment = newest(pipeline)
+    found = metadata(watched(plan, pipeline), [], moment)
     instance.report_runless_asset_event(AssetMaterialization(key, description="caught up: nothing waits", metadata=found))
-    for age in checks.age(pipeline):
+    for age in checks.age(pipeline, moment):
         instance.report_runless_asset_event(
             AssetCheckEvaluation(
                 asset_key=key, check_name=checks.NEWEST, passed=age.passed, metadata=age.metadata, severity=age.severity

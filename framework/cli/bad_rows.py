@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from framework.cli import _complete, _specs
+from framework.cli._raw import raw
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -134,13 +134,5 @@ def _document(row: BadRow) -> dict[str, Any]:
     return {
         "batch": row.batch, "stage": row.stage, "code": row.code, "message": row.message, "topic": row.topic,
         "partition": row.partition, "offset": row.offset, "item": row.item,
-        "timestamp": row.timestamp.isoformat() if row.timestamp else None, **_raw("key", row.key), **_raw("value", row.value),
+        "timestamp": row.timestamp.isoformat() if row.timestamp else None, **raw("key", row.key), **raw("value", row.value),
     }  # fmt: skip
-
-
-def _raw(name: str, data: bytes | None) -> dict[str, str | None]:
-    """As text, or in base64 where it is none."""
-    try:
-        return {name: None if data is None else data.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(data or b"").decode()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from framework.cli import _complete, _specs
+from framework.cli._raw import raw
 
 if TYPE_CHECKING:
     from framework.engine.preview import Message, Preview, Row
@@ -43,13 +44,13 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     if start and pipeline.source:
         raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
     from framework.engine.context import Context
-    from framework.engine.preview import apart, preview
-    from framework.engine.sample import refuse_silent
+    from framework.engine.kafka import refuse_silent
+    from framework.engine.preview import preview, quick
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
-    with apart(plan, pipeline) as quick:
-        context = Context(quick)
+    with quick(plan, pipeline) as made:
+        context = Context(made)
         try:
             found = preview(context, pipeline, count, start or "next")  # type: ignore[arg-type]
         finally:
@@ -76,19 +77,9 @@ def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
 def _message(pipeline: Pipeline, message: Message) -> dict[str, Any]:
     return {
         "topic": message.topic, "partition": message.partition, "offset": message.offset, "timestamp": message.timestamp,
-        **_raw("key", message.key), **_raw("value", message.value),
+        **raw("key", message.key), **raw("value", message.value),
         "rows": [_row(pipeline, row) for row in message.rows],
     }  # fmt: skip
-
-
-def _raw(name: str, data: bytes | None) -> dict[str, str | None]:
-    """As text, or in base64 where it is none."""
-    import base64
-
-    try:
-        return {name: None if data is None else data.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(data or b"").decode()}
 
 
 def _row(pipeline: Pipeline, row: Row) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def create(name: str, specs: Path, environment: str) -> None:
     """
     plan = _specs.plan(specs, environment)
     topic = _topics.topic(plan, name)
-    from framework.engine.sample import refuse_silent
+    from framework.engine.kafka import refuse_silent
     from framework.engine.topics import listed
     from framework.generate import ensure_topic
 

@@ -5,12 +5,11 @@ Without Spark; looks, never changes. What does not answer soon is named and left
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from framework.engine import look, metadata, notes, protocol, refusals
-from framework.engine.kafka import Kafka
+from framework.engine.kafka import Kafka, listens, silent
 from framework.engine.protocol import Position, TableState, TopicState, next_range, parted
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import SluiceError, UnreachableError
@@ -107,31 +106,11 @@ def going_on(pipeline: Pipeline, seen: TableState | None, source: Source) -> tup
 
 def connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
     try:
-        if not _listens(cluster, patience):
+        if not listens(cluster, patience):
             return silent(cluster)
         return Kafka(cluster, secrets, patience)
     except SluiceError as error:
         return error
-
-
-def silent(cluster: Cluster) -> UnreachableError:
-    hint = "is it running? `sluice services up kafka` starts one on this machine"
-    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
-
-
-def _listens(cluster: Cluster, patience: float) -> bool:
-    """Whether anybody answers at one of the addresses. Asked before Kafka's own client, which tries again and again where it is
-    turned away at once."""
-    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
-    for host, _, port in addresses:
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
-        except OSError:
-            continue
-        except ValueError:
-            return True  # no port: Kafka's own client says what is wrong
-        return True
-    return False
 
 
 def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) -> Ahead:

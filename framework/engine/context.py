@@ -45,6 +45,7 @@ class Context:
         self._commit = commit
         self._source = source
         self._until = until
+        self._limits: dict[str, Mapping[Partition, int]] = {}  # what a time means, asked once: a batch asks for its source often
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, Lake] = {}
@@ -76,11 +77,12 @@ class Context:
         if pipeline.source:
             return FromTable(pipeline)
         kafka = self.kafka(pipeline)
-        until = self._until
-        if isinstance(until, datetime):
+        if isinstance(self._until, datetime) and pipeline.name not in self._limits:
             assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
-            until = {each: offset for topic in pipeline.topics for each, offset in kafka.offsets_at(topic, until).items()}
-        return FromTopics(pipeline, kafka, until)
+            found = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
+            self._limits[pipeline.name] = {each: offset for offsets in found for each, offset in offsets.items()}
+        limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
+        return FromTopics(pipeline, kafka, limits)
 
     def lake(self, pipeline: Pipeline) -> Lake:
         name = pipeline.table.catalog.name

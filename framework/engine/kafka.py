@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATIENCE = 10.0  # seconds until Kafka counts as not answering
+_TO_CONNECT = 2.0  # seconds until nobody counts as listening
 _SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
 _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
+_RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
 _LOGIN = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -155,10 +158,35 @@ class Kafka:
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         said = error.args[0]
-        hint = "is it running? `sluice services up kafka` starts one on this machine"
+        hint = _RUNNING
         if said.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"):
             hint = f"look at `security` of the cluster `{self.cluster.name}`"
         return UnreachableError("kafka-unreachable", f"Kafka at {self.cluster.bootstrap} does not answer: {said.str()}", hint)
+
+
+def listens(cluster: Cluster, patience: float) -> bool:
+    """Whether anybody answers at one of the addresses. Asked before Kafka's own client, which tries again and again where it is
+    turned away at once."""
+    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
+    for host, _, port in addresses:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
+        except OSError:
+            continue
+        except ValueError:
+            return True  # no port: Kafka's own client says what is wrong
+        return True
+    return False
+
+
+def silent(cluster: Cluster) -> UnreachableError:
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _RUNNING)
+
+
+def refuse_silent(cluster: Cluster) -> None:
+    """Raises soon where nobody listens."""
+    if not listens(cluster, _TO_CONNECT):
+        raise silent(cluster)
 
 
 class _Missing(Exception):

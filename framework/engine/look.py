@@ -91,6 +91,11 @@ def speed(table_: Table) -> float | None:
     return max(speeds, default=None)
 
 
+def bad_waiting(pipeline: Pipeline, position: Position | None) -> int:
+    """Bad rows of the last batch that had no time to be brought to their table."""
+    return position.bad if position and pending(pipeline, position) else 0
+
+
 def pending(pipeline: Pipeline, position: Position) -> bool:
     """Whether bad rows still wait to be brought over or to be forgotten."""
     if not position.bad and position.forget is None:

@@ -18,11 +18,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from framework.engine.session import database
+from framework.engine import known
 from framework.errors import UnreachableError
 from framework.plan.model import Catalog
 
-_CURRENT = "SELECT metadata_location FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?"
 _DELETED = 2  # of a line in a list of files
 
 
@@ -85,10 +84,8 @@ class Metadata:
 
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
     """The table as it is now, or None."""
-    if not database(catalog).exists():
-        return None
     try:
-        file = _current(catalog, *identifier.rsplit(".", 1))
+        file = known.location(catalog, identifier)
         if file is None:
             return None
         data = path(file).read_bytes()
@@ -150,21 +147,7 @@ def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
 
 def path(location: str) -> Path:
     """Of a file as Iceberg names it."""
-    return Path("/" + location.removeprefix("file:").lstrip("/"))
-
-
-def _current(catalog: Catalog, namespace: str, name: str) -> str | None:
-    # Not read-only: what a killed writer left half done is put right by the next one who opens the database.
-    connection = sqlite3.connect(f"{database(catalog).as_uri()}?mode=rw", uri=True)
-    try:
-        found = connection.execute(_CURRENT, (catalog.name, namespace, name)).fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such table" in str(error):  # nobody has made a table yet
-            return None
-        raise
-    finally:
-        connection.close()
-    return str(found[0]) if found else None
+    return Path(known.local(location))
 
 
 def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:

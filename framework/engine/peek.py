@@ -13,7 +13,7 @@ from typing import Literal
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.engine import sample
-from framework.engine.kafka import Kafka, client_settings
+from framework.engine.kafka import Kafka, client_settings, refuse_silent
 from framework.engine.protocol import parted
 from framework.engine.sample import Message
 from framework.errors import UnreachableError
@@ -27,7 +27,7 @@ _WIDER = 4  # by so much the next look is wider, where offsets without messages 
 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
     """Raises soon where Kafka is away or has no such topic."""
-    sample.refuse_silent(topic.cluster)
+    refuse_silent(topic.cluster)
     seen = Kafka(topic.cluster, secrets, _PATIENCE).look(topic)
     return {parted(each)[1]: (seen.starts[each], end) for each, end in seen.ends.items()}
 

@@ -8,23 +8,19 @@ rows is said over again, from what came back.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from framework.engine import look, rows, session
+from framework.engine import apart, look, rows
 from framework.engine.ahead import going_on
 from framework.engine.context import Context
 from framework.engine.protocol import Position, Range, TopicState, next_range
 from framework.engine.source import Source
 from framework.engine.spark_errors import named_errors
 from framework.errors import RefusedError
-from framework.home import home
-from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Engine, Pipeline, Plan
+from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Pipeline, Plan
 from framework.plan.rows import named, quoted
 from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Decimal
 
@@ -36,12 +32,7 @@ Which = Literal["next", "earliest", "latest"]
 _BEGINNING = Position("", 0, "", {}, {}, 0, 0)
 _LEAST = 20  # offsets that are looked at: not behind each of them is a message
 _FURTHER = 50  # times as many come next where no message was behind any of them
-_CONF = {
-    # Starts in half the time; a handful of rows is never worth more.
-    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session._LOGGING}",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-}
+_CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
 _AS_TEXT = (
     "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\","
     " 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
@@ -85,22 +76,12 @@ class Preview:
 
 
 @contextmanager
-def apart(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
-    """The plan with an engine of this machine that starts fast and leaves nothing behind: its state is in a folder that is gone
-    afterwards. Of the engine's `conf` only what changes SQL is kept."""
-    kept = {key: value for key, value in plan.engine.conf if key.startswith("spark.sql.")}
-    engine = Engine("local[2]", "1g", tuple(sorted({**_CONF, **kept}.items())))
-    before = os.environ.get("SLUICE_HOME")
-    with tempfile.TemporaryDirectory(prefix="sluice-preview-", ignore_cleanup_errors=True) as name:
-        Path(name, "jars").symlink_to(home() / "jars")
-        os.environ["SLUICE_HOME"] = name
-        try:
-            # Spark would make the folder of a catalog that nobody has written to.
-            yield replace(plan, engine=engine, catalogs=plan.catalogs if pipeline.source else ())
-        finally:
-            os.environ.pop("SLUICE_HOME")
-            if before is not None:
-                os.environ["SLUICE_HOME"] = before
+def quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
+    """The plan with an engine that starts fast and leaves nothing behind."""
+    with apart.folder("preview"):
+        # Spark would make the folder of a catalog that nobody has written to.
+        catalogs = plan.catalogs if pipeline.source else ()
+        yield replace(plan, engine=apart.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
 
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:

@@ -116,4 +116,4 @@ def _waiting(pipeline: Pipeline) -> int:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     said = table.properties.get(POSITION) if table else None
     position = Position.read(said) if said else None
-    return position.bad if position and look.pending(pipeline, position) else 0
+    return look.bad_waiting(pipeline, position)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import socket
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from framework.engine.kafka import Kafka, client_settings
+from framework.engine.kafka import Kafka, client_settings, refuse_silent
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore
 
 _PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
-_TO_CONNECT = 2.0  # seconds until nobody counts as listening
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
 
@@ -60,21 +58,6 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
         consumer.close()
     found.sort(key=lambda message: (message.partition, message.offset))
     return Sample(tuple(found), sum(end - first for first, end in bounds.values()), len(bounds))
-
-
-def refuse_silent(cluster: Cluster) -> None:
-    """Raises soon where nobody listens. Kafka's own client tries again and again, even where it is turned away at once."""
-    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
-    for host, _, port in addresses:
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _TO_CONNECT / len(addresses)).close()
-            return
-        except OSError:
-            continue
-        except ValueError:
-            return  # no port: Kafka's own client says what is wrong
-    hint = "is it running? `sluice services up kafka` starts one on this machine"
-    raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", hint)
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from framework import jars
 from framework.home import home
 from framework.plan.model import Catalog, Plan
 
-_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": jars.class_path("spark"),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={_LOGGING}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",

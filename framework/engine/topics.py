@@ -9,9 +9,8 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from framework.engine.kafka import Kafka, client_settings
+from framework.engine.kafka import Kafka, client_settings, refuse_silent
 from framework.engine.protocol import partition
-from framework.engine.sample import refuse_silent
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore, Topic
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,25 +11,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import look, session
+from framework.engine import apart, look
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.local import Local
 from framework.errors import SluiceError
-from framework.home import home
 from framework.plan.compare import Beyond
-from framework.plan.model import Catalog, Engine, Example, Pipeline, Plan, Table
+from framework.plan.model import Catalog, Example, Pipeline, Plan, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CONF = {
-    # Starts in half the time; some hundred rows are never worth more.
-    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session._LOGGING}",
-    "spark.sql.shuffle.partitions": "2",
-    # Without a checksum beside each file, for which Hadoop starts a process of its own.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-}
+# Without a checksum beside each file, for which Hadoop starts a process of its own.
+_CONF = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 
 
 @dataclass(frozen=True)
@@ -79,11 +71,7 @@ class Trials:
 @contextmanager
 def trials(plan: Plan) -> Iterator[Trials]:
     """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
-    before = os.environ.get("SLUICE_HOME")
-    with tempfile.TemporaryDirectory(prefix="sluice-test-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "jars").symlink_to(home() / "jars")
-        os.environ["SLUICE_HOME"] = name
+    with apart.folder("test") as folder:
         moved = thrown_away(plan, folder)
         context = Context(moved)
         try:
@@ -91,9 +79,6 @@ def trials(plan: Plan) -> Iterator[Trials]:
             yield Trials(context.spark, moved)
         finally:
             context.stop()
-            os.environ.pop("SLUICE_HOME")
-            if before is not None:
-                os.environ["SLUICE_HOME"] = before
 
 
 def _found_once(spark: SparkSession) -> None:
@@ -104,8 +89,8 @@ def _found_once(spark: SparkSession) -> None:
 
 
 def thrown_away(plan: Plan, folder: Path) -> Plan:
-    """The plan with its tables in a folder, in catalogs of the same names. Of the engine's `conf` only what changes SQL is kept:
-    what says where a catalog is would lead to the real tables."""
+    """The plan with its tables in a folder, in catalogs of the same names. What the engine's `conf` says of catalogs would lead to
+    the real tables."""
     catalogs = {
         each.name: Catalog(each.name, "sql", f"sqlite:///{folder}/{each.name}.db", str(folder / each.name))
         for each in plan.catalogs
@@ -113,10 +98,7 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
     pipelines = tuple(
         replace(each, table=replace(each.table, catalog=catalogs[each.table.catalog.name])) for each in plan.pipelines
     )
-    kept = {
-        key: value for key, value in plan.engine.conf if key.startswith("spark.sql.") and not key.startswith("spark.sql.catalog")
-    }
-    engine = Engine("local[2]", "1g", tuple(sorted({**_CONF, **kept}.items())))
+    engine = apart.engine(plan.engine, _CONF, catalogs=False)
     return replace(plan, engine=engine, catalogs=tuple(catalogs.values()), pipelines=pipelines)
 
 

@@ -1,0 +1,13 @@
+"""A message's bytes in a JSON document."""
+
+from __future__ import annotations
+
+import base64
+
+
+def raw(name: str, data: bytes | None) -> dict[str, str | None]:
+    """As text, or in base64 where it is none."""
+    try:
+        return {name: None if data is None else data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data or b"").decode()}
