@@ -196,7 +196,7 @@ def test_a_paused_pipeline_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch
     sluice("pause", "trades")
     assert sluice("plan").exit_code == 1
     paused, hint, same = next_run("trades")
-    assert (paused.startswith("FAILS paused: trades is paused since "), same) == (True, "table is as the spec says")
+    assert (paused.startswith("FAILS pipeline-paused: trades is paused since "), same) == (True, "table is as the spec says")
     assert hint == "  hint: `sluice resume trades` lets it go on"
     sluice("resume", "trades")
     assert next_run("trades") == ["table is as the spec says"]

@@ -52,7 +52,7 @@ def resume(pipeline: str) -> None:
 
 def refuse_paused(pipeline: str) -> None:
     if since := read(pipeline).paused:
-        raise Paused("paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` lets it go on")
+        raise Paused("pipeline-paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` lets it go on")
 
 
 def failed(pipeline: str, error: SluiceError) -> None:
