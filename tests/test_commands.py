@@ -246,4 +246,4 @@ def test_paused_pipelines_are_left_out_unless_asked_for(folder: Path, monkeypatc
     assert re.fullmatch(r"trades_by_day: paused since \S+, left out\n", left_out.stdout)
     asked = run(main, ["run", "trades_by_day"])
     assert (asked.exit_code, asked.stdout) == (1, "")
-    assert "trades_by_day: paused: trades_by_day is paused since" in asked.stderr
+    assert "trades_by_day: pipeline-paused: trades_by_day is paused since" in asked.stderr
