@@ -35,11 +35,17 @@ into: {{table: markets.{name}, partition_by: [day(at)]}}
 """
 WRONG = "topic: a\nvalue: jsn\n---\npipeline: b\nfrom: {topic: c}\ninto: {table: x.y}\nruns: often\n"
 SAID = """\
+specs/a.yaml:1:1: no-cluster: there is no `cluster` in the specs
+  hint: add a document `cluster: main`
 specs/a.yaml:2:8: unknown-value: `value` must be `json`, `string` or `bytes`, and is `jsn`
   hint: did you mean `json`?
+specs/a.yaml:5:15: unknown-topic: there is no topic `c`
+  hint: there is `a`
+specs/a.yaml:6:15: no-catalog: there is no `catalog` in the specs
+  hint: add a document `catalog: main`
 specs/a.yaml:7:1: unknown-key: `runs` is not an option of pipeline `b`
   hint: did you mean `run`?
-2 problems
+5 problems
 """
 
 
@@ -97,7 +103,8 @@ def test_json(project: Path) -> None:
     done = check("--json")
     assert (done.exit_code, done.stderr) == (1, "")
     found = json.loads(done.stdout)
-    assert found == [
+    assert [problem["code"] for problem in found] == ["no-cluster", "unknown-value", "unknown-topic", "no-catalog", "unknown-key"]
+    assert found[1::3] == [
         {
             "file": "specs/a.yaml",
             "line": 2,

@@ -175,8 +175,13 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_documents_with_problems_are_known_by_name(tmp_path: Path) -> None:
     written = load(specs(tmp_path, "topic: trades\nvalue: jsn\n"), environ={})
-    assert [(document.kind, document.name, document.value) for document in written.documents] == [("topic", "trades", None)]
-    assert written.of(Topic) == ()
+    assert [(document.kind, document.name) for document in written.documents] == [("topic", "trades")]
+    (topic,) = written.of(Topic)
+    assert topic.gaps == {"value"}
+    written = load(specs(tmp_path, "topic: trades\nvalue: json\ncluster: main\nbootstrp: x\n"), environ={})
+    assert (written.of(Topic)[0].gaps, len(written.problems)) == (frozenset(), 2)
+    written = load(specs(tmp_path, "cluster: main\nbootstrp: x\n"), environ={})
+    assert [(document.kind, document.value) for document in written.documents] == [("cluster", None)]
 
 
 def test_an_environment_replaces_whole_documents(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ class Draft:
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()  # topics that have problems
+    unclear: frozenset[str] = frozenset()  # those of which not even the columns' names are known
     pipelines: tuple[Pipeline, ...] = ()
 
 
@@ -50,4 +51,6 @@ def unknown(noun: str, name: str, where: Where, known: Iterable[str]) -> Problem
 
 def _existing(noun: str, known: Iterable[str]) -> str:
     names = ", ".join(f"`{name}`" for name in sorted(known))
+    if not names and noun == "table":
+        return "write a pipeline that writes it: `into: {table: …}`"
     return f"there is {names}" if names else f"write a document `{noun}: …`"

@@ -7,6 +7,7 @@ import re
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem
 from framework.plan.model import Column, PartitionField
+from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.sql.faults import closest
 
@@ -18,17 +19,18 @@ _SUFFIXES = {"truncate": "trunc"}
 _PLAIN = ("identity", "year", "month", "day", "hour")
 
 
-def partition_fields(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[PartitionField, ...]:
+def partition_fields(into: kinds.Into, rows: Rows) -> tuple[PartitionField, ...]:
+    """`rows` are those of the table, with Kafka's columns among its own."""
     found: list[PartitionField] = []
     for index, text in enumerate(into.partition_by):
-        if len(problems) > MOST_PROBLEMS:
+        if len(rows.problems) > MOST_PROBLEMS:
             break
-        field = _field(text, columns)
-        problem = _clash(field, found, columns) if isinstance(field, PartitionField) else field
+        field = _field(text, rows)
+        problem = _clash(field, found, rows.columns) if isinstance(field, PartitionField) else field
         if isinstance(field, PartitionField):
             found.append(field)
         if problem:
-            problems.append(Problem(into.place("partition_by", index), *problem))
+            rows.problems.append(Problem(into.place("partition_by", index), *problem))
     return tuple(found)
 
 
@@ -49,7 +51,7 @@ def _measure(field: PartitionField) -> str:
     return "time" if field.transform in ("year", "month", "day", "hour") else field.transform
 
 
-def _field(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str, str, str]:
+def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
     match = _FIELD.match(text.strip()) if len(text) <= _LONGEST else None
     examples = "write a column, or year, month, day, hour(c), bucket(16, c) or truncate(4, c)"
     if match is None or text.count("(") != text.count(")"):
@@ -63,9 +65,11 @@ def _field(text: str, columns: tuple[Column, ...]) -> PartitionField | tuple[str
             f"`{text}` is no partition",
             f"write `{transform}(16, {name})`" if transform in _WIDTH else f"write `{transform}({name})`",
         )
-    column = next((column for column in columns if column.name == name), None)
+    column = next((column for column in rows.columns if column.name == name), None)
+    if column is None and rows.more:
+        return PartitionField(transform, name, int(width) if width else None)
     if column is None:
-        names = [column.name for column in columns]
+        names = [column.name for column in rows.columns]
         return "unknown-column", f"there is no column `{name}`", closest(name, names, "name one of the table's columns")
     if not _fits(transform, column.type):
         return "bad-partition", f"`{name}` is {column.type}, which cannot be partitioned by {transform}", examples
@@ -88,15 +92,19 @@ def _fits(transform: str, type_: types.Type) -> bool:
     return True
 
 
-def sort_columns(into: kinds.Into, columns: tuple[Column, ...], problems: list[Problem]) -> tuple[str, ...]:
-    known = {column.name: column.type for column in columns}
+def sort_columns(into: kinds.Into, rows: Rows) -> tuple[str, ...]:
+    known = {column.name: column.type for column in rows.columns}
     for index, name in enumerate(into.sort_by):
-        if len(problems) > MOST_PROBLEMS:
+        if len(rows.problems) > MOST_PROBLEMS:
             break
+        if name not in known and rows.more:
+            continue
         if name not in known:
             hint = closest(name, known, "name one of the table's columns")
-            problems.append(Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name[:60]}`", hint))
+            rows.problems.append(
+                Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name[:60]}`", hint)
+            )
         elif isinstance(known[name], (types.Array, types.Map, types.Struct)):
             message = f"`{name}` is {known[name]}, which has no order"
-            problems.append(Problem(into.place("sort_by", index), "bad-sort", message, "sort by a plain column"))
+            rows.problems.append(Problem(into.place("sort_by", index), "bad-sort", message, "sort by a plain column"))
     return into.sort_by

@@ -99,13 +99,16 @@ def read_topics(made: Draft) -> Draft:
     """Each topic with the types of its columns and how its messages are decoded."""
     found = {}
     broken = set()
+    unclear = set()
     for said in made.written.of(kinds.Topic):
         before = len(made.problems)
         cluster = only(made, made.clusters, "cluster", said.place()) or Cluster("", "", Security())
         found[said.name] = topics.resolve(said, cluster, made.problems)
-        if len(made.problems) > before:
+        if len(made.problems) > before or said.gaps:
             broken.add(said.name)
-    return replace(made, topics=found, broken=frozenset(broken))
+        if topics.unclear(said):
+            unclear.add(said.name)
+    return replace(made, topics=found, broken=frozenset(broken), unclear=frozenset(unclear))
 
 
 def one_writer(made: Draft) -> Draft:

@@ -50,22 +50,18 @@ def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
 
 
 def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    source = None
-    read: tuple[Topic, ...] = ()
-    if said.from_.table:
-        source = _source(made, said.from_, found, open_)
-        rows = Rows(source.columns, made.problems, source.kafka, event_time=False, document=said.node) if source else None
-    else:
-        read = _topics(made, said.from_)
-        kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if said.from_.topics else KAFKA_COLUMNS
-        rows = Rows(read[0].columns, made.problems, kafka, document=said.node) if read else None
-    if rows is None:
-        return None
+    source = _source(made, said.from_, found, open_) if "from" not in said.gaps and said.from_.table else None
+    read = _topics(made, said.from_) if "from" not in said.gaps and not said.from_.table else ()
+    rows = _rows(made, said, source, read)
     before = len(made.problems)
-    steps, expected = _steps(said, rows)
-    if len(made.problems) == before:  # a wrong expression makes a column without a type, too, which has been said
+    steps, expected, last = _steps(said, rows)
+    if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
         made.problems.extend(_without_type(said, steps, rows))
-    table = _table(made, said, replace(rows, columns=steps[-1].columns) if steps else rows)
+    if "into" in said.gaps:
+        return None
+    table = _table(made, said, last)
+    if last.more:
+        return None  # what is known of it has been looked at
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
     came = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
@@ -73,20 +69,33 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
         said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
         batch_rows, _run(said), said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
     )  # fmt: skip
-    if any(topic.name in made.broken for topic in read):
+    if "expect" in said.gaps or any(topic.name in made.broken for topic in read):
         return pipeline
     return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems))
 
 
+def _rows(made: Draft, said: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
+    """The rows before the first step. Of a source that is not there, or has problems, nothing is known."""
+    if source:
+        return Rows(source.columns, made.problems, source.kafka, event_time=False, document=said.node)
+    if not read:
+        return Rows((), made.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=said.node, more=True)
+    kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if said.from_.topics else KAFKA_COLUMNS
+    more = any(topic.name in made.unclear for topic in read)
+    return Rows(read[0].columns, made.problems, kafka, document=said.node, more=more)
+
+
 def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
     name = said.table or ""
-    writers = {each.into.table: each for each in made.written.of(kinds.Pipeline)}
+    written = made.written.of(kinds.Pipeline)
+    writers = {each.into.table: each for each in written if "into" not in each.gaps}
     writer = writers.get(name)
     where = said.place("table")
     if writer is None:
-        # A document with a problem is not there: that has been said.
-        if not any(document.kind == "pipeline" and document.value is None for document in made.written.documents):
-            made.problems.append(unknown("table", name, where, writers))
+        # What cannot be read may be what writes it.
+        if len(writers) == sum(document.kind == "pipeline" for document in made.written.documents):
+            others = [table for table, each in writers.items() if each.name not in open_]
+            made.problems.append(unknown("table", name, where, others))
         return None
     if writer.name in open_:
         circle = " → ".join([*open_[open_.index(writer.name) :], writer.name])
@@ -118,17 +127,26 @@ def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
     return found if len(found) == len(names) else ()
 
 
-def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
+def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Expectation, ...], Rows]:
+    """The steps, what is expected, and the rows behind the last of them."""
     steps = []
-    for written in said.steps:
+    read = {step.node: step for step in said.steps}
+    node = said.node.get("steps")
+    if "steps" in said.gaps and not (node and node.items):
+        rows = replace(rows, columns=(), more=True)
+    for item in node.items if node else ():
+        written = read.get(item)
+        if written is None:  # nothing is known of the columns behind a step that could not be read
+            rows = replace(rows, columns=(), more=True)
+            continue
         resolved = _resolved_step(written, rows)
-        rows = replace(rows, columns=resolved.columns)
+        rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
         steps.append(Step(
             written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, resolved.columns,
             resolved.each,
         ))  # fmt: skip
     last, expected = expectations.resolve(said.expect, rows)
-    return (*steps, last) if last else tuple(steps), expected
+    return (*steps, last) if last else tuple(steps), expected, rows
 
 
 def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
@@ -144,13 +162,15 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     extension = extensions.find(extensions.STEPS)[written.name]
     if extension.built_in:
         return cast(Resolved, extension.resolve(written, rows))
+    if rows.more:  # it could not know that there are columns beyond those that it is told of
+        return Resolved(rows.columns, more=True)
     try:
         resolved = extension.resolve(written, rows)
         if not isinstance(resolved, Resolved):
             raise TypeError("resolve must give a Resolved")
     except (Exception, SystemExit) as error:  # in somebody's own file
         rows.problems.append(extensions.broken(error, extension.file))
-        return Resolved(rows.columns)
+        return Resolved(rows.columns, more=True)
     return resolved
 
 
@@ -173,11 +193,12 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table:
         made.problems.append(unknown("catalog", into.catalog, into.place("catalog"), made.catalogs))
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
     columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    rows = replace(rows, columns=columns)
     namespace, name = into.table.split(".")
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")
     return Table(
         catalog, namespace, name, columns, into.write,
-        partition_fields(into, columns, made.problems), sort_columns(into, columns, made.problems),
+        partition_fields(into, rows), sort_columns(into, rows),
         into.format_version, said.doc or "",
         SchemaChanges(into.schema_changes.add, into.schema_changes.widen, into.schema_changes.drop),
         {option: into.place(option) for option in options},

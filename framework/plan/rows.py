@@ -24,6 +24,7 @@ class Resolved:
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
     each: Each | None = None
+    more: bool = False  # other columns may be there, too: what makes them is wrong, which has been said
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Rows:
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
     event_time: bool = True  # whether there is one: rows of a table have none
     document: Node = NOWHERE  # in which the texts of expressions stand
+    more: bool = False  # other columns may be there, too
 
     @property
     def types(self) -> dict[str, Type]:
@@ -45,7 +47,7 @@ class Rows:
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
         """What a text means here. If it is not as the user wrote it, its problems stand where it begins."""
         try:
-            return check(text, self.types)
+            return check(text, self.types, self.more)
         except ExpressionError as error:
             self.refuse(error, text if as_written else "\n", where)
             # Typed as nothing, so that the later steps are still checked and one mistake is one problem.
@@ -53,6 +55,8 @@ class Rows:
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
         for fault in error.faults:
+            if self.more and fault.code == "unknown-column":
+                continue
             self.problems.append(Problem(self._inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
 
     def _inside(self, where: Where, text: str, offset: int) -> Where:
@@ -63,6 +67,8 @@ class Rows:
     def column(self, name: str, where: Where) -> Column | None:
         """The column of this name, or None and a problem."""
         found = next((column for column in self.columns if column.name == name), None)
+        if found is None and self.more:
+            return Column(name, VOID, "", where)
         if found is None:
             names = [column.name for column in self.columns]
             hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")

@@ -28,10 +28,10 @@ def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Top
     places = dict(_places(said))
     columns = tuple(replace(column, where=places.get(column.name)) for column in made)
     problems += _column_problems(said)
-    if said.event_time is not None:
+    if said.event_time is not None and not unclear(said):
         problems += _event_time_problems(said, columns)
-    generator = _generator(said, (*fields, *key_fields), problems) if said.generate else None
-    if len(problems) > before:  # what is read from it is checked all the same
+    generator = _generator(said, (*fields, *key_fields), problems) if said.generate and not unclear(said) else None
+    if len(problems) > before or said.gaps:  # what is read from it is checked all the same
         typed = {column.name: column for column in columns}
         columns = tuple(typed.get(name, Column(name, types.VOID, "", where)) for name, where in dict(_places(said)).items())
     return Topic(
@@ -39,6 +39,12 @@ def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Top
         tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
         said.event_time, said.start_from, generator,
     )  # fmt: skip
+
+
+def unclear(said: kinds.Topic) -> bool:
+    """Whether what could not be read of it makes columns of which not even the names are known."""
+    gaps = {*said.gaps, *(f"key.{name}" for name in said.key.gaps)}
+    return not gaps.isdisjoint(("value", "key", "key.format", "headers")) or (said.value == "json" and not said.columns)
 
 
 def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Iterator[Problem]:
@@ -144,7 +150,7 @@ def _keys(said: kinds.Topic | kinds.Key, option: str) -> Iterator[tuple[str, Whe
 def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
     where = said.place("event_time")
     found = next((column for column in columns if column.name == said.event_time), None)
-    if found is None and said.event_time in (*said.columns, *said.key.columns):
+    if found is None and said.event_time in dict(_places(said)):
         return  # its type is wrong, which has been said
     if found is None:
         hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
@@ -162,7 +168,7 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
     made = []
     for name, way in generate.columns.items():
         if len(problems) > MOST_PROBLEMS or (
-            name not in known and name.partition(".")[0] in {*said.columns, *said.key.columns} - known.keys()
+            name not in known and name.partition(".")[0] in dict(_places(said)).keys() - known.keys()
         ):
             continue  # of a column whose type is wrong, that has been said
         if name not in known:

@@ -32,7 +32,7 @@ _Kind = TypeVar("_Kind", bound=Kind)
 
 @dataclass(frozen=True)
 class Document:
-    """One document. Its value is None where it has problems."""
+    """One document. Its value is None where it has problems, unless it is of a kind of which a part is looked at all the same."""
 
     kind: str
     name: str

@@ -91,27 +91,43 @@ class _Binder:
             return FAILED if slot is None or value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
         given = {key.text: value for key, value in node.entries}
         values = {slot.field: self.slot(slot, given.get(name), path, name) for name, slot in shape.slots.items()}
-        # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
-        alone = [slot.field for slot in shape.slots.values() if values[slot.field] is FAILED and _stands_alone(slot)]
-        values |= dict.fromkeys(alone, _ABSENT)
+        failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
         # An unknown key that stands for no option that is missing takes nothing away: the rest is still looked at.
         unknown = [name for name in given if name not in shape.slots and name not in shape.later]
         missing = {meant for name in unknown for meant in could_mean(name, shape.slots, shape.later) if meant not in given}
-        harmless = all(name in shape.later or _stands_alone(shape.slots[name]) for name in missing)
+        if not node.whole:
+            missing |= shape.slots.keys() - given.keys()
+        # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
+        needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
         only = len(given) == 1 and not unknown if shape.cls.exactly_one else True
-        fits = node.whole and harmless and only
-        if _failed(values.values()) or not fits:
+        if not only or (needed and not shape.cls.partly):
             return FAILED
-        if alone or not all(name in shape.slots and (not shape.cls.exactly_one or not given[name].is_null) for name in given):
+        values |= {shape.slots[name].field: self.part(shape.slots[name], given.get(name), path) for name in failed | needed}
+        if _failed(values.values()):
+            return FAILED
+        if failed or not all(name in shape.slots and (not shape.cls.exactly_one or not given[name].is_null) for name in given):
             self.passed_over.append(node)
-        bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node)
+        gaps = frozenset(failed | (missing & shape.slots.keys()))
+        bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
-        return bound if alone else self.judged(bound)
+        return bound if gaps else self.judged(bound)
+
+    def part(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
+        """What could be read of an option's list or map; of another option its default, or None. Without a name there is nothing."""
+        if slot.required and isinstance(slot.shape, ScalarShape):
+            return FAILED
+        if isinstance(slot.shape, ListShape) and node is not None and node.kind == "list":
+            items = [self.value(slot.shape.item, item_option(slot.option), item, path) for item in node.items]
+            return tuple(item for item in items if item is not FAILED)
+        if isinstance(slot.shape, MapShape) and node is not None and node.kind == "map":
+            values = {key.text: self.value(slot.shape.value, NO_OPTION, value, path) for key, value in node.entries}
+            return {name: value for name, value in values.items() if value is not FAILED}
+        return None if slot.required else _ABSENT
 
     def judged(self, bound: Bound) -> Any:
         found = list(bound.problems())
         self.problems.extend(found)
-        return FAILED if found else bound
+        return FAILED if found and not bound.partly else bound
 
     def slot(self, slot: Slot, node: Node | None, path: list[str | int], name: str) -> Any:
         if node is None or (node.is_null and not isinstance(slot.shape, AnyShape)):

@@ -41,8 +41,11 @@ class Bound:
     exactly_one: ClassVar[bool] = False  # of its options, one must be given and no second
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map stands for
     told_by: ClassVar[str | None] = None  # the only key, with a map, by which these are told from other maps in the same place
+    partly: ClassVar[bool] = False  # what could be read of it is looked at although something in it could not
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    # Options that could not be read, or not all of what they say.
+    gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def place(self, *path: str | int) -> Where:
         return self.node.place(*path)

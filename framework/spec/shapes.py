@@ -168,6 +168,9 @@ def _union(hints: list[Any]) -> Shape:
     return shape_of(hints[0]) if len(hints) == 1 else UnionShape(tuple(shape_of(hint) for hint in hints))
 
 
+_OWN = {field.name for field in dataclasses.fields(Bound)}
+
+
 @cache
 def record_shape(cls: BoundClass) -> RecordShape:
     """A document's first key stands for the field `name`."""
@@ -182,7 +185,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
             later[name] = option
         elif field.name == "name" and kind:
             slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
-        elif field.name != "node":
+        elif field.name not in _OWN:
             slots[name] = Slot(field.name, shape_of(hints[field.name]), option, _is_required(field), _default(field))
     return RecordShape(cls, slots, later, kind)
 

@@ -34,9 +34,15 @@ class Checked:
     columns: frozenset[str]
 
 
-def check(text: str, columns: Mapping[str, Type]) -> Checked:
-    """The expression made safe; or ExpressionError, with all wrong names or with the first thing that does not go together."""
-    return typed(grammar.parse(text), columns)
+def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked:
+    """The expression made safe; or ExpressionError, with all wrong names or with the first thing that does not go together.
+
+    Where there are `more` columns than are known, any name is one of them.
+    """
+    tree = grammar.parse(text)
+    if more:
+        columns = {**{node.name: VOID for node, _ in walk(tree) if isinstance(node, Column)}, **columns}
+    return typed(tree, columns)
 
 
 def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:

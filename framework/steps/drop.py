@@ -24,7 +24,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     for at, name in enumerate(step.value):
         rows.column(name, step.place(at))
     left = tuple(column for column in rows.columns if column.name not in step.value)
-    if not left:
+    if not left and not rows.more:
         hint = "leave at least one, or write only Kafka's own columns by another table"
         rows.problems.append(Problem(step.place(), "no-columns", "no column is left", hint))
     return Resolved(left, says=(", ".join(step.value),))

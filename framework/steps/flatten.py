@@ -32,7 +32,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         (column.name, f"{named(name)}.{named(column.name.removeprefix(name + '_'))}") for name in made for column in made[name]
     )
     says = tuple(f"{name} → {', '.join(column.name for column in made[name])}" for name in made)
-    return Resolved(columns, assign=assign, says=says)
+    unclear = any(not made[name] for name in made)
+    return Resolved(columns, assign=assign, says=says, more=unclear)
 
 
 def _fields(name: str, at: int, step: WrittenStep, rows: Rows, others: set[str]) -> tuple[Column, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from framework.errors import Problem
+from framework.plan.model import Column
 from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
+from framework.types import VOID
 
 EXAMPLE = """\
 columns: {userid: string, regionid: string}
@@ -26,6 +28,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     names = {column.name for column in rows.columns}
     kept = names - set(step.value)
     taken: set[str] = set()
+    unknown: list[Column] = []  # which later steps can name all the same
     for old, new in step.value.items():
         if old not in names and new in kept:
             hint = f"the old name comes first: `{new}: {old}`"
@@ -34,6 +37,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         found = rows.column(old, step.key_place(old))
         if found is not None:
             rows.new_column(new, found.type, step.place(old), others=kept | taken)
+        if old not in names:
+            unknown.append(Column(new, VOID, "", step.place(old)))
         if new in kept | taken:
             hint = "choose another name, or drop or rename the other column"
             rows.problems.append(Problem(step.place(old), "duplicate-column", f"there is already a column `{new}`", hint))
@@ -43,4 +48,4 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         for column in rows.columns
     )
     assign = tuple((new, named(old)) for old, new in step.value.items())
-    return Resolved(columns, assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))
+    return Resolved((*columns, *unknown), assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))

@@ -32,7 +32,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         made = select(step.value, rows.types, star=before)
     except ExpressionError as error:
         rows.refuse(error, step.value, step.place())
-        return Resolved(rows.columns)
+        return Resolved(rows.columns, more=True)
     names = [item.name for item in made.items]
     columns = tuple(_column(item, before, names, rows, step) for item in made.items)
     assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))

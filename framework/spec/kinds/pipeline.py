@@ -106,6 +106,8 @@ class SchemaChanges(Bound):
 class Into(Bound):
     """The table that the rows go into."""
 
+    partly: ClassVar[bool] = True
+
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
     write: Literal["append", "replace"] = option(
@@ -217,6 +219,8 @@ class Maintain(Bound):
 @dataclass(frozen=True)
 class Pipeline(Kind):
     """From a topic, through steps, into a table."""
+
+    partly: ClassVar[bool] = True
 
     from_: From = option("Where the rows come from.", example="{topic: stock_trades}", aka=["source", "input", "topic"])
     into: Into = option(

@@ -133,6 +133,8 @@ class Generate(Bound):
 class Topic(Kind):
     """A Kafka topic."""
 
+    partly: ClassVar[bool] = True
+
     value: Literal["json", "string", "bytes"] = option(
         "How the message is written; `string` and `bytes` make one column, `value`.", example="json",
         later=("avro", "json_schema", "protobuf", "debezium_json", "debezium_avro"), aka=["format", "type"],
