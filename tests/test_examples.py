@@ -47,7 +47,7 @@ def test_what_is_written_becomes_messages(tmp_path: Path) -> None:
     (tmp_path / "specs" / "a.yaml").write_text(MAIN + SPECS)
     (example,) = make(tmp_path / "specs").pipelines[0].examples
     first = b'{"price": 1.50, "at": "2026-01-05T00:00:00Z", "sent": 1767607200123}'
-    assert example.messages == (
+    assert example.given == (
         Message(1, "all_trades", 0, 0, START, b"u", first, (("source", b"web"),)),
         Message(1, "all_trades", 2, 0, datetime(2026, 1, 5, 10, tzinfo=timezone.utc), b"k", None, (("other", b"a"),)),
         Message(2, "all_trades", 0, 1, START + timedelta(seconds=2), None, b"not json", ()),

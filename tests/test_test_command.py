@@ -44,6 +44,53 @@ into: {{table: markets.{name}, partition_by: [day(at)]}}
 {more}
 tests:
 """
+DAYS = """
+---
+topic: trades
+value: json
+columns:
+  side: string
+  price: decimal(18,2)
+  at: timestamp
+  day: date
+  parts: array<struct<name string, count int>>
+  more: map<string, bigint>
+  raw: binary
+---
+pipeline: trades
+from: {topic: trades}
+into: {table: markets.trades}
+---
+pipeline: days
+from: {table: markets.trades}
+steps:
+  - filter: side <> 'NONE'
+  - derive: {count: "size(parts)", kept: "more['kept']", first: "parts[0].name", twice: price * 2, offset: _kafka_offset}
+into: {table: markets.days, write: replace, kafka_columns: false}
+expect: [{column: price, not_null: true}]
+tests:
+  - name: all types, and what is not there is null
+    given:
+      - side: BUY
+        price: 1.10
+        at: 2026-01-05T10:00:00Z
+        day: 2026-01-05
+        parts: [{name: a, count: 1}, {name: b}]
+        more: {kept: 7}
+        raw: bytes
+        _kafka_offset: 3
+      - {side: SELL, price: 2}
+    expect:
+      - {count: 2, kept: 7, first: a, twice: 2.20, offset: 3, day: 2026-01-05, raw: bytes, at: 2026-01-05T10:00:00Z}
+      - {side: SELL, count: null, kept: null, offset: null}
+  - name: batches add up, and what is bad or filtered is not there
+    given: [{side: BUY, price: 3}, {side: NONE, price: 1}, new_batch, {side: SELL, price: 4}, {side: SELL}]
+    expect: [{side: BUY, twice: 6}, {side: SELL, twice: 8}]
+    expect_bad: [{stage: expect, error: expectation_failed}]
+  - name: it is wrong
+    given: [{side: BUY, price: 3}]
+    expect: [{side: BUY, twice: 7}]
+"""
 WRONG = """
   - name: it is right
     given: [{side: BUY, price: -1}, new_batch, {side: SELL, price: 1}, {message: {raw: "not json"}}]
@@ -107,6 +154,16 @@ def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) ->
     )
     assert lines[-1].startswith("4 tests, 2 passed, 2 failed, ")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]  # the real tables are not touched
+
+
+def test_a_pipeline_that_reads_a_table(tmp_path: Path, sluice_home: Path) -> None:
+    """Rows of every kind of type are put into a real table; a batch adds to it, and the table is computed anew."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + DAYS)
+    status, said, _ = sluice_test(tmp_path, sluice_home, "days")
+    assert (status, said.splitlines()[0]) == (1, "days: 1 of 3 tests failed"), said
+    assert "specs/a.yaml:56:5: test-failed: it is wrong" in said
+    assert "- expected BUY 7 + came BUY 6.00" in " ".join(said.split())
 
 
 def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> None:

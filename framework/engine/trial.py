@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from framework.engine import apart, look
+from framework.engine import apart, look, metadata
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.local import Local
 from framework.errors import SluiceError
 from framework.plan.compare import Beyond
-from framework.plan.model import Catalog, Example, Pipeline, Plan, Table
+from framework.plan.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource
+from framework.plan.rows import named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Without a checksum beside each file, for which Hadoop starts a process of its own.
+# Without a checksum beside each file, for which Hadoop starts a process of its own. Iceberg cannot read tables so.
 _CONF = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 
 
@@ -51,21 +52,44 @@ class Trials:
 
     def run(self, pipeline: Pipeline, example: Example) -> Outcome:
         """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
-        table = replace(pipeline.table, namespace=f"test{next(self.numbers)}_{pipeline.table.namespace}")
-        tried = replace(pipeline, table=table, bad_rows="quarantine")
+        own = f"test{next(self.numbers)}_"
+        table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
+        source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
+        tried = replace(pipeline, table=table, source=source, bad_rows="quarantine")
         # What a session's catalogs are is asked of the thread.
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         try:
-            for batch in range(1, max(message.batch for message in example.messages) + 1):
-                source = Local(example.messages, batch, self.slices)
-                context = Context(self.plan, spark=lambda: self.spark, source=source)
+            for batch in example.batches:
+                if source:
+                    self.put(
+                        source, [each.values for each in example.given if isinstance(each, GivenRow) and each.batch == batch]
+                    )
+                messages = tuple(each for each in example.given if isinstance(each, Message))
+                context = Context(self.plan, spark=lambda: self.spark, source=Local(messages, batch, self.slices))
                 done = next_batch(context, tried)
                 while done and done.waiting:
                     done = next_batch(context, tried)
         except SluiceError as error:
             return Outcome(error=error)
         return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
+
+    def put(self, source: TableSource, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows to the table that a pipeline reads."""
+        import pyarrow
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        columns = (*source.columns, *source.kafka)
+        schema = cast(StructType, StructType.fromDDL(", ".join(f"{named(each.name)} {each.type.sql}" for each in columns)))
+        frame = self.spark.createDataFrame(pyarrow.Table.from_pylist(list(rows), to_arrow_schema(schema)))
+        namespace, _, _ = source.identifier.rpartition(".")
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {named(source.catalog.name)}.{namespace}")
+        writer = frame.writeTo(f"{named(source.catalog.name)}.{source.identifier}").tableProperty("format-version", "3")
+        if metadata.read(source.catalog, source.identifier):
+            writer.append()
+        else:
+            writer.using("iceberg").create()
 
 
 @contextmanager
@@ -96,9 +120,14 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
         for each in plan.catalogs
     }
     pipelines = tuple(
-        replace(each, table=replace(each.table, catalog=catalogs[each.table.catalog.name])) for each in plan.pipelines
-    )
-    engine = apart.engine(plan.engine, _CONF, catalogs=False)
+        replace(
+            each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
+            source=each.source and replace(each.source, catalog=catalogs[each.source.catalog.name]),
+        )
+        for each in plan.pipelines
+    )  # fmt: skip
+    reads = any(pipeline.source and pipeline.examples for pipeline in pipelines)
+    engine = apart.engine(plan.engine, {} if reads else _CONF, catalogs=False)
     return replace(plan, engine=engine, catalogs=tuple(catalogs.values()), pipelines=pipelines)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from framework.plan.model import Column, Example
+from framework.plan.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
 Row = Mapping[str, Any]
@@ -87,8 +87,8 @@ def _message(example: Example, row: Row) -> int | None:
     """Which message of the test, counted from 1, a row or bad row was made of, where it says its offset."""
     place = [row.get(name, row.get(f"_kafka_{name}")) for name in ("partition", "offset")]
     topic = row.get("_kafka_topic", row.get("topic") if "code" in row else None)
-    for number, message in enumerate(example.messages, 1):
-        if place == [message.partition, message.offset] and topic in (None, message.topic):
+    for number, message in enumerate(example.given, 1):
+        if isinstance(message, Message) and place == [message.partition, message.offset] and topic in (None, message.topic):
             return number
     return None
 

@@ -251,14 +251,26 @@ class Message:
 
 
 @dataclass(frozen=True)
+class GivenRow:
+    """A row of the table that a tested pipeline reads; of a column that is not named there is no value."""
+
+    batch: int  # the first is 1
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Example:
-    """A test: messages, and the rows and bad rows that are to come of them, each by the columns that matter."""
+    """A test: messages or rows, and the rows and bad rows that are to come of them, each by the columns that matter."""
 
     name: str
     where: Where
-    messages: tuple[Message, ...]
+    given: tuple[Message | GivenRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not looked at
     expect_bad: tuple[Mapping[str, Any], ...]
+
+    @property
+    def batches(self) -> range:
+        return range(1, max(each.batch for each in self.given) + 1)
 
 
 @dataclass(frozen=True)
