@@ -240,6 +240,18 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     monkeypatch.chdir(tmp_path)  # its lake is where Dagster's is
     table = AssetKey(["lake", project.namespace, "trades"])
 
+    look = {"ops": {"preview": {"config": {"pipeline": "trades", "messages": 2}}}}
+    (tmp_path / "look.json").write_text(json.dumps(look))
+    looked = dagster(tmp_path, "job", "execute", "-j", "preview", "-c", str(tmp_path / "look.json"))
+    assert looked.returncode == 0, looked.stderr[-3000:]
+    assert project.rows() == project.rows(bad=True) == []
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        assert instance.get_latest_materialization_event(table) is None
+        (observed,) = instance.fetch_observations(table, limit=5).records
+        assert observed.asset_observation is not None
+        assert observed.asset_observation.description == f"trades: the next 2 messages of 50 that wait in {project.topic}"
+        assert "lands in" in str(observed.asset_observation.metadata["preview"].value)
+
     half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
     first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half))
     assert first.returncode == 0, first.stderr[-3000:]

@@ -31,15 +31,16 @@ MAY: dict[str, tuple[str, ...]] = {
     "status": ("errors", "plan", "engine", "watch"),
     "init": ("errors", "types", "spec", "plan", "engine", "services"),
     "reference": ("errors", "types", "sql", "spec", "plan.model", "plan.rows"),
+    "side_by_side": ("plan.model", "engine.preview"),
     "generate": ("errors", "types", "plan", "engine.kafka"),
     "services": ("errors", "home", "java", "jars"),
     "ui": ("errors", "home", "services"),
     "clean": ("errors", "home", "jars", "plan", "engine", "services", "ui"),
     "doctor": ("errors", "home", "java", "jars", "services"),
-    "assets": ("errors", "plan", "engine", "spec", "watch"),
+    "assets": ("errors", "plan", "engine", "spec", "watch", "side_by_side"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
-        *("init", "reference", "status", "ui", "clean"),
+        *("init", "reference", "status", "ui", "clean", "side_by_side"),
         "__version__",
     ),
     "pipelines": (
@@ -64,7 +65,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "yaml": ("spec",),
     "jsonschema": ("spec",),
     "click": ("cli",),
-    "rich": ("cli",),
+    "rich": ("cli", "side_by_side"),
 }
 # Where a third party is imported inside functions only, so that importing the part does not load it.
 LAZILY = {("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch")}

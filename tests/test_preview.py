@@ -17,7 +17,9 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 
-from framework.cli import _steps, main
+from framework import side_by_side
+from framework.cli import main
+from framework.cli._terminal import console
 from framework.engine import look
 from framework.engine.context import Context
 from framework.engine.loop import batches
@@ -182,7 +184,7 @@ def shown(tmp_path: Path, found: Preview, name: str = "orders", out: io.StringIO
     out = out or io.StringIO()
     pipeline = make(tmp_path / "specs").pipeline(name)
     assert pipeline is not None
-    _steps.show(out, pipeline, found)
+    side_by_side.show(console(out), pipeline, found)
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
 
 

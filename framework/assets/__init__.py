@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import broken, described, starts
+from framework.assets import broken, described, previews, starts
 from framework.assets.runs import SparkOfARun, table
 from framework.engine import session
 from framework.errors import SpecError
@@ -35,6 +35,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
             assets=[*topics, *tables, *broken.assets(problems)],
             sensors=[starts.sensor_of(plan, each) for each in sound if each.run.every],
             schedules=[starts.schedule_of(plan, each) for each in sound if each.run.cron],
+            jobs=previews.jobs(plan, sound),
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,
         )

@@ -58,9 +58,10 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     if as_json:
         click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
     else:
-        from framework.cli._steps import show
+        from framework.cli._terminal import console
+        from framework.side_by_side import show
 
-        show(sys.stdout, pipeline, found)
+        show(console(sys.stdout), pipeline, found)
 
 
 def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:

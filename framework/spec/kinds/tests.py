@@ -71,7 +71,8 @@ class Test(Bound):
 
     name: str = option("What it shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
     given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
-        "The messages, in order: the columns of each or all of it, and `new_batch` between batches; where a table is read, its rows.", at_least=1,
+        "The messages, in order: the columns of each or all of it, and `new_batch` between batches; where a table is read, its rows.",
+        at_least=1,
         example="[{price: -1.0}]", aka=["input", "messages", "when"],
     )  # fmt: skip
     expect: tuple[dict[ColumnName, Node], ...] | None = option(

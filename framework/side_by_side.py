@@ -1,15 +1,15 @@
-"""Messages and what each step makes of them, side by side on the terminal; without colours where there is none."""
+"""Messages and what each step makes of them, side by side: on a terminal, or as text for a page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from io import StringIO
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from framework.cli._terminal import console as console_of
 from framework.engine.preview import Message, Preview, Row
 from framework.plan.model import Pipeline
 
@@ -21,10 +21,14 @@ _GONE = "(gone)"
 _SAME = "·"
 
 
-def show(out: IO[str], pipeline: Pipeline, found: Preview) -> None:
-    asked = console_of(out)
-    width = min(_WIDEST, asked.width) if asked.is_terminal else _WIDTH
-    console = console_of(out, width=width)
+def text(pipeline: Pipeline, found: Preview) -> str:
+    out = StringIO()
+    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, found)
+    return out.getvalue()
+
+
+def show(console: Console, pipeline: Pipeline, found: Preview) -> None:
+    console.width = min(_WIDEST, console.width) if console.is_terminal else _WIDTH
     for line in _about(pipeline, found):
         console.print(line, soft_wrap=True)
     for message in found.messages:

@@ -1,0 +1,74 @@
+"""A job whose launch page asks for a pipeline, and shows what becomes of its next messages. It writes nothing: what it shows is
+an observation of the table."""
+
+# Without `from __future__ import annotations`: Dagster reads the types of an op.
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dagster import (
+    AssetObservation,
+    Enum,
+    EnumValue,
+    Failure,
+    Field,
+    IntSource,
+    JobDefinition,
+    MetadataValue,
+    OpExecutionContext,
+    job,
+    op,
+)
+
+from framework import side_by_side
+from framework.assets.described import table_key
+from framework.engine import preview
+from framework.engine.context import Context
+from framework.errors import SluiceError
+from framework.plan.model import Pipeline, Plan
+
+_MOST = 100
+
+
+def jobs(plan: Plan, pipelines: Sequence[Pipeline]) -> list[JobDefinition]:
+    return [_job(plan, {each.name: each for each in pipelines})] if pipelines else []
+
+
+def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
+    names = Enum("pipeline", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
+    which = Enum("which", [EnumValue(each) for each in ("next", "earliest", "latest")])
+    asked = {
+        "pipeline": Field(names, description="Whose messages."),
+        "messages": Field(IntSource, default_value=5, description=f"How many, from 1 to {_MOST}."),
+        "which": Field(which, default_value="next", description="Those that a run would read next, or the first or last ones."),
+    }
+
+    @op(name="preview", config_schema=asked)
+    def show(context: OpExecutionContext) -> None:
+        pipeline = pipelines[context.op_config["pipeline"]]
+        try:
+            found = _found(plan, pipeline, context.op_config)
+        except SluiceError as error:
+            raise Failure(str(error), allow_retries=False) from None
+        text = side_by_side.text(pipeline, found)
+        context.log.info(text)
+        seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
+        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))
+
+    @job(name="preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.")
+    def preview_job() -> None:
+        show()
+
+    return preview_job
+
+
+def _found(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> preview.Preview:
+    if not 1 <= asked["messages"] <= _MOST:
+        raise SluiceError(
+            "bad-number", f"`messages: {asked['messages']}` is not between 1 and {_MOST}", "choose fewer, or one at least"
+        )
+    with preview.quick(plan, pipeline) as made:
+        context = Context(made)
+        try:
+            return preview.preview(context, pipeline, asked["messages"], asked["which"])
+        finally:
+            context.stop()
