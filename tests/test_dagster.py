@@ -65,6 +65,7 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert {sensor.name for sensor in defs.sensors or []} == {
         "flagged_stock_trades_waits",
         "sensor_readings_waits",
+        "stock_trades_waits",
         "users_waits",
     }
 
@@ -240,9 +241,9 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     monkeypatch.chdir(tmp_path)  # its lake is where Dagster's is
     table = AssetKey(["lake", project.namespace, "trades"])
 
-    look = {"ops": {"preview": {"config": {"pipeline": "trades", "messages": 2}}}}
+    look = {"ops": {"Show": {"config": {"pipeline": "trades", "messages": 2}}}}
     (tmp_path / "look.json").write_text(json.dumps(look))
-    looked = dagster(tmp_path, "job", "execute", "-j", "preview", "-c", str(tmp_path / "look.json"))
+    looked = dagster(tmp_path, "job", "execute", "-j", "Preview", "-c", str(tmp_path / "look.json"))
     assert looked.returncode == 0, looked.stderr[-3000:]
     assert project.rows() == project.rows(bad=True) == []
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:

@@ -42,7 +42,8 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
         "which": Field(which, default_value="next", description="Those that a run would read next, or the first or last ones."),
     }
 
-    @op(name="preview", config_schema=asked)
+    # Capital letters: in Dagster all names are of one kind, and no pipeline's name has any.
+    @op(name="Show", config_schema=asked)
     def show(context: OpExecutionContext) -> None:
         pipeline = pipelines[context.op_config["pipeline"]]
         try:
@@ -54,7 +55,7 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
         seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
         context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))
 
-    @job(name="preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.")
+    @job(name="Preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.")
     def preview_job() -> None:
         show()
 

@@ -34,7 +34,7 @@ def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing
     """The one thing of its kind, which others need not name."""
     if len(found) == 1:
         return next(iter(found.values()))
-    if not found and any(kind == noun for kind, _ in made.written.names):
+    if not found and (made.written.lost or any(kind == noun for kind, _ in made.written.names)):
         return None  # it has a problem, which has been said
     if not found:
         made.problems.append(Problem(where, f"no-{noun}", f"there is no `{noun}` in the specs", f"add a document `{noun}: main`"))
@@ -45,8 +45,11 @@ def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing
     return None
 
 
-def unknown(noun: str, name: str, where: Where, known: Iterable[str]) -> Problem:
-    return Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", closest(name, known, _existing(noun, known)))
+def unknown(made: Draft, noun: str, name: str, where: Where, known: Iterable[str]) -> None:
+    """There is no such thing, unless it is what could not be read."""
+    if not made.written.lost:
+        hint = closest(name, known, _existing(noun, known))
+        made.problems.append(Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint))
 
 
 def _existing(noun: str, known: Iterable[str]) -> str:

@@ -17,12 +17,12 @@ from framework.sql.faults import closest
 
 
 def resolve(
-    pipeline: Pipeline, said: kinds.Pipeline, topics: Iterable[kinds.Topic], problems: list[Problem]
+    pipeline: Pipeline, said: kinds.Pipeline, topics: Iterable[kinds.Topic], problems: list[Problem], sure: bool
 ) -> tuple[Example, ...]:
-    """The tests that have no problems."""
+    """The tests that have no problems. Only where it is `sure` how rows can fail it is asked whether bad rows are as expected."""
     # All topics of one pipeline have one shape.
     topic = None if pipeline.source else next(topic for topic in topics if topic.name == pipeline.topic.name)
-    reader = _Reader(pipeline, topic, problems)
+    reader = _Reader(pipeline, topic, problems, sure)
     seen: dict[str, kinds.Test] = {}
     found = []
     for test in said.tests:
@@ -44,6 +44,7 @@ class _Reader:
     pipeline: Pipeline
     topic: kinds.Topic | None  # None: the pipeline reads a table
     problems: list[Problem]
+    sure: bool
 
     def example(self, test: kinds.Test) -> Example:
         message = Messages(self.pipeline, self.topic, self.problems, test).message if self.topic else None
@@ -106,7 +107,7 @@ class _Reader:
         known = {"error": {fault.code for fault in faults}, "stage": {fault.stage for fault in faults}}
         for option, names in known.items():
             name = getattr(said, option)
-            if name is not None and name not in names:
+            if name is not None and name not in names and self.sure:
                 hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in sorted(names)) or 'none'}")
                 noun = "error" if option == "error" else "stage"
                 self.refuse(

@@ -15,6 +15,7 @@ from framework.plan.values import Wrong, json_object, json_text
 from framework.spec import kinds
 from framework.spec.node import Node
 from framework.sql.faults import closest
+from framework.types import VOID
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
 _RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
@@ -110,6 +111,8 @@ class Messages:
         return _Value(json_object(parts).encode() if parts else key, value, tuple(headers))
 
     def json(self, node: Node, column: Column) -> str:
+        if column.type == VOID:  # what is wrong with it has been said
+            return "null"
         try:
             said = self.topic.columns.get(column.name) or self.topic.key.columns[column.name]
             return json_text(node, column.type, said.format)

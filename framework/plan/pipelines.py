@@ -28,9 +28,11 @@ from framework.plan.model import (
 from framework.plan.partitions import partition_fields, sort_columns
 from framework.plan.rows import Resolved, Rows
 from framework.spec import extensions, kinds
+from framework.spec.node import Node
 from framework.spec.options import WrittenStep
 
 DEFAULT_BATCH_ROWS = 1_000_000
+_ADDING = ("filter", "flag", "derive")  # steps that leave the columns that they do not name as they are
 ASKED = 10  # seconds between two looks whether there is new data
 
 
@@ -60,7 +62,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     if "into" in said.gaps:
         return None
     table = _table(made, said, last)
-    if last.more:
+    if table is None or last.more:
         return None  # what is known of it has been looked at
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
     came = source or (read[0].columns, read[0].decoding)
@@ -69,9 +71,8 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
         said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
         batch_rows, _run(said), said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
     )  # fmt: skip
-    if "expect" in said.gaps or any(topic.name in made.broken for topic in read):
-        return pipeline
-    return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems))
+    sure = len(made.problems) == before and "expect" not in said.gaps
+    return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems, sure))
 
 
 def _rows(made: Draft, said: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
@@ -88,14 +89,14 @@ def _rows(made: Draft, said: kinds.Pipeline, source: TableSource | None, read: t
 def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
     name = said.table or ""
     written = made.written.of(kinds.Pipeline)
-    writers = {each.into.table: each for each in written if "into" not in each.gaps}
+    writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
     writer = writers.get(name)
     where = said.place("table")
     if writer is None:
         # What cannot be read may be what writes it.
         if len(writers) == sum(document.kind == "pipeline" for document in made.written.documents):
             others = [table for table, each in writers.items() if each.name not in open_]
-            made.problems.append(unknown("table", name, where, others))
+            unknown(made, "table", name, where, others)
         return None
     if writer.name in open_:
         circle = " → ".join([*open_[open_.index(writer.name) :], writer.name])
@@ -121,7 +122,8 @@ def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
     missing = {name: where for name, where in names.items() if ("topic", name) not in made.written.names}
     if missing:
         written = [name for kind, name in made.written.names if kind == "topic"]
-        made.problems.extend(unknown("topic", name, where, written) for name, where in missing.items())
+        for name, where in missing.items():
+            unknown(made, "topic", name, where, written)
     found = tuple(made.topics[name] for name in names if name in made.topics)
     made.problems.extend(topics.differences(tuple(topic for topic in found if topic.name not in made.broken), names))
     return found if len(found) == len(names) else ()
@@ -136,8 +138,8 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
         rows = replace(rows, columns=(), more=True)
     for item in node.items if node else ():
         written = read.get(item)
-        if written is None:  # nothing is known of the columns behind a step that could not be read
-            rows = replace(rows, columns=(), more=True)
+        if written is None:
+            rows = _behind(item, rows)
             continue
         resolved = _resolved_step(written, rows)
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
@@ -147,6 +149,16 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
         ))  # fmt: skip
     last, expected = expectations.resolve(said.expect, rows)
     return (*steps, last) if last else tuple(steps), expected, rows
+
+
+def _behind(step: Node, rows: Rows) -> Rows:
+    """What is known of the rows behind a step that could not be read."""
+    name = step.entries[0][0].text if step.entries else ""
+    if name not in _ADDING:
+        return replace(rows, columns=(), more=True)
+    changed = {key.text for key, _ in step.entries[0][1].entries} if name == "derive" else set()
+    columns = tuple(replace(each, type=types.VOID) if each.name in changed else each for each in rows.columns)
+    return replace(rows, columns=columns, more=rows.more or name != "filter")
 
 
 def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
@@ -162,7 +174,7 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     extension = extensions.find(extensions.STEPS)[written.name]
     if extension.built_in:
         return cast(Resolved, extension.resolve(written, rows))
-    if rows.more:  # it could not know that there are columns beyond those that it is told of
+    if rows.more or any(column.type == types.VOID for column in rows.columns):  # of which it knows nothing
         return Resolved(rows.columns, more=True)
     try:
         resolved = extension.resolve(written, rows)
@@ -186,19 +198,22 @@ def _maintain(said: kinds.Maintain) -> Maintain:
     )  # fmt: skip
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table:
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
     into = said.into
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
-    if into.catalog and catalog is None:
-        made.problems.append(unknown("catalog", into.catalog, into.place("catalog"), made.catalogs))
+    if into.catalog and ("catalog", into.catalog) not in made.written.names:
+        unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
     columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
     rows = replace(rows, columns=columns)
+    partitions, order = partition_fields(into, rows), sort_columns(into, rows)
+    if "table" in into.gaps:
+        return None
     namespace, name = into.table.split(".")
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")
     return Table(
         catalog, namespace, name, columns, into.write,
-        partition_fields(into, rows), sort_columns(into, rows),
+        partitions, order,
         into.format_version, said.doc or "",
         SchemaChanges(into.schema_changes.add, into.schema_changes.widen, into.schema_changes.drop),
         {option: into.place(option) for option in options},

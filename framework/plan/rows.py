@@ -64,9 +64,10 @@ class Rows:
         begins = _texts(self.document).get(where, 0)
         return where if begins is None or "\n" in text else Where(where.file, where.line, where.column + begins + offset)
 
-    def column(self, name: str, where: Where) -> Column | None:
+    def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
         """The column of this name, or None and a problem."""
-        found = next((column for column in self.columns if column.name == name), None)
+        there = (*self.columns, *self.kafka) if kafka else self.columns
+        found = next((column for column in there if column.name == name), None)
         if found is None and self.more:
             return Column(name, VOID, "", where)
         if found is None:

@@ -43,8 +43,9 @@ def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Top
 
 def unclear(said: kinds.Topic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
-    gaps = {*said.gaps, *(f"key.{name}" for name in said.key.gaps)}
-    return not gaps.isdisjoint(("value", "key", "key.format", "headers")) or (said.value == "json" and not said.columns)
+    unnamed = [option for option in ("columns", "headers") if option in said.gaps and not any(_keys(said, option))]
+    nothing = said.value in ("json", None) and not any(_keys(said, "columns"))
+    return bool(unnamed) or nothing or "key" in said.gaps or not said.key.gaps <= {"format"}
 
 
 def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Iterator[Problem]:

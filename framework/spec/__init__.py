@@ -26,6 +26,7 @@ from framework.spec.words import closest
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
+_KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key")  # problems that lose no document
 _ALL_KINDS = (*KINDS, *LATER_KINDS)
 _Kind = TypeVar("_Kind", bound=Kind)
 
@@ -48,6 +49,7 @@ class Written:
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
     places: tuple[Where, ...] = ()  # where each document begins, also those that are none
+    lost: bool = False  # there is more than could be read: what is missing may be in it
 
     def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
         return self._values.get(kind, ())
@@ -104,11 +106,12 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     references = References(os.environ if environ is None else environ, values, problems)
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
+    lost = any(problem.code not in _KEEPING for problem in problems)
     root = Path(os.path.abspath(folder)).parent
     extensions.need(extensions.STEPS, _steps(chosen.values()))
     problems += extensions.found(extensions.STEPS).problems
     documents = tuple(_document(kind, name, node, references, root) for (kind, name), node in chosen.items())
-    return Written(documents, tuple(sorted(set(problems))), tuple(node.where for node in (*base, *replacing)))
+    return Written(documents, tuple(sorted(set(problems))), tuple(node.where for node in (*base, *replacing)), lost)
 
 
 def _steps(nodes: Iterable[Node]) -> Iterator[str]:
@@ -178,9 +181,15 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
 def _read_environment(folder: Path, environment: str, problems: list[Problem]) -> list[Node]:
     place = folder / ENVIRONMENTS
     try:
-        there = sorted(each.name for each in os.scandir(place) if each.is_dir() and each.name[0] != ".")
+        found = sorted((each for each in os.scandir(place) if each.name[0] != "."), key=lambda each: each.name)
     except OSError:
-        there = []
+        found = []
+    there = [each.name for each in found if each.is_dir()]
+    for each in found:
+        if each.name.endswith((".yaml", ".yml")) and each.is_file():
+            where, name = Where(files.shown(Path(each.path)), 1, 1), Path(each.name)
+            hint = f"move it to {files.shown(place / name.stem / name.name)}: each folder in there is an environment"
+            problems.append(Problem(where, "no-environment", "this file is of no environment, so nothing reads it", hint))
     if environment in there:
         return _read(files.find(place / environment, problems), problems)
     if environment != LOCAL:

@@ -8,6 +8,7 @@ import re
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ class _Binder:
             missing |= shape.slots.keys() - given.keys()
         # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
         needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
-        only = len(given) == 1 and not unknown if shape.cls.exactly_one else True
+        only = len(given) - len(unknown) == 1 if shape.cls.exactly_one else True
         if not only or (needed and not shape.cls.partly):
             return FAILED
         values |= {shape.slots[name].field: self.part(shape.slots[name], given.get(name), path) for name in failed | needed}
@@ -110,17 +111,20 @@ class _Binder:
         gaps = frozenset(failed | (missing & shape.slots.keys()))
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
-        return bound if gaps else self.judged(bound)
+        return bound if gaps and not shape.cls.partly else self.judged(bound)
 
     def part(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
         """What could be read of an option's list or map; of another option its default, or None. Without a name there is nothing."""
-        if slot.required and isinstance(slot.shape, ScalarShape):
+        if slot.field == "name":
             return FAILED
-        if isinstance(slot.shape, ListShape) and node is not None and node.kind == "list":
-            items = [self.value(slot.shape.item, item_option(slot.option), item, path) for item in node.items]
-            return tuple(item for item in items if item is not FAILED)
-        if isinstance(slot.shape, MapShape) and node is not None and node.kind == "map":
-            values = {key.text: self.value(slot.shape.value, NO_OPTION, value, path) for key, value in node.entries}
+        if isinstance(slot.shape, ListShape):
+            items = [self.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]
+            if isinstance(slot.shape.item, RecordShape | FilesShape):  # each knows its own place
+                return tuple(item for item in items if item is not FAILED)
+            return tuple(takewhile(lambda item: item is not FAILED, items))
+        if isinstance(slot.shape, MapShape):
+            entries = node.entries if node else ()
+            values = {key.text: self.value(slot.shape.value, NO_OPTION, value, path) for key, value in entries}
             return {name: value for name, value in values.items() if value is not FAILED}
         return None if slot.required else _ABSENT
 
@@ -130,7 +134,7 @@ class _Binder:
         return FAILED if found and not bound.partly else bound
 
     def slot(self, slot: Slot, node: Node | None, path: list[str | int], name: str) -> Any:
-        if node is None or (node.is_null and not isinstance(slot.shape, AnyShape)):
+        if node is None or (node.is_null and not node.unknown and not isinstance(slot.shape, AnyShape)):
             return FAILED if slot.required else _ABSENT
         return self.value(slot.shape, slot.option, node, [*path, name])
 

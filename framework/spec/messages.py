@@ -145,6 +145,8 @@ def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
 
 def _unknown_keys(failure: Failure) -> Iterator[Problem]:
     slots, later = _slots(failure.shape)
+    if beside(failure.shape, failure.node):
+        return
     named = _step_in_value(failure)
     if named:
         key, value = failure.node.entries[0]
@@ -153,7 +155,7 @@ def _unknown_keys(failure: Failure) -> Iterator[Problem]:
         return
     for key, value in failure.node.entries:
         name = key.text
-        if not failure.path and name in KINDS and name not in slots:
+        if not failure.path and name in KINDS and name not in slots and not _owned(name, slots):
             hint = f"write `---` on a line above it, if a {name} begins here"
             yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
             return  # what follows would belong to it
@@ -174,6 +176,14 @@ def _unknown_keys(failure: Failure) -> Iterator[Problem]:
         elif name not in slots:
             hint = "write numbers without commas" if name.isdigit() and value.is_null else _key_hint(name, slots, later)
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
+
+
+def beside(shape: Shape, node: Node) -> bool:
+    """`derive:` with what belongs below it beside it, at the same indent."""
+    if not isinstance(shape, FilesShape) or len(node.entries) < 2:
+        return False
+    first, value = node.entries[0]
+    return first.text in shape.slots() and value.is_null
 
 
 def _step_in_value(failure: Failure) -> bool:
@@ -197,6 +207,11 @@ def could_mean(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> se
     """The options that a hint for an unknown key would name."""
     meant = _meant_key(name, slots, later)
     return {*_owners(name, slots), *([meant] if meant else [])}
+
+
+def _owned(name: str, slots: Mapping[str, Slot]) -> bool:
+    """`topic: trades` in a pipeline that says no other source."""
+    return any(name in slot.option.aka for slot in slots.values())
 
 
 def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
@@ -237,7 +252,11 @@ def _wrong_count(failure: Failure) -> Iterator[Problem]:
         second = node.entries[1][0]
         if _step_in_value(failure):
             return
-        if isinstance(shape, FilesShape):
+        if beside(shape, node):
+            first = node.entries[0][0].text
+            message = f"`{second.text}` stands beside `{first}`, not below it"
+            yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
+        elif isinstance(shape, FilesShape):
             first = node.entries[0][0].text
             yield Problem(
                 second.where, "too-many-keys",

@@ -53,11 +53,6 @@ class Bound:
     def key_place(self, *path: str | int) -> Where:
         return self.node.key_place(*path)
 
-    def unread(self, key: str) -> bool:
-        """Whether something stands there that could not be read, which has been said."""
-        value = self.node.get(key)
-        return value is not None and value.unknown
-
     def problems(self) -> Iterable[Problem]:
         """What no single option shows, such as two options that exclude each other."""
         return ()

@@ -229,7 +229,14 @@ class _Tree:
             self.hidden = outer
             height = max(height, inner, key_height)
             problem = _key_problem(key, entries)
-            if problem:
+            if depth == 1 and key.text == next(iter(entries), None):
+                # Its kind a second time: a document of its own, of which the beginning is not marked.
+                hint = "write `---` on a line above it"
+                message = f"a new {short(key.text)} begins here, in the middle of another"
+                self.problems.append(Problem(key.where, "no-separator", message, hint))
+                self.whole.append(Node("map", where, entries=tuple(entries.values()), whole=whole))
+                where, entries, whole = key.where, {key.text: (key, value)}, True
+            elif problem:
                 self.problems.append(problem)
                 whole = whole and key.text in entries
             elif len(entries) == MAX_KEYS:

@@ -15,7 +15,7 @@ from jsonschema.validators import extend
 
 from framework.errors import Problem
 from framework.spec import extensions
-from framework.spec.messages import Failure, problems_of
+from framework.spec.messages import Failure, beside, problems_of
 from framework.spec.node import Node
 from framework.spec.schema import MADE_OF, NULLABLE, schema_of
 from framework.spec.shapes import NO_OPTION, BoundClass, UnionShape, record_shape
@@ -59,9 +59,9 @@ def _instance(node: Node) -> Text | Items | Entries:
     return made
 
 
-def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) -> Iterable[ValidationError]:
+def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
     """As in the standard, but a value that is null counts as left out where the option has a default."""
-    if isinstance(instance, Entries):
+    if isinstance(instance, Entries) and not beside(schema[MADE_OF][0], instance.node):
         for key, value in instance.items():
             inner = properties.get(key)
             if inner is not None and not (value.node.is_null and inner.get(NULLABLE)):

@@ -71,14 +71,9 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
     if name.lower() in CHANGING or name.lower() in ("user", "current_user", "session_user"):
         why = f"{name} is not a column here, and as a function it gives another value each time"
         return [Fault(node.offset, "sql-not-deterministic", why, "use _kafka_timestamp or _event_time")]
-    return [
-        Fault(
-            node.offset,
-            "unknown-column",
-            f"there is no column `{name}`",
-            closest(name, declared.values(), f"columns here: {listed(declared.values())}"),
-        )
-    ]
+    here = f"columns here: {listed(declared.values())}"
+    hint = closest(name, declared.values(), f"a text needs quotes: '{name}'; {here}" if name.isupper() else here)
+    return [Fault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
 
 
 class _Typing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from framework import types
 from framework.errors import Problem
 from framework.plan.model import Column, Fault
@@ -35,6 +37,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             type_ = types.parse(text)
         except types.TypeTextError as error:
             rows.problems.append(Problem(step.place(name), "bad-type", error.message, error.hint))
+            columns += [replace(found, type=types.VOID)] if found else []
             continue
         if found is None:
             continue

@@ -7,6 +7,7 @@ from framework.plan.model import Column
 from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import FieldPath
+from framework.types import VOID
 
 EXAMPLE = """\
 columns: {sensor: string, location: "struct<building string, floor int>", temperature: double}
@@ -35,7 +36,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         columns[name] = before or rows.new_column(name, made.type, where, others=columns)
         if before is None:
             assign[name] = made.sql
-    return Resolved(tuple(columns.values()), assign=tuple(assign.items()), says=(", ".join(step.value),))
+    more = rows.more or any(column.type == VOID for column in columns.values())  # it may be another column that was meant
+    return Resolved(tuple(columns.values()), more=more, assign=tuple(assign.items()), says=(", ".join(step.value),))
 
 
 def _quoted(path: str) -> str:

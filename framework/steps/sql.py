@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from framework.plan.model import Column
 from framework.plan.rows import Resolved, Rows, named
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
 from framework.sql.expressions import ExpressionError
 from framework.sql.select import Item, select
+from framework.types import VOID
 
 EXAMPLE = """\
 columns: {symbol: string, quantity: int, price: double}
@@ -32,7 +35,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         made = select(step.value, rows.types, star=before)
     except ExpressionError as error:
         rows.refuse(error, step.value, step.place())
-        return Resolved(rows.columns, more=True)
+        return Resolved(tuple(replace(column, type=VOID) for column in rows.columns), more=True)
     names = [item.name for item in made.items]
     columns = tuple(_column(item, before, names, rows, step) for item in made.items)
     assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))

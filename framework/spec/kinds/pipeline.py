@@ -268,7 +268,7 @@ class Pipeline(Kind):
 
     def problems(self) -> Iterable[Problem]:
         yield from self._source_problems()
-        if self.warn_after is None:
+        if self.warn_after is None or "fresh_within" in self.gaps:
             return
         if self.fresh_within is None:
             yield Problem(
@@ -282,6 +282,8 @@ class Pipeline(Kind):
             )  # fmt: skip
 
     def _source_problems(self) -> Iterable[Problem]:
+        if not {"from", "into"}.isdisjoint(self.gaps) or self.from_.gaps or "write" in self.into.gaps:
+            return
         if self.into.write == "replace" and self.from_.table is None:
             yield Problem(
                 self.into.place("write"), "replace-needs-table", "`write: replace` computes a table anew, which a topic cannot be read for",

@@ -69,6 +69,8 @@ class BadRow(Bound):
 class Test(Bound):
     """Messages, and what is to come of them."""
 
+    partly: ClassVar[bool] = True
+
     name: str = option("What it shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
     given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
         "The messages, in order: the columns of each or all of it, and `new_batch` between batches; where a table is read, its rows.",
@@ -84,7 +86,7 @@ class Test(Bound):
     )
 
     def problems(self) -> Iterable[Problem]:
-        if self.expect is None and self.expect_bad is None:
+        if self.expect is None and self.expect_bad is None and not self.gaps:
             yield Problem(
                 self.place(), "missing-key", "a test needs `expect` or `expect_bad`", "write `expect: []` where no row is to come"
             )

@@ -164,9 +164,12 @@ class Topic(Kind):
     subject: None = later("The subject in the schema registry.")
 
     def problems(self) -> Iterable[Problem]:
-        if self.value == "json" and not self.columns and not self.unread("columns"):
+        if "value" in self.gaps:
+            return
+        if self.value == "json" and not self.columns and "columns" not in self.gaps:
             yield Problem(
-                self.place("value"), "missing-key", "`value: json` needs `columns`",
+                self.key_place("columns") if self.node.get("columns") else self.place("value"),
+                "missing-key", "`value: json` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `side: string`",
             )  # fmt: skip
         if self.value != "json" and self.node.get("unknown_fields"):
