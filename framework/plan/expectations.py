@@ -12,6 +12,8 @@ from framework.plan.rows import Rows, named, quoted
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import TESTS
 from framework.spec.scalars import read_time
+from framework.sql.expressions import ExpressionError
+from framework.sql.patterns import groups
 from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
@@ -62,6 +64,11 @@ def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
     if key == "not_null":
         return f"{column} is not null", f"{name} is not null"
     if key == "matches":
+        try:
+            groups(said.matches or "", 0)
+        except ExpressionError as error:
+            rows.refuse(error, "\n", said.place(key))
+            return None, f"{name} matches {said.matches}"
         return f"{column} rlike {quoted(f'^({said.matches})$')}", f"{name} matches {said.matches}"
     values = said.between or said.one_of or ()
     made = [_literal(text, type_, said.place(key, at), rows) for at, text in enumerate(values)]

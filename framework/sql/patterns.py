@@ -50,7 +50,11 @@ def like(piece: Piece) -> None:
 
 def regular(piece: Piece) -> int:
     """The number of groups of a regular expression."""
-    reader = _Regular(text(piece, "a regular expression"), piece.offset)
+    return groups(text(piece, "a regular expression"), piece.offset)
+
+
+def groups(pattern: str, offset: int) -> int:
+    reader = _Regular(pattern, offset)
     reader.alternatives(0)
     if reader.at < len(reader.pattern):
         raise reader.fault("a parenthesis closes nothing")
