@@ -70,6 +70,19 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     }
 
 
+@pytest.mark.slow
+def test_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dagster import DagsterInstance
+
+    from framework.home import dagster_home
+
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    with DagsterInstance.from_config(str(dagster_home())) as instance:
+        queue = instance.get_concurrency_config().run_queue_config
+        assert queue is not None
+        assert (queue.max_concurrent_runs, instance.telemetry_enabled) == (2, False)
+
+
 SETTINGS = """
 cluster: main
 bootstrap: "127.0.0.1:1"
