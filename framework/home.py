@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-
 _DAGSTER = """\
 telemetry: {enabled: false}
 nux: {enabled: false}
