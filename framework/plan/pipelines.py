@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import cast
 
 from framework import types
-from framework.errors import Problem
+from framework.errors import Problem, Where
 from framework.plan import examples, expectations, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     Catalog,
+    Column,
     Expectation,
     Maintain,
     Pipeline,
@@ -32,7 +33,6 @@ from framework.spec.node import Node
 from framework.spec.options import WrittenStep
 
 DEFAULT_BATCH_ROWS = 1_000_000
-_ADDING = ("filter", "flag", "derive")  # steps that leave the columns that they do not name as they are
 ASKED = 10  # seconds between two looks whether there is new data
 
 
@@ -153,12 +153,21 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
 
 def _behind(step: Node, rows: Rows) -> Rows:
     """What is known of the rows behind a step that could not be read."""
-    name = step.entries[0][0].text if step.entries else ""
-    if name not in _ADDING:
+    made = _made(step)
+    if made is None:
         return replace(rows, columns=(), more=True)
-    changed = {key.text for key, _ in step.entries[0][1].entries} if name == "derive" else set()
-    columns = tuple(replace(each, type=types.VOID) if each.name in changed else each for each in rows.columns)
-    return replace(rows, columns=columns, more=rows.more or name != "filter")
+    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where) for name, where in made))
+
+
+def _made(step: Node) -> list[tuple[str, Where]] | None:
+    """The columns that a step names as its own, where it leaves all others as they are."""
+    name, said = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
+    if name == "filter":
+        return []
+    if name == "derive" and said.kind == "map":
+        return [(key.text, key.where) for key, _ in said.entries]
+    into = said.get("into") if name == "flag" else None
+    return [(into.text, into.where)] if into and into.kind == "scalar" else None
 
 
 def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
