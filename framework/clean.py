@@ -113,7 +113,7 @@ def _made(plan: Plan, jars: bool) -> Iterator[Path]:
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
-        sets = [there / name for name in (*jars_.sets(), "lock")]
+        sets = [there / name for name in (*jars_.sets(later=True), "lock")]
         yield from [there] if there.is_symlink() else _whole(there, [each for each in sets if each.exists()])
 
 

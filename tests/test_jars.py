@@ -51,7 +51,9 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     lock = tmp_path / "test.lock"
     lock.write_text("\n".join(lines) + "\n")
     settings = '<ivysettings><settings defaultResolver="m"/><resolvers><filesystem name="m">'
-    settings += f'<artifact pattern="{tmp_path}/[artifact]-[revision].[ext]"/></filesystem></resolvers></ivysettings>'
+    settings += (
+        f'<artifact pattern="{tmp_path}/[artifact]-[revision](-[classifier]).[ext]"/></filesystem></resolvers></ivysettings>'
+    )
     (tmp_path / "settings.xml").write_text(settings)
     monkeypatch.setenv("SLUICE_IVY_SETTINGS", str(tmp_path / "settings.xml"))
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
@@ -122,6 +124,23 @@ def test_no_network(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(mirror.lock).code == "ivy-settings"
 
 
+def test_an_archive_is_got_when_it_is_asked_for(mirror: Mirror) -> None:
+    (mirror.root / "three-1.0-all.tar.gz").write_bytes(b"three")
+    jars.fetch("small", mirror.lock)
+    right = hashlib.sha256(b"three").hexdigest()
+    lock = mirror.altered("# a comment", f"late* org.example:three:1.0:all@tar.gz {right}")
+    assert set(jars.sets(lock)) == {"small"} and jars.folder("small", lock) == mirror.place
+    assert jars.fetch("late", lock) == mirror.place.with_name("late")
+    (file,) = jars.files("late", lock)
+    assert (file.name, file.read_bytes()) == ("three-1.0-all.tar.gz", b"three")
+    (mirror.root / "three-1.1-all.tar.gz").write_bytes(b"threes")
+    with pytest.raises(SetupError, match=r"three-1\.1-all\.tar\.gz is not the file") as error:
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.1:all@tar.gz {right}"))
+    assert error.value.code == "jar-checksum"
+    with pytest.raises(SetupError, match=r"org\.example:three:1\.2:all@tar\.gz"):
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.2:all@tar.gz {right}"))
+
+
 def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:
     with pytest.raises(SetupError, match=r"altered\.lock:3"):
         jars.sets(mirror.altered("one:1.0", "one"))
@@ -153,7 +172,8 @@ def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> N
 
 
 def test_the_lock_names_no_address() -> None:
-    assert set(jars.sets()) == {"spark", "kafka"}
+    assert set(jars.sets()) == {"spark", "kafka"}  # what `make setup` gets
+    assert set(jars.sets(later=True)) == {"spark", "kafka", "registry"}
     assert "://" not in jars.LOCK.read_text()
 
 

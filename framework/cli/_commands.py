@@ -30,7 +30,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "try and tidy": {
         "generate": "sends messages to a topic, made as its `generate:` says",
         "send": "sends one message",
-        "services": "starts, stops and shows the Kafka of this machine",
+        "services": "starts, stops and shows the Kafka and the schema registry of this machine",
         "drop": "drops a pipeline's table, so that it begins again",
         "clean": "takes away all that Sluice made here",
         "completion": "prints what makes a shell complete commands and names",

@@ -20,11 +20,11 @@ def command() -> None:
 @command.command()
 @_NAMES
 def up(names: tuple[str, ...]) -> None:
-    """Start services, all if none is named, and wait until they answer.
+    """Start services, Kafka if none is named, and wait until they answer.
 
     Example: sluice services up kafka
     """
-    for state in services.up(names):
+    for state in services.up(names, click.echo):
         click.echo(f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +37,17 @@ def folder(name: str) -> Path:
     return home() / "services" / name
 
 
-def up(names: Iterable[str] = ()) -> tuple[State, ...]:
-    """Start what does not run yet, all services if none is named. If one fails, what this call started is stopped."""
+def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None) -> tuple[State, ...]:
+    """Start what does not run yet; if none is named, those that need no more than `make setup` got.
+
+    If one fails, what this call started is stopped.
+    """
     states: list[State] = []
     try:
-        for service in _named(names):
+        for service in _named(tuple(names) or (name for name, service in services().items() if service.get is None)):
             place = folder(service.name)
+            if service.get is not None and process.running(place) is None:
+                service.get(say)
             with process.turn(place):
                 there = process.running(place)
                 now = there or process.start(service, place, service.ports())

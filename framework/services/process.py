@@ -46,6 +46,8 @@ class Service:
     answers: Callable[[int], bool]
     move: str  # how to choose other ports, for the hint when one is busy
     patience: float = 60.0  # seconds until it must answer
+    # Gets what `make setup` does not, and says so. A service that has this starts only when it is named.
+    get: Callable[[Callable[[str], object]], object] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,129 @@
+"""A schema registry, Apicurio, which speaks Confluent's API; from the archive that jars.lock names.
+
+*Guarantee*: what it acknowledged is in its data folder and there again after a restart, also after it was killed.
+*Limit*: one server without a login, for demos and tests. As Apicurio does, it compares no schemas until it is told to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from framework.errors import SetupError
+from framework.services import process
+from framework.services.ports import free_port
+from framework.services.process import Service
+
+API = "/apis/ccompat/v7"
+_PORT = "SLUICE_REGISTRY_PORT"
+_SETTINGS = {
+    "quarkus.http.host": "127.0.0.1",
+    "quarkus.management.host": "127.0.0.1",
+    "quarkus.http.access-log.enabled": "false",  # the log would grow by a line a request, for ever
+    "quarkus.otel.sdk.disabled": "true",
+    "apicurio.storage.kind": "sql",
+    "apicurio.storage.sql.kind": "h2",
+    "apicurio.datasource.url": "jdbc:h2:file:./data/registry;WRITE_DELAY=0",  # else half a second can be lost with a kill
+    "apicurio.datasource.jdbc.initial-size": "1",
+    "apicurio.datasource.jdbc.min-size": "1",
+    "apicurio.datasource.jdbc.max-size": "10",
+}
+
+
+def ports() -> tuple[int, int]:
+    """The port of its API, and that of its health page, which is the next one."""
+    said = os.environ.get(_PORT) or "18081"
+    if not said.isdecimal() or not 0 < int(said) < 65535:
+        raise SetupError("port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
+    return int(said), int(said) + 1
+
+
+def java() -> Path:
+    """The `java` program that it runs by."""
+    from framework.java import at_least
+
+    return at_least(21, "the registry")
+
+
+@contextmanager
+def running(home: Path, port: int | None = None) -> Iterator[str]:
+    """A registry of one's own under `home`, on free ports unless told: gives its URL, stops it whatever happens."""
+    place = home / "services" / SERVICE.name
+    first = free_port(2) if port is None else port
+    with process.turn(place):
+        started = process.start(SERVICE, place, (first, first + 1), tied=True)
+    try:
+        yield f"http://{started.address}{API}"
+    finally:
+        process.stop(place)
+
+
+def _get(say: Callable[[str], object]) -> None:
+    from framework import jars
+
+    java()  # before 158 MB are fetched for nothing
+    try:
+        jars.folder("registry")
+    except SetupError:
+        say("registry: fetching Apicurio, 158 MB, this once ...")
+    _app()
+
+
+def _app() -> Path:
+    """The folder of the unpacked archive, which is fetched and unpacked if it is not here."""
+    import tarfile
+
+    from framework import jars
+
+    jars.fetch("registry")
+    (archive,) = jars.files("registry")
+    app = archive.with_name(archive.name.removesuffix(".tar.gz"))
+    with process.turn(archive.parent):
+        if not app.exists():
+            for old in filter(Path.is_dir, archive.parent.iterdir()):  # another version's, or one that was cut off
+                shutil.rmtree(old)
+            draft = archive.parent / "unpacking"
+            with tarfile.open(archive) as tar:
+                tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # absent before 3.10.12
+                tar.extractall(draft)
+            draft.rename(app)
+    return app
+
+
+def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
+    shutil.rmtree(folder / "tmp", ignore_errors=True)  # one that was killed leaves a megabyte there
+    (folder / "tmp").mkdir()
+    settings = {**_SETTINGS, "quarkus.http.port": str(ports[0]), "quarkus.management.port": str(ports[1])}
+    return (
+        *(str(java()), "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+        *("-XX:ErrorFile=crash.log", "-Djava.io.tmpdir=tmp"),
+        *(f"-D{name}={value}" for name, value in settings.items()),
+        *("-jar", str(_app() / "quarkus-run.jar")),
+    )
+
+
+def _answers(port: int) -> bool:
+    """Not by urllib, which would ask a company's proxy for 127.0.0.1."""
+    from http.client import HTTPConnection, HTTPException
+
+    connection = HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", f"{API}/subjects")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+SERVICE = Service(
+    name="registry",
+    ports=ports,
+    prepare=_prepare,
+    answers=_answers,
+    move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=28081 (28082 is used too)",
+    get=_get,
+)
