@@ -19,6 +19,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import dagster_home, home
+from framework.services import process
 from framework.services.ports import holder, is_free
 
 _DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
@@ -49,8 +50,8 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
     with _alone(port, read_only) as held:
         with open(log, "wb") as out:
             child = subprocess.Popen(
-                command, env={**os.environ, **said}, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-                pass_fds=held,
+                process.launched(command, signal.SIGTERM), env={**os.environ, **said}, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=out, start_new_session=True, pass_fds=held,
             )  # fmt: skip
         server = Server(f"http://127.0.0.1:{port}", log, child)
         try:

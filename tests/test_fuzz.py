@@ -61,7 +61,8 @@ def judge(folder: Path, text: str) -> None:
     if not problems:
         plan_text(plan).encode()
     written = load(folder / "specs")
-    assert problems or all(document.value is not None for document in written.documents), "refused in silence"
+    values = [document.value for document in written.documents]
+    assert problems or all(value is not None and not value.gaps for value in values), "refused in silence"
 
 
 def judge_problem(problem: Problem, file: str, lines: list[str]) -> None:

@@ -101,7 +101,7 @@ def of_this_server(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize(("read_only", "ask"), [(False, signal.SIGINT), (True, signal.SIGHUP)])
+@pytest.mark.parametrize(("read_only", "ask"), [(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)])
 def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask: signal.Signals) -> None:
     port = free_port()
     with served(folder, port, *(["--read-only"] if read_only else [])) as (shown, said):
@@ -117,8 +117,8 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
             second = CliRunner().invoke(main, ["ui", "--port", str(free_port()), "--specs", "words"])
             assert second.exit_code == 1 and f"ui-running: Dagster already runs here, at http://127.0.0.1:{port}" in second.stderr
         shown.send_signal(ask)
-        assert shown.wait(60) == 0
-    until = time.monotonic() + 5
+        assert shown.wait(60) == (-ask if ask == signal.SIGKILL else 0)
+    until = time.monotonic() + (30 if ask == signal.SIGKILL else 5)
     while of_this_server(folder) and time.monotonic() < until:
         time.sleep(0.1)
     assert of_this_server(folder) == [] and is_free(port) and ui.running() is None

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +23,15 @@ from framework.errors import SetupError
 from framework.services.ports import holder, is_free
 
 # Runs in the child before the server takes its place. A shell's background job passes ignored signals on, and then
-# SIGTERM would not stop a JVM. Linux can end a test's server with a test that is killed (prctl 1: signal at its death).
+# SIGTERM would not stop a JVM. Linux can end it with the process that started it, if that is killed (prctl 1: signal at its death).
 _LAUNCH = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
-if sys.argv[1] == "tied" and sys.platform == "linux":
+if sys.argv[1] != "0" and sys.platform == "linux":
     import ctypes
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(1, int(sys.argv[1]))
 os.execvp(sys.argv[2], sys.argv[2:])
 """
 
@@ -82,13 +82,18 @@ def running(folder: Path) -> Process | None:
     return process if _began(process.pid) == process.began else None
 
 
+def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[str]:
+    """The command with no signal ignored; on Linux it is sent this one when the thread that started it dies."""
+    return [sys.executable, "-I", "-S", "-c", _LAUNCH, str(int(at_death or 0)), *command]
+
+
 def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool = False) -> Process:
     """Start the service and wait until it answers. Tied: on Linux it ends when the thread that started it does."""
     for port in ports:
         _require_free(service, port)
     folder.mkdir(parents=True, exist_ok=True)
     command = service.prepare(folder, ports)
-    launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, "tied" if tied else "free", *command]
+    launch = launched(command, signal.SIGKILL if tied else None)
     with open(folder / "log", "wb") as log:
         child = subprocess.Popen(
             launch, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
