@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.spec import extensions, files
 from framework.spec.bind import FAILED, bind
+from framework.spec.failure import not_in_this_version
 from framework.spec.kinds import KINDS, LATER_KINDS, SAME_EVERYWHERE
-from framework.spec.messages import not_in_this_version
 from framework.spec.node import Node
 from framework.spec.options import Kind
 from framework.spec.reader import read_text

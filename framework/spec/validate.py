@@ -15,7 +15,9 @@ from jsonschema.validators import extend
 
 from framework.errors import Problem
 from framework.spec import extensions
-from framework.spec.messages import Failure, beside, problems_of
+from framework.spec.failure import Failure
+from framework.spec.keys import beside
+from framework.spec.messages import problems_of
 from framework.spec.node import Node
 from framework.spec.schema import MADE_OF, NULLABLE, schema_of
 from framework.spec.shapes import NO_OPTION, BoundClass, UnionShape, record_shape

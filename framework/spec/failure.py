@@ -1,0 +1,73 @@
+"""A part of a document that does not fit its options, and what every message about one has in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.errors import Problem
+from framework.spec.node import Node
+from framework.spec.options import Option
+from framework.spec.shapes import ScalarShape, Shape
+from framework.spec.syntax import SECRET_NAME, SECRET_TEXT, short
+from framework.spec.words import example
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A part of a document that a keyword of its schema refuses."""
+
+    keyword: str
+    node: Node
+    shape: Shape
+    option: Option
+    path: list[str | int]
+    is_key: bool
+
+    @property
+    def label(self) -> str:
+        """What the value is called: its key, or its number in the list."""
+        if self.path and isinstance(self.path[-1], int):
+            key = next((part for part in reversed(self.path) if isinstance(part, str)), "")
+            return f"item {self.path[-1] + 1} of `{key}`"
+        if self.path:
+            return f"`{self.path[-1]}`"
+        kind, name = self.node.entries[0]
+        return f"{kind.text} `{short(name.text)}`" if name.kind == "scalar" and name.text else f"this {kind.text}"
+
+    @property
+    def key(self) -> str:
+        return str(self.path[-1]) if self.path and isinstance(self.path[-1], str) else ""
+
+    @property
+    def said(self) -> str:
+        """The value, unless it could be a secret."""
+        hidden = isinstance(self.shape, ScalarShape) and self.shape.secret != "no"
+        hidden = hidden or _has_login(self.node.text) or SECRET_TEXT.search(self.node.text) is not None
+        if hidden or any(SECRET_NAME.search(part) for part in self.path if isinstance(part, str)):
+            return "something else"
+        if self.node.text != self.node.text.strip():
+            return f'`"{short(self.node.text.encode("unicode_escape").decode())}"`'
+        text = short(" ".join(self.node.text[:1000].split()))
+        return (
+            f'`"{text}"`'
+            if self.keyword == "type" and self.node.quoted and not self.node.expanded and not self.node.secret
+            else f"`{text}`"
+        )
+
+    def problem(self, code: str, message: str, hint: str) -> Problem:
+        return Problem(self.node.where, code, message, hint)
+
+
+def _has_login(text: str) -> bool:
+    """`me:password@host`"""
+    return "@" in text and any(":" in part.rpartition("@")[0][1:-1] for part in text.split())
+
+
+def line_of(failure: Failure) -> str:
+    """The option as it could be written."""
+    text = failure.option.example or example(failure.shape)
+    return f"`{failure.key}: {text}`" if failure.key else f"`{text}`"
+
+
+def not_in_this_version(node: Node, what: str, hint: str) -> Problem:
+    return Problem(node.where, "not-in-this-version", f"{what} is not in this version of Sluice", hint)

@@ -1,0 +1,154 @@
+"""Keys that are unknown, missing, or stand where they should not, and which were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from framework.errors import Problem
+from framework.spec import extensions
+from framework.spec.failure import Failure, line_of, not_in_this_version
+from framework.spec.kinds import KINDS
+from framework.spec.node import Node
+from framework.spec.shapes import FilesShape, ListShape, RecordShape, Shape, Slot
+from framework.spec.syntax import short
+from framework.spec.words import closest, example, quoted
+
+
+def unknown_keys(failure: Failure) -> Iterator[Problem]:
+    slots, later = _slots(failure.shape)
+    if beside(failure.shape, failure.node):
+        return
+    named = _step_in_value(failure)
+    if named:
+        key, value = failure.node.entries[0]
+        hint = f"the step's name is the key: `- {value.text}: …`"
+        yield Problem(key.where, "unknown-step", f"there is no step `{key.text}`", hint)
+        return
+    for key, value in failure.node.entries:
+        name = key.text
+        if not failure.path and name in KINDS and name not in slots and not _owned(name, slots):
+            hint = f"write `---` on a line above it, if a {name} begins here"
+            yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
+            return  # what follows would belong to it
+        if name in later:
+            hint = (
+                f"{failure.shape.files.noun}s of this version: {quoted(slots)}"
+                if isinstance(failure.shape, FilesShape)
+                else "remove it for now"
+            )
+            yield not_in_this_version(key, f"`{name}`", hint)
+        elif name not in slots and isinstance(failure.shape, FilesShape):
+            if name in extensions.found(failure.shape.files.package).broken:
+                continue
+            noun = failure.shape.files.noun
+            meant = closest(name, [*slots, *later])
+            hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {quoted(slots)}"
+            yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
+        elif name not in slots:
+            hint = "write numbers without commas" if name.isdigit() and value.is_null else _key_hint(name, slots, later)
+            yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
+
+
+def missing_keys(failure: Failure) -> Iterator[Problem]:
+    slots, later = _slots(failure.shape)
+    given = {key.text for key, _ in failure.node.entries}
+    if given & set(later):
+        return  # without what this version lacks, another key may be needed; that is seen once it is removed
+    misspelt = {_meant_key(name, slots, later) for name in given if name not in slots and name not in later}
+    for name, slot in slots.items():
+        if slot.required and name not in given and name not in misspelt:
+            text = slot.option.example or example(slot.shape)
+            doc = f" ({slot.option.doc[0].lower()}{slot.option.doc[1:].rstrip('.')})" if slot.option.doc else ""
+            yield failure.problem("missing-key", f"{failure.label} has no `{name}`", f"add `{name}: {text}`{doc}")
+
+
+def wrong_count(failure: Failure) -> Iterator[Problem]:
+    node, shape = failure.node, failure.shape
+    if failure.keyword == "maxProperties":
+        slots, _ = _slots(shape)
+        second = node.entries[1][0]
+        if _step_in_value(failure):
+            return
+        if beside(shape, node):
+            first = node.entries[0][0].text
+            message = f"`{second.text}` stands beside `{first}`, not below it"
+            yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
+        elif isinstance(shape, FilesShape):
+            first = node.entries[0][0].text
+            yield Problem(
+                second.where, "too-many-keys",
+                f"`{first}` and `{second.text}` stand in one item, which holds one {shape.files.noun}",
+                f"write `- {second.text}: …` as an item of its own",
+            )  # fmt: skip
+        elif all(key.text in slots for key, _ in node.entries):
+            names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
+            yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
+    elif failure.keyword == "minProperties" and isinstance(shape, RecordShape | FilesShape):
+        slots, _ = _slots(shape)
+        yield failure.problem("missing-key", f"{failure.label} says nothing", f"write one of: {quoted(slots)}")
+    elif isinstance(shape, ListShape) and shape.length is not None:
+        yield failure.problem(
+            "wrong-count",
+            f"{failure.label} must have {shape.length} values, and has {len(node.items)}",
+            f"write {line_of(failure)}",
+        )
+    else:
+        yield failure.problem("wrong-count", f"{failure.label} is empty", f"write {line_of(failure)}")
+
+
+def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
+    """The options of a map, and those that are not in this version."""
+    if isinstance(shape, FilesShape):
+        return shape.slots(), shape.later()
+    assert isinstance(shape, RecordShape)
+    return shape.slots, shape.later
+
+
+def beside(shape: Shape, node: Node) -> bool:
+    """`derive:` with what belongs below it beside it, at the same indent."""
+    if not isinstance(shape, FilesShape) or len(node.entries) < 2:
+        return False
+    first, value = node.entries[0]
+    return first.text in shape.slots() and value.is_null
+
+
+def _step_in_value(failure: Failure) -> bool:
+    """`- name: filter`, as other tools have it."""
+    key, value = failure.node.entries[0]
+    if not isinstance(failure.shape, FilesShape) or failure.shape.files.noun != "step":
+        return False
+    return key.text in ("name", "type", "step", "kind", "action", "transform") and value.text in failure.shape.slots()
+
+
+def _meant_key(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str | None:
+    also = next((each for each, slot in slots.items() if name.lower() in slot.option.aka), None)
+    return also or closest(name, [*slots, *later])
+
+
+def could_mean(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> set[str]:
+    """The options that a hint for an unknown key would name."""
+    meant = _meant_key(name, slots, later)
+    return {*_owners(name, slots), *([meant] if meant else [])}
+
+
+def _owned(name: str, slots: Mapping[str, Slot]) -> bool:
+    """`topic: trades` in a pipeline that says no other source."""
+    return any(name in slot.option.aka for slot in slots.values())
+
+
+def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
+    """The options under which this one belongs, the likeliest first."""
+    below = {each: slot.shape for each, slot in slots.items() if isinstance(slot.shape, RecordShape)}
+    needed = [each for each, shape in below.items() if name in shape.slots and shape.slots[name].required]
+    given = [each for each, shape in below.items() if name in shape.slots]
+    return [*needed, *given, *(each for each, shape in below.items() if name in shape.later)]
+
+
+def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:
+    owners = _owners(name, slots)
+    if owners:
+        return f"it belongs under `{owners[0]}`"
+    meant = _meant_key(name, slots, later)
+    if meant:
+        return f"did you mean `{meant}`?"
+    return f"its options are: {quoted(each for each, slot in slots.items() if slot.option.doc)}"
