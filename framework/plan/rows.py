@@ -73,6 +73,8 @@ class Rows:
         if found is None:
             names = [column.name for column in self.columns]
             hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
+            if name in (each.name for each in self.kafka):
+                hint = "Kafka's own columns are not in a step's hands: `kafka_columns: false` under `into` leaves them out"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
         return found
 

@@ -30,7 +30,8 @@ def wrapped(failure: Failure) -> str:
         needed = [name for name, slot in slots.items() if slot.required]
         for name, slot in slots.items():
             if needed in ([], [name]) and _takes(slot.shape, failure.node):
-                inner = f"{{{name}: {failure.node.text}}}"
+                text = quote(failure.node.text) if re.match(r"[*&!%@`]", failure.node.text) else failure.node.text
+                inner = f"{{{name}: {text}}}"
                 return f"`{failure.key}: {inner}`" if failure.key else f"`{inner}`"
     return ""
 
@@ -49,7 +50,7 @@ def _takes(shape: Shape, node: Node) -> bool:
 def type_hint(failure: Failure) -> str:
     node, shape = failure.node, failure.shape
     if isinstance(shape, ListShape) and node.kind == "scalar" and len(node.text) <= LONGEST:
-        item = quote(node.text) if re.search(r"[,\[\]{}:#]", node.text) else node.text
+        item = quote(node.text) if re.search(r"[\[\]{}:#]|\([^)]*,|^[*&!%@`]", node.text) else node.text
         return f"write `{failure.key}: [{item}]`"
     if isinstance(shape, ListShape):
         return f"put `- ` before each item, or write {line_of(failure)}"

@@ -9,7 +9,7 @@ from framework.spec import extensions
 from framework.spec.failure import Failure, line_of, not_in_this_version
 from framework.spec.kinds import KINDS
 from framework.spec.node import Node
-from framework.spec.shapes import FilesShape, ListShape, RecordShape, Shape, Slot
+from framework.spec.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.spec.syntax import short
 from framework.spec.words import closest, example, quoted
 
@@ -45,7 +45,8 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {quoted(slots)}"
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
-            hint = "write numbers without commas" if name.isdigit() and value.is_null else _key_hint(name, slots, later)
+            hint = _above(failure, name) or _key_hint(name, slots, later)
+            hint = "write numbers without commas" if name.isdigit() and value.is_null else hint
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
 
@@ -142,6 +143,19 @@ def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
     needed = [each for each, shape in below.items() if name in shape.slots and shape.slots[name].required]
     given = [each for each, shape in below.items() if name in shape.slots]
     return [*needed, *given, *(each for each, shape in below.items() if name in shape.later)]
+
+
+def _above(failure: Failure, name: str) -> str:
+    """An option one level too deep, or a step that is not among the steps."""
+    if not failure.path:
+        steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
+        known = [slots for each in steps if isinstance(each.item, FilesShape) for slots in each.item.slots()]
+        return "it is a step: write it under `steps`" if name in known else ""
+    kinds: Iterable[BoundClass] = KINDS.values()
+    options = [record_shape(kind).slots for kind in kinds]
+    if any(failure.path[0] in slots and name in slots for slots in options) and len(failure.path) == 1:
+        return f"it belongs one level up, beside `{failure.path[0]}`"
+    return ""
 
 
 def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -130,7 +131,8 @@ _PLAIN = {
 
 def item_option(option: Option) -> Option:
     """What an option says of each item of its list or map."""
-    return Option("", later=option.later)
+    first = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
+    return Option("", example=first[1] if first else "", later=option.later)
 
 
 def shape_of(hint: Any) -> Shape:
