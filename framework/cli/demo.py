@@ -175,7 +175,9 @@ def _failed(what: str) -> SluiceError:
 def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:
     looks = [
         (".venv/bin/sluice plan", "what ran: columns, types, tables"),
-        (f'DAGSTER_HOME="$PWD/{_shown(home() / "dagster")}" .venv/bin/dagster dev', "tables and runs in a browser"),
+        (".venv/bin/sluice bad-rows flagged_stock_trades", "what could not be read, and why"),
+        ('.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"', "a table by SQL"),
+        (".venv/bin/sluice ui", "tables, runs and plots in a browser"),
         (f"less {_shown(_log())}", "what Dagster said"),
     ]
     if kafka.changed and not _keep():
