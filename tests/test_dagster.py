@@ -201,7 +201,7 @@ def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.Monke
         definitions(Path("specs"))
     monkeypatch.delenv("DAGSTER_IS_DEFS_VALIDATION_CLI")
     monkeypatch.setattr(sys, "argv", ["/x/bin/dagster", "asset", "materialize"])
-    with pytest.raises(SpecError, match="bad-type"):
+    with pytest.raises(SystemExit):
         definitions(Path("specs"))
 
 
@@ -229,6 +229,19 @@ def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
     shown = dagster(tmp_path, "definitions", "validate")
     assert shown.returncode == 1
     assert "specs/a.yaml:2:1: unknown-key" in shown.stdout + shown.stderr
+    materialized = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert (materialized.returncode, materialized.stdout) == (1, "")
+    assert "specs/a.yaml:2:1: unknown-key" in materialized.stderr
+    assert "Traceback" not in materialized.stderr
+
+
+@pytest.mark.slow
+def test_two_documents_of_one_topic_are_one_asset(served: Path) -> None:
+    from framework.assets import definitions
+
+    (served / "specs" / "again.yaml").write_text("topic: again\nkafka_name: trades\nvalue: string\n")
+    graph = definitions(Path("specs")).resolve_asset_graph()
+    assert [key.path for key in graph.get_all_asset_keys() if key.path[0] == "kafka"] == [["kafka", "main", "trades"]]
 
 
 EXPECTING = """

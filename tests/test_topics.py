@@ -261,6 +261,21 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.parametrize(
+    "login", ["protocol: SSL", 'protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: me, password: "${secret:it}"']
+)
+def test_a_cluster_that_lets_nobody_in_is_not_called_silent(shop: Shop, login: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("it", "wrong")
+    shop.ok("topics", "create", "orders")
+    spec = next(path for path in shop.specs.rglob("*.yaml") if "bootstrap" in path.read_text())
+    spec.write_text(spec.read_text().replace("\n---", f"\nsecurity: {{{login}}}\n---", 1))
+    for said in (shop.refused("peek", "orders"), shop.ok("plan", "orders"), shop.refused("status")):
+        assert " did not let us in: " in said
+        assert "correct `security` of the cluster `main`" in said
+    assert "kafka-refused: Kafka at 127.0.0.1:" in shop.refused("peek", "orders")
+
+
+@pytest.mark.kafka
 def test_what_is_sent_is_what_is_seen(shop: Shop) -> None:
     for topic in ("orders", "lines", "blobs"):
         shop.ok("topics", "create", topic)

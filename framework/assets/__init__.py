@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
@@ -28,8 +29,9 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
     with without_collection():
         plan, problems, sound = parts(specs, environment or os.environ.get("SLUICE_ENV", "local"))
         if problems and not _serves():
-            raise SpecError(problems)
-        topics = [described.topic(each) for each in plan.topics]
+            _refuse(SpecError(problems))
+        # Two documents may be of one topic in Kafka, which is one asset.
+        topics = list({described.topic_key(each): described.topic(each) for each in reversed(plan.topics)}.values())
         tables = [table(plan, each) for each in sound]
         return Definitions(
             assets=[*topics, *tables, *broken.assets(problems)],
@@ -39,6 +41,15 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,
         )
+
+
+def _refuse(error: SpecError) -> NoReturn:
+    """Without the traceback that Dagster prints of an error, where this process is a command and no server that reports it."""
+    program, command = (*sys.argv, "", "")[:2]
+    if "dagster" in program and command in ("asset", "job"):
+        print(error, file=sys.stderr)
+        raise SystemExit(1)
+    raise error
 
 
 def _serves() -> bool:

@@ -88,6 +88,7 @@ def drop(seen: Held, data: bool) -> int:
     if data:
         for path in now.files:
             path.unlink(missing_ok=True)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
         for folder in sorted({now.folder, *_above(now)}, key=lambda each: len(each.parts), reverse=True):
             with suppress(OSError):  # not empty, or not there
                 folder.rmdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Iterable
@@ -26,6 +27,7 @@ _TO_CONNECT = 2.0  # seconds until nobody counts as listening
 _SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
 _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
+_LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
 _RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
 _LOGIN = {
     "protocol": "security.protocol",
@@ -42,7 +44,8 @@ class Kafka:
         self.cluster = cluster
         self._secrets = secrets
         self._patience = patience
-        self._settings = {**client_settings(cluster, secrets), "log_level": 0}
+        self._turned_away: Any = None  # what the cluster said of the login, which answers themselves do not tell
+        self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._heard}
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
@@ -59,9 +62,10 @@ class Kafka:
 
     def cluster_id(self) -> str:
         if not self._cluster_id:
-            self._cluster_id = str(
-                self._ask(lambda: self._admin.describe_cluster(request_timeout=self._patience).result()).cluster_id
-            )
+            try:
+                self._cluster_id = str(self._admin.describe_cluster(request_timeout=self._patience).result().cluster_id)
+            except KafkaException as error:
+                raise self._unreachable(error) from None
         return self._cluster_id
 
     def topic_ids(self, *topics: Topic) -> dict[str, str]:
@@ -156,12 +160,29 @@ class Kafka:
                 raise self._unreachable(error) from None
             raise
 
+    def _heard(self, error: Any) -> None:
+        if _turned_away(error):
+            self._turned_away = error
+
     def _unreachable(self, error: KafkaException) -> UnreachableError:
-        said = error.args[0]
-        hint = _RUNNING
-        if said.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"):
-            hint = f"look at `security` of the cluster `{self.cluster.name}`"
-        return UnreachableError("kafka-unreachable", f"Kafka at {self.cluster.bootstrap} does not answer: {said.str()}", hint)
+        self._admin.poll(0)
+        return unreachable(self.cluster, self._turned_away or error.args[0])
+
+
+def _turned_away(said: Any) -> bool:
+    return said.name() in _LOGIN_FAILED or "SSL handshake failed" in said.str()
+
+
+def unreachable(cluster: Cluster, said: Any) -> UnreachableError:
+    """What a client was told, by a name that says whether to wait or to correct something."""
+    text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", said.str())
+    if _turned_away(said):
+        hint = f"correct `security` of the cluster `{cluster.name}`, or what its secrets are"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} did not let us in: {text}", hint)
+    if said.name().endswith("AUTHORIZATION_FAILED"):
+        hint = "ask who runs the cluster for the right to describe and read it"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _RUNNING)
 
 
 def listens(cluster: Cluster, patience: float) -> bool:

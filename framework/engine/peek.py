@@ -13,10 +13,9 @@ from typing import Literal
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.engine import sample
-from framework.engine.kafka import Kafka, client_settings, refuse_silent
+from framework.engine.kafka import Kafka, client_settings, refuse_silent, unreachable
 from framework.engine.protocol import parted
 from framework.engine.sample import Message
-from framework.errors import UnreachableError
 from framework.plan.model import SecretStore, Topic
 
 Bounds = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
@@ -62,7 +61,7 @@ def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped
                 error = message.error()
                 if error is None:
                     yield sample.message_of(message)
-                elif error.code() != KafkaError._PARTITION_EOF and not error.retriable():
+                elif error.code() not in (KafkaError._PARTITION_EOF, sample.NO_GROUP) and not error.retriable():
                     raise KafkaException(error)
 
 
@@ -83,8 +82,7 @@ def _reading(topic: Topic, secrets: SecretStore) -> Iterator[Consumer]:
     try:
         yield consumer
     except KafkaException as error:
-        said = error.args[0].str()
-        raise UnreachableError("kafka-unreachable", f"Kafka at {topic.cluster.bootstrap} does not answer: {said}") from None
+        raise unreachable(topic.cluster, error.args[0]) from None
     finally:
         consumer.close()
 

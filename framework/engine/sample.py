@@ -10,13 +10,14 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from framework.engine.kafka import Kafka, client_settings, refuse_silent
+from framework.engine.kafka import Kafka, client_settings, refuse_silent, unreachable
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore
 
 _PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
+NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group's coordinator, and none is needed
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
         bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(known[topic].partitions)}
         found = read(consumer, topic, _ranges(bounds, most))
     except KafkaException as error:
-        said = error.args[0].str()
-        raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said}") from None
+        raise unreachable(cluster, error.args[0]) from None
     finally:
         consumer.close()
     found.sort(key=lambda message: (message.partition, message.offset))
@@ -101,6 +101,8 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
         for message in messages:
             number, error = message.partition(), message.error()
+            if error is not None and error.code() == NO_GROUP:
+                continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if error is None and message.offset() < left.get(number, 0):

@@ -35,6 +35,16 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
+    if "SslAuthenticationException" in said or "SaslAuthenticationException" in said:
+        why = "does not trust its certificate" if "PKIX" in said or "SSL handshake" in said else "was not let in"
+        hint = (
+            "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
+        )
+        raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
     if "No space left on device" in said:
         message = "the disk is full; nothing of this batch was published"
         raise BatchError("disk-full", message, "free some space and run again") from None
+
+
+def _bootstrap(pipeline: Pipeline) -> str:
+    return ", ".join(dict.fromkeys(topic.cluster.bootstrap for topic in pipeline.topics))
