@@ -284,12 +284,14 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     assert first.returncode == 0, first.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
 
-    done = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    done = dagster(tmp_path, "asset", "materialize", "--select", "/".join(table.path))
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 50
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         (event,) = (instance.get_latest_materialization_event(table),)
         assert event is not None
+        bad = instance.get_latest_materialization_event(AssetKey([*table.path[:-1], "trades__bad_rows"]))
+        assert bad is not None and bad.run_id == event.run_id, "the bad rows are told of, too"
         assert event.asset_materialization is not None
         found = {name: value.value for name, value in event.asset_materialization.metadata.items()}
         checked = instance.event_log_storage.get_latest_asset_check_execution_by_key(

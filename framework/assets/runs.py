@@ -12,6 +12,7 @@ from typing import Any
 from dagster import (
     AssetCheckResult,
     AssetExecutionContext,
+    AssetMaterialization,
     AssetsDefinition,
     Config,
     Failure,
@@ -32,6 +33,7 @@ from framework.errors import SluiceError
 from framework.plan.model import Pipeline, Plan
 from framework.watch import Watched, newest, watched
 
+Result = MaterializeResult[Any] | AssetCheckResult
 _TRIES = 3
 _BETWEEN = 20  # seconds
 _PASSING = ("kafka-unreachable", "catalog-unreachable")  # what does not answer may be back in a moment
@@ -62,9 +64,11 @@ def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
 
     @multi_asset(
         name=pipeline.name, specs=specs, check_specs=checks.specs(pipeline), pool=f"table_{pipeline.name}",
-        required_resource_keys={"spark"},
+        required_resource_keys={"spark"}, can_subset=True,
     )  # fmt: skip
-    def run(context: AssetExecutionContext, config: Launch) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
+    def run(context: AssetExecutionContext, config: Launch) -> Iterator[Result]:
+        if not context.selected_asset_keys:
+            raise Failure("the checks of a table are made by its runs: materialize it", allow_retries=False)
         try:
             notes.refuse_paused(pipeline.name)
             engine = Context(plan, spark=lambda: _session(context, plan), until=_until(pipeline, config))
@@ -75,12 +79,25 @@ def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
         except SluiceError as error:
             if error.code in _PASSING:
                 raise RetryRequested(_TRIES, _BETWEEN) from Failure(str(error))
-            yield from checks.stopped(pipeline, error)
+            yield from _told(context, checks.stopped(pipeline, error))
             # A person must do something first; trying again would find the same.
             raise Failure(str(error), allow_retries=False) from None
-        yield from _results(pipeline, watched(plan, pipeline), batches)
+        yield from _told(context, _results(pipeline, watched(plan, pipeline), batches))
 
     return run
+
+
+def _told(context: AssetExecutionContext, results: Iterator[Result]) -> Iterator[Result]:
+    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event."""
+    asked = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
+    for result in results:
+        if isinstance(result, AssetCheckResult):
+            if (result.asset_key, result.check_name) in asked:
+                yield result
+        elif result.asset_key in context.selected_asset_keys:
+            yield result
+        elif result.asset_key:
+            context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata))
 
 
 def _session(context: AssetExecutionContext, plan: Plan) -> Any:
@@ -105,7 +122,7 @@ def _until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] |
         raise SluiceError("bad-time", f"`until: {config.until}` is no time", "write it as 2026-01-05T10:00:00Z") from None
 
 
-def _results(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> Iterator[MaterializeResult[Any] | AssetCheckResult]:
+def _results(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> Iterator[Result]:
     bad = _bad(pipeline, batches)
     moment = newest(pipeline)
     yield MaterializeResult(described.table_key(pipeline), metadata=metadata(seen, batches, moment))

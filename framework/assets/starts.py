@@ -27,7 +27,7 @@ from dagster import (
 from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES
 
 from framework.assets import checks
-from framework.assets.described import table_key
+from framework.assets.described import bad_rows_key, table_key
 from framework.assets.runs import metadata
 from framework.engine import notes
 from framework.engine.batch import nothing_waits
@@ -73,7 +73,8 @@ _NOTHING = "nothing waits"
 
 
 def _target(pipeline: Pipeline) -> AssetSelection:
-    return AssetSelection.assets(table_key(pipeline)).required_multi_asset_neighbors()
+    bad_rows = [] if pipeline.bad_rows == "drop" else [bad_rows_key(pipeline)]
+    return AssetSelection.assets(table_key(pipeline), *bad_rows)
 
 
 def _asked(instance: DagsterInstance, engine: Context, pipeline: Pipeline) -> RunRequest | SkipReason:
