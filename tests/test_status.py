@@ -127,7 +127,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project) -> None
     with pytest.raises(BadRowsStop):
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
-    assert "the last run, 0 s ago: bad-rows: 1 bad messages" in sluice(project, "status").output.replace(" 1 s ago", " 0 s ago")
+    assert "the last run, 0 s ago: bad-rows: 1 bad message," in sluice(project, "status").output.replace(" 1 s ago", " 0 s ago")
     time.sleep(2)
     accepted(project)
     assert seen(project) == ("syncing", 1, [])
@@ -184,7 +184,7 @@ def test_history_and_bad_rows(project: Project) -> None:
     ]  # fmt: skip
 
 
-def test_the_three_shipped_tables_within_a_second(project: Project, tmp_path: Path) -> None:
+def test_the_shipped_tables_within_a_second(project: Project, tmp_path: Path) -> None:
     """In a new process, with Kafka, and with rows in each table."""
     (tmp_path / "pipelines").symlink_to(ROOT / "pipelines")  # a step of the project's own
     for file in (ROOT / "specs").rglob("*.yaml"):
@@ -210,5 +210,5 @@ def test_the_three_shipped_tables_within_a_second(project: Project, tmp_path: Pa
         began = time.monotonic()
         done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
         took.append(time.monotonic() - began)
-    assert done.stdout.count("caught up") == 3
+    assert done.stdout.count("caught up") == len(plan.pipelines)
     assert min(took) < bar(1)
