@@ -45,8 +45,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
 
 def _refuse(error: SpecError) -> NoReturn:
     """Without the traceback that Dagster prints of an error, where this process is a command and no server that reports it."""
-    program, command = (*sys.argv, "", "")[:2]
-    if "dagster" in program and command in ("asset", "job"):
+    if _command() in ("asset", "job"):
         print(error, file=sys.stderr)
         raise SystemExit(1)
     raise error
@@ -54,6 +53,10 @@ def _refuse(error: SpecError) -> NoReturn:
 
 def _serves() -> bool:
     """Whether this process serves Dagster's web server and daemon, or carries out a run that they started."""
+    return _command() in ("api", "code-server") and not os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI")
+
+
+def _command() -> str:
+    """Which of Dagster's commands this process is; nothing where it is none of them."""
     program, command = (*sys.argv, "", "")[:2]
-    server = "dagster" in program and command in ("api", "code-server")
-    return server and not os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI")
+    return command if "dagster" in program else ""

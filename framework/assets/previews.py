@@ -21,8 +21,7 @@ from dagster import (
 
 from framework import side_by_side
 from framework.assets.described import table_key
-from framework.engine import preview
-from framework.engine.context import Context
+from framework.engine.preview import Preview, once
 from framework.errors import SluiceError
 from framework.plan.model import Pipeline, Plan
 
@@ -62,14 +61,9 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
     return preview_job
 
 
-def _found(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> preview.Preview:
+def _found(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
     if not 1 <= asked["messages"] <= _MOST:
         raise SluiceError(
             "bad-number", f"`messages: {asked['messages']}` is not between 1 and {_MOST}", "choose fewer, or one at least"
         )
-    with preview.quick(plan, pipeline) as made:
-        context = Context(made)
-        try:
-            return preview.preview(context, pipeline, asked["messages"], asked["which"])
-        finally:
-            context.stop()
+    return once(plan, pipeline, asked["messages"], asked["which"])

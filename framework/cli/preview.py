@@ -43,18 +43,12 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     pipeline = _specs.chosen(plan, [name])[0]
     if start and pipeline.source:
         raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
-    from framework.engine.context import Context
     from framework.engine.kafka import refuse_silent
-    from framework.engine.preview import preview, quick
+    from framework.engine.preview import once
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
-    with quick(plan, pipeline) as made:
-        context = Context(made)
-        try:
-            found = preview(context, pipeline, count, start or "next")  # type: ignore[arg-type]
-        finally:
-            context.stop()
+    found = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
     if as_json:
         click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
     else:

@@ -75,8 +75,18 @@ class Preview:
     refused: RefusedError | None = None
 
 
+def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """As `preview`, with a Spark of its own that starts fast and ends with it."""
+    with _quick(plan, pipeline) as made:
+        context = Context(made)
+        try:
+            return preview(context, pipeline, count, which)
+        finally:
+            context.stop()
+
+
 @contextmanager
-def quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
+def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
     """The plan with an engine that starts fast and leaves nothing behind."""
     with apart.folder("preview"):
         # Spark would make the folder of a catalog that nobody has written to.

@@ -162,12 +162,15 @@ def _behind(step: Node, rows: Rows) -> Rows:
 def _made(step: Node) -> list[tuple[str, Where]] | None:
     """The columns that a step names as its own, where it leaves all others as they are."""
     name, said = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
-    if name == "filter":
+    extension = extensions.find(extensions.STEPS).get(name)
+    if extension is None or extension.adds is None:
+        return None
+    if extension.adds == "*":
+        return [(key.text, key.where) for key, _ in said.entries] if said.kind == "map" else None
+    if not extension.adds:
         return []
-    if name == "derive" and said.kind == "map":
-        return [(key.text, key.where) for key, _ in said.entries]
-    into = said.get("into") if name == "flag" else None
-    return [(into.text, into.where)] if into and into.kind == "scalar" else None
+    named = said.get(extension.adds)
+    return [(named.text, named.where)] if named and named.kind == "scalar" else None
 
 
 def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import socket
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.services import process
-from framework.services.ports import free_port
+from framework.services.ports import pair
 from framework.services.process import Service
 
 _PORT = "SLUICE_KAFKA_PORT"
@@ -26,23 +25,14 @@ _CONFIG = Path(__file__).parent
 
 def ports() -> tuple[int, int]:
     """The broker's port, and the controller's, which is the next one."""
-    said = os.environ.get(_PORT) or "19092"
-    if not said.isdecimal() or not 0 < int(said) < 65535:
-        raise SetupError("port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
-    return int(said), int(said) + 1
+    return pair(_PORT, 19092)
 
 
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
     """A Kafka of one's own under `home`, on free ports unless told: gives its address, stops it whatever happens."""
-    place = home / "services" / SERVICE.name
-    first = free_port(2) if port is None else port
-    with process.turn(place):
-        started = process.start(SERVICE, place, (first, first + 1), tied=True)
-    try:
+    with process.own(SERVICE, home, port) as started:
         yield started.address
-    finally:
-        process.stop(place)
 
 
 def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:

@@ -32,6 +32,14 @@ def free_port(count: int = 1) -> int:
     raise SetupError("port-busy", "no free port found between 20000 and 32000", "see what listens there, and stop it")
 
 
+def pair(variable: str, default: int) -> tuple[int, int]:
+    """The port that the environment names, or the default, and the next one."""
+    said = os.environ.get(variable) or str(default)
+    if not said.isdecimal() or not 0 < int(said) < 65535:
+        raise SetupError("port-number", f"{variable} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
+    return int(said), int(said) + 1
+
+
 def holder(port: int) -> str:
     """Who listens on a port, as `process 123 (java)`; empty if it cannot be told."""
     pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)

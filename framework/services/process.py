@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.services.ports import holder, is_free
+from framework.services.ports import free_port, holder, is_free
 
 # Runs in the child before the server takes its place. A shell's background job passes ignored signals on, and then
 # SIGTERM would not stop a JVM. Linux can end it with the process that started it, if that is killed (prctl 1: signal at its death).
@@ -80,6 +80,19 @@ def running(folder: Path) -> Process | None:
     except (OSError, ValueError, KeyError, TypeError):  # none, or cut short when the disk was full
         return None
     return process if _began(process.pid) == process.began else None
+
+
+@contextmanager
+def own(service: Service, home: Path, port: int | None) -> Iterator[Process]:
+    """A service of one's own under `home`, on two free ports unless told; stopped whatever happens."""
+    place = home / "services" / service.name
+    first = free_port(2) if port is None else port
+    with turn(place):
+        started = start(service, place, (first, first + 1), tied=True)
+    try:
+        yield started
+    finally:
+        stop(place)
 
 
 def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[str]:

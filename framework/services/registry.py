@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.services import process
-from framework.services.ports import free_port
+from framework.services.ports import pair
 from framework.services.process import Service
 
 API = "/apis/ccompat/v7"
@@ -35,10 +34,7 @@ _SETTINGS = {
 
 def ports() -> tuple[int, int]:
     """The port of its API, and that of its health page, which is the next one."""
-    said = os.environ.get(_PORT) or "18081"
-    if not said.isdecimal() or not 0 < int(said) < 65535:
-        raise SetupError("port-number", f"{_PORT} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
-    return int(said), int(said) + 1
+    return pair(_PORT, 18081)
 
 
 def java() -> Path:
@@ -51,14 +47,8 @@ def java() -> Path:
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
     """A registry of one's own under `home`, on free ports unless told: gives its URL, stops it whatever happens."""
-    place = home / "services" / SERVICE.name
-    first = free_port(2) if port is None else port
-    with process.turn(place):
-        started = process.start(SERVICE, place, (first, first + 1), tied=True)
-    try:
+    with process.own(SERVICE, home, port) as started:
         yield f"http://{started.address}{API}"
-    finally:
-        process.stop(place)
 
 
 def _get(say: Callable[[str], object]) -> None:

@@ -26,7 +26,8 @@ from framework.spec.words import closest
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
-_KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key")  # problems that lose no document
+# Problems that lose no document which others could name.
+_KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key", "not-in-this-version")
 _ALL_KINDS = (*KINDS, *LATER_KINDS)
 _Kind = TypeVar("_Kind", bound=Kind)
 

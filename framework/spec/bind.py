@@ -117,7 +117,7 @@ class _Binder:
 
     def part(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
         """What could be read of an option's list or map; of another option its default, or None. Without a name there is nothing."""
-        if slot.field == "name":
+        if slot.required and slot.field == "name":
             return FAILED
         if isinstance(slot.shape, ListShape):
             items = [self.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]

@@ -47,6 +47,9 @@ class Extension:
     resolve: Callable[..., Any]
     file: str
     built_in: bool
+    adds: str | None = (
+        None  # the option that names a column which it adds beside all others, `*` for all its keys; None: it may do more
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,14 @@ def _own(package: str) -> Mapping[str, Extension]:
 
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
-    return Extension(module.Written, inspect.getdoc(module) or "", module.resolve, module.__file__ or "", built_in)
+    return Extension(
+        module.Written,
+        inspect.getdoc(module) or "",
+        module.resolve,
+        module.__file__ or "",
+        built_in,
+        getattr(module, "ADDS", None),
+    )
 
 
 def _loader(path: Path) -> Callable[[], ModuleType]:

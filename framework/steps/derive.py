@@ -20,6 +20,9 @@ expect:
 Written = dict[ColumnName, Expression]
 
 
+ADDS = "*"
+
+
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     made = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
     columns: list[Column] = []

@@ -21,6 +21,9 @@ expect:
 Written = Expression
 
 
+ADDS = ""
+
+
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     condition = rows.condition(step.value, step.place())
     return Resolved(rows.columns, keep=condition.sql, faults=rows.faults("filter", step.value, condition), says=(step.value,))

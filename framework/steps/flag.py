@@ -48,6 +48,9 @@ class Written(Bound):
     otherwise: str | None = option("The label where no rule is true; default: null.", default=None, aka=["else", "default"])
 
 
+ADDS = "into"
+
+
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
