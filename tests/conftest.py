@@ -39,6 +39,16 @@ def kafka(sluice_home: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def registry(sluice_home: Path) -> Iterator[str]:
+    from framework import jars
+    from framework.services import registry as service
+
+    jars.fetch("registry")
+    with service.running(sluice_home) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The project's folder, with the one catalog that all tests of this process share; each test has a namespace of its own."""
     folder = tmp_path_factory.mktemp("lake")

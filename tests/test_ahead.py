@@ -14,8 +14,10 @@ import pytest
 
 from framework.cli import plan as command
 from framework.engine import look, loop, protocol, refusals
-from framework.engine.ahead import Ahead, Anew, Waiting, look_ahead
+from framework.engine.ahead import Ahead, Anew, look_ahead
 from framework.engine.protocol import Position
+from framework.engine.rebuild_outlook import Foreign, Lost, Outlook
+from framework.engine.waiting import Waiting
 from framework.errors import RefusedError, SluiceError, UnreachableError, Where
 from framework.plan.change import Change
 from framework.plan.model import Pipeline, Plan
@@ -137,7 +139,10 @@ def test_only_what_the_specs_say(folder: Path) -> None:
     done = sluice("plan", "--no-look")
     assert (done.exit_code, "next run" in done.output, "not looked at" in done.output) == (0, False, False)
     said = document("--no-look")
-    assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "refused", "unseen")] == [None] * 4 + [[], []]
+    assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "rebuild", "refused", "unseen")] == [None] * 5 + [
+        [],
+        [],
+    ]
     assert [column["name"] for column in said["columns"]] == ["n"]
 
 
@@ -168,7 +173,8 @@ def test_what_a_run_would_refuse_is_shown(folder: Path) -> None:
     assert done.exit_code == 1
     refused, hint = next_run("trades")
     assert refused.startswith("REFUSED `n` is bigint, the spec says int, which does not hold all of its values (")
-    assert hint == "  hint: write the type that the table has, or a new column, or another table"
+    rebuild = "`sluice rebuild trades` makes the table anew as the spec says"
+    assert hint == f"  hint: write the type that the table has, or a new column; {rebuild}"
     (said,) = document()["changes"]
     assert (said["allowed"], said["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)
     assert sluice("plan", "--no-look").exit_code == 0
@@ -321,7 +327,27 @@ def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> No
         update.delete_column("price")
     assert next_run("copy", "copy")[1:] == [
         "shop.trades is as it was when the table was computed: nothing to do",
-        "columns are looked at when shop.trades changes; until then a run finds nothing to do",
+        "changes are looked at when shop.trades changes; until then a run finds nothing to do",
+    ]
+
+
+# a rebuild
+
+
+def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
+    pipeline = planned(folder, "n: int")
+    lost = (Lost("t", 1, 2, "which are gone"), Lost("u", 1_000, 0, "which are gone", messages=True))
+    ahead = Ahead(
+        pipeline, (), (), rebuild=Outlook((waiting(12),), None, 40, lost, (Foreign(7, "spark", "append", 5, 0),)), remade=True
+    )
+    assert list(command.ahead_lines(ahead))[1:] == [
+        "rows that are there stay as the spec before made them",
+        "`sluice rebuild trades` makes them anew: reads 12 messages of t, 2 partitions, about 100 bytes: about a second at 250,000/s once "
+        "Spark has started",
+        "  goes on with a rebuild that was cut off, which has read 40 messages",
+        "  without 1 row and 2 bad rows of t, which are gone",
+        "  without the rows of up to 1,000 messages of u, which are gone",
+        "  undoes append by spark (snapshot 7: 5 rows added, 0 deleted)",
     ]
 
 
@@ -363,7 +389,7 @@ def test_columns_change_with_the_first_message(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), True, ("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), True, ("m",))
-    last = "columns are looked at with the first message that comes; until then a run finds nothing to do"
+    last = "changes are looked at with the first message that comes; until then a run finds nothing to do"
     assert list(command.ahead_lines(Ahead(pipeline, (added,), (waiting(0),))))[-1] == last
     assert list(command.ahead_lines(Ahead(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
     for idle in (Ahead(pipeline, (added,), (waiting(1),)), Ahead(pipeline, (kept,), (waiting(0),)), Ahead(pipeline, (added,))):
@@ -389,11 +415,13 @@ def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
         Change("drop", "keeps note string, null in new rows", Where(file, 1, 1), True, ("note",), STRING, None),
     )
     waits = Waiting("orders", tuple((number, 0, 2000) for number in range(6)), 2_202_009, 250_000.0, False)
+    again = Waiting("orders", ((0, 0, 36_000),), 6_606_027, 250_000.0, False)
+    rebuilt = Outlook((again,), None, 0, (Lost("orders", 3, 0, "…"),), (Foreign(1, "spark 4.1.1", "delete", 0, 1),))
     refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
     return text, json.loads(shape), [
         Ahead(orders, changes, (waits,)),
         Ahead(large, (), anew=Anew("which has changed", 48_000)),
-        Ahead(orders, changes, (waits,), refused=(refused,), unseen=(unseen,)),
+        Ahead(orders, changes, (waits,), refused=(refused,), unseen=(unseen,), rebuild=rebuilt),
     ]  # fmt: skip
 
 

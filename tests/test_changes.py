@@ -104,20 +104,36 @@ def test_only_the_same_and_the_wider_is_ever_allowed(tmp_path: Path) -> None:
             assert same or found[0].allowed == ((old, new) in wider), (old, new)
 
 
-def test_layout_is_refused_and_named(tmp_path: Path) -> None:
+def test_layout_holds_for_new_files(tmp_path: Path) -> None:
     pipeline = planned(tmp_path, "a: timestamp; b: string", into=", partition_by: [day(a)], sort_by: [b], format_version: 2")
     table = as_is("a timestamp, b string", ("bucket(16, b)",), (), 3)
     found = changes(pipeline, table)
     assert [(each.kind, each.allowed, each.what) for each in found] == [
         (
             "partition_by",
-            False,
-            "the table is partitioned by bucket(16, b), the spec says day(a), and this version does not change that",
+            True,
+            "new files are partitioned by day(a); files that are there keep theirs until `sluice rebuild trades`",
         ),
-        ("sort_by", False, "the table is sorted by nothing, the spec says b, and this version does not change that"),
-        ("format_version", False, "the table is of Iceberg's format 3, the spec says 2, and this version does not change that"),
+        ("sort_by", True, "new files are sorted by b; files that are there keep theirs until `sluice rebuild trades`"),
+        ("format_version", False, "the table is of Iceberg's format 3, the spec says 2, and no format goes back"),
     ]
+    assert found[2].hint == "write the `format_version` that the table has, or another table"
     assert changes(pipeline, replace(table, partition_by=("day(a)",), sort_by=("b",), format_version=2)) == ()
+
+
+def test_formats_are_raised_and_the_order_of_partitions_says_nothing(tmp_path: Path) -> None:
+    pipeline = planned(tmp_path, "a: timestamp; b: string", into=", partition_by: [day(a), b]")
+    (raised,) = changes(pipeline, as_is("a timestamp, b string", ("b", "day(a)"), (), 2))
+    assert (raised.kind, raised.allowed, raised.what) == ("format_version", True, "raises Iceberg's format from 2 to 3")
+
+
+def test_what_a_rebuild_makes_is_in_the_hint(tmp_path: Path) -> None:
+    columns, table = "a: int; b: 'struct<x:int>'", "a bigint, b struct<x int, y int>"
+    rebuild = "; `sluice rebuild trades` makes the table anew as the spec says"
+    for into, beyond in ((", schema_changes: {drop: keep}", [True, True]), (", schema_changes: {drop: refuse}", [True, False])):
+        found = changes(planned(tmp_path, columns, into=into), as_is(table))
+        assert [(each.kind, each.allowed) for each in found] == [("narrow", False), ("drop", False)]
+        assert [each.hint.endswith(rebuild) for each in found] == beyond
 
 
 def test_each_change_has_the_place_that_asks_for_it(tmp_path: Path) -> None:
@@ -308,15 +324,8 @@ def test_a_column_that_the_spec_lost_stays_and_comes_back(shop: Project) -> None
         (
             "  n: int",
             "  n: int",
-            "partition_by: [n]",
-            "the table is partitioned by nothing, the spec says n, and this version does not change that",
-            "[n]}",
-        ),
-        (
-            "  n: int",
-            "  n: int",
             "format_version: 2",
-            "the table is of Iceberg's format 3, the spec says 2, and this version does not change that",
+            "the table is of Iceberg's format 3, the spec says 2, and no format goes back",
             "2}",
         ),
     ],
@@ -379,7 +388,7 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     wanted = [each for each in changes(shop.pipeline, lake.existing(stale)) if each.kind == "add"]
     open_table(context, lake, shop.pipeline)
     with pytest.raises(Refused):
-        lake.change_columns(stale, wanted, {})
+        lake.change(stale, wanted, shop.pipeline.table)
     send(shop, price=2, new=2)
     shop.run()
     assert values(shop, "price", "new") == [(1.0, None), (2.0, 2)]
@@ -409,3 +418,56 @@ def test_a_run_that_dies_behind_the_change_of_columns(shop: Project, point: str)
     assert values(shop, "n", "new") == [(1, None), (2**40, 2)]
     assert (schemas(shop), shop.branches()) == (2, [])
     shop.assert_exactly_once()
+
+
+def with_into(project: Project, into: str) -> None:
+    """Options of `into`, in place of those that were there."""
+    said = f"into: {{{{table: {{namespace}}.trades{into}}}}}".replace("{drop", "{{drop")
+    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: said, project.template)
+
+
+def laid_out(project: Project) -> list[tuple[int, int, int]]:
+    """Files by partition spec and sort order: how many rows each has."""
+    found = project.sql("select spec_id, sort_order_id, sum(record_count) from {table}.files group by 1, 2 order by 1, 2")
+    return [(spec, order, int(rows)) for spec, order, rows in found]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Project) -> None:
+    with_into(shop, ", format_version: 2")
+    shop.send_good(6)
+    shop.run()
+    before = metadata_files(shop)
+    with_into(shop, ", partition_by: ['bucket(4, id)', size], sort_by: [id]")
+    shop.topic_more = "  new: string"
+    shop.send_good(6)
+    (ahead,) = look_ahead(shop.plan, shop.plan.pipelines)
+    assert ahead.would_run
+    kinds = ["add", "partition_by", "sort_by", "format_version"]
+    assert [(each.kind, each.allowed) for each in ahead.changes or ()] == [(kind, True) for kind in kinds]
+    shop.run()
+    assert laid_out(shop) == [(0, 0, 6), (1, 1, 6)]
+    assert metadata_files(shop) == before + 4  # the changes, the attempt's branch, its rows, and the publishing commit
+    assert changes(shop.pipeline, look.existing(shop.pipeline.table)) == ()
+
+    with_into(shop, ", partition_by: ['bucket(8, id)']")
+    shop.send_good(6)
+    shop.run()
+    assert laid_out(shop) == [(0, 0, 6), (1, 1, 6), (2, 0, 6)]
+    with_into(shop, "")
+    shop.send_good(6)
+    shop.run()
+    assert laid_out(shop) == [(0, 0, 12), (1, 1, 6), (2, 0, 6)]
+    with_into(shop, ", partition_by: [size, 'bucket(4, id)'], sort_by: [id]")  # as it was once
+    shop.send_good(6)
+    shop.run()
+    assert laid_out(shop) == [(0, 0, 12), (1, 1, 12), (2, 0, 6)]
+    assert changes(shop.pipeline, look.existing(shop.pipeline.table)) == ()
+    assert len(shop.sql("select id from {table} where id = 7 and size = 'NORMAL'")) == 1
+    shop.assert_exactly_once()
+
+
+def metadata_files(project: Project) -> int:
+    """How many commits there were."""
+    return len(list((project.lake / "warehouse" / project.namespace / "trades" / "metadata").glob("*.metadata.json")))

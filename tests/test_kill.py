@@ -21,10 +21,10 @@ PATIENCE = 120
 
 
 @contextmanager
-def victim(project: Project, point: str, number: signal.Signals) -> Iterator[subprocess.Popen[str]]:
+def victim(project: Project, point: str, number: signal.Signals, what: str = "run") -> Iterator[subprocess.Popen[str]]:
     """A run of another process, which has reached the point and got the signal there."""
     specs = Path(project.pipeline.where.file).parent
-    command = [sys.executable, "-m", "tests.victim", str(specs), point, number.name]
+    command = [sys.executable, "-m", "tests.victim", str(specs), point, number.name, what]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True

@@ -23,16 +23,18 @@ MAY: dict[str, tuple[str, ...]] = {
     "jars": ("errors", "home", "java"),
     "sql": ("errors", "types"),
     "spec": ("errors",),
-    "formats": ("types", "plan.model", "plan.rows"),
+    "secrets": ("errors", "plan.model", "spec.options"),
+    "registry": ("errors", "home", "secrets", "plan.model"),
+    "formats": ("errors", "types", "registry", "plan.model", "plan.rows", "plan.change"),
     "steps": ("errors", "types", "sql", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
-    "plan": ("errors", "types", "sql", "spec", "formats"),
-    "engine": ("errors", "home", "types", "jars", "plan", "spec.options", "sql.faults"),
+    "plan": ("errors", "types", "sql", "spec", "formats", "registry"),
+    "engine": ("errors", "home", "types", "jars", "secrets", "registry", "formats", "plan", "spec.options", "sql.faults"),
     "watch": ("errors", "types", "plan", "engine"),
     "status": ("errors", "plan", "engine", "watch"),
-    "init": ("errors", "types", "spec", "plan", "engine", "services"),
+    "init": ("errors", "types", "registry", "formats", "spec", "plan", "engine", "services"),
     "reference": ("errors", "types", "sql", "spec", "plan.model", "plan.rows"),
     "side_by_side": ("plan.model", "engine.preview"),
-    "generate": ("errors", "types", "plan", "engine.kafka"),
+    "generate": ("errors", "types", "registry", "formats", "plan", "engine.kafka"),
     "services": ("errors", "home", "java", "jars"),
     "ui": ("errors", "home", "services"),
     "clean": ("errors", "home", "jars", "plan", "engine", "services", "ui"),
@@ -61,6 +63,9 @@ ONLY: dict[str, tuple[str, ...]] = {
     "py4j": ("engine", "assets"),
     "pyiceberg": ("engine", "assets", "watch"),
     "confluent_kafka": ("engine", "generate", "services"),
+    "requests": ("registry",),
+    "google": ("formats",),
+    "grpc_tools": ("formats",),
     "duckdb": ("engine",),
     "yaml": ("spec",),
     "jsonschema": ("spec",),
@@ -68,7 +73,10 @@ ONLY: dict[str, tuple[str, ...]] = {
     "rich": ("cli", "side_by_side"),
 }
 # Where a third party is imported inside functions only, so that importing the part does not load it.
-LAZILY = {("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch")}
+LAZILY = {
+    *(("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch"), ("requests", "registry")),
+    *(("google", "formats"), ("grpc_tools", "formats")),
+}
 HEAVY = (
     *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
     *("framework.engine", "framework.assets"),

@@ -1,4 +1,4 @@
-"""A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL`."""
+"""A run or a rebuild of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [rebuild]`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import signal
 import sys
 from pathlib import Path
 
-from framework.engine import loop
+from framework.engine import loop, rebuild
 from framework.engine.context import Context
 from framework.errors import SluiceError
 from framework.plan.passes import make
 
 
-def main(specs: str, point: str, number: str) -> None:
+def main(specs: str, point: str, number: str, what: str = "run") -> None:
     there = False
 
     def at(reached: str) -> None:
@@ -24,9 +24,14 @@ def main(specs: str, point: str, number: str) -> None:
             os.kill(os.getpid(), signal.Signals[number])
 
     context = Context(make(Path(specs)), at=at)
+    pipeline = context.plan.pipelines[0]
     try:
-        for batch in loop.batches(context, context.plan.pipelines[0]):
-            print(batch, flush=True)
+        if what == "rebuild":
+            ahead, _ = rebuild.look_first(context, pipeline, without_lost=False)
+            print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
+        else:
+            for batch in loop.batches(context, pipeline):
+                print(batch, flush=True)
     except SluiceError as error:
         print(f"refused {error}", flush=True)
     print("ended", flush=True)

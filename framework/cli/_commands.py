@@ -17,6 +17,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "pause": "pauses pipelines, for Dagster, too",
         "resume": "lets paused pipelines go on",
         "accept": "goes on from what a run refused, after showing what that means",
+        "rebuild": "makes a table anew beside the old one, and publishes it by one commit",
         "ui": "opens Dagster with these specs, on this machine only",
     },
     "see": {

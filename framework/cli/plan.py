@@ -14,7 +14,9 @@ from framework.cli import _complete, _specs
 from framework.errors import RefusedError, SpecError
 
 if TYPE_CHECKING:
-    from framework.engine.ahead import Ahead, Anew, Waiting
+    from framework.engine.ahead import Ahead, Anew
+    from framework.engine.rebuild_outlook import Outlook
+    from framework.engine.waiting import Waiting
     from framework.errors import Problem, SluiceError, Where
     from framework.plan.change import Change
     from framework.plan.model import Pipeline
@@ -94,13 +96,30 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
         yield "table is as the spec says"
     for waiting in ahead.waiting or ():
         yield _waits(waiting)
+    if ahead.rebuild:
+        if ahead.remade:
+            yield "rows that are there stay as the spec before made them"
+        anew = list(rebuild_lines(ahead.pipeline, ahead.rebuild))
+        yield f"`sluice rebuild {ahead.pipeline.name}` makes them anew: {anew[0]}"
+        yield from (f"  {line}" for line in anew[1:])
     if ahead.anew and ahead.pipeline.source:
         yield _computes(ahead.anew, ahead.pipeline.source.identifier)
-    if ahead.idle and any(change.kind in ("add", "widen") or not change.allowed for change in changes):
+    if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
             f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "with the first message that comes"
         )
-        yield f"columns are looked at {comes}; until then a run finds nothing to do"
+        yield f"changes are looked at {comes}; until then a run finds nothing to do"
+
+
+def rebuild_lines(pipeline: Pipeline, outlook: Outlook) -> Iterator[str]:
+    """What a rebuild reads and costs, and what it could not make again."""
+    if outlook.rows is not None and pipeline.source:
+        yield f"computes it from {pipeline.source.identifier}: {_count(outlook.rows, 'row')}, {_time(outlook.seconds)}"
+    yield from (_waits(waiting) for waiting in outlook.waiting)
+    if outlook.done:
+        yield f"goes on with a rebuild that was cut off, which has read {_count(outlook.done, 'message')}"
+    yield from (f"without {lost.words}" for lost in outlook.lost)
+    yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
 
 
 def _computes(anew: Anew, source: str) -> str:
@@ -168,12 +187,13 @@ def document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
 def _next_run(ahead: Ahead | None) -> dict[str, Any]:
     """Null is what was not looked at, or could not be seen."""
     if ahead is None:
-        return {"would_run": None, "changes": None, "waiting": None, "anew": None, "refused": [], "unseen": []}
+        return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
     return {
         "would_run": ahead.would_run,
         "changes": None if ahead.changes is None else [_change(change) for change in ahead.changes],
         "waiting": None if ahead.waiting is None else [_waiting(each) for each in ahead.waiting],
         "anew": _anew(ahead.anew) if ahead.anew else None,
+        "rebuild": _rebuild(ahead.rebuild) if ahead.rebuild else None,
         "refused": [_error(error) for error in ahead.refused],
         "unseen": [_error(error) for error in ahead.unseen],
     }
@@ -204,6 +224,16 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
 def _anew(anew: Anew) -> dict[str, Any]:
     seconds = None if anew.seconds is None else round(anew.seconds, 3)
     return {"computes": bool(anew.because), "because": anew.because, "rows": anew.rows, "about_seconds": seconds}
+
+
+def _rebuild(outlook: Outlook) -> dict[str, Any]:
+    return {
+        "topics": [{"topic": each.topic, "messages": each.messages} for each in outlook.waiting],
+        "rows": outlook.rows,
+        "about_seconds": round(outlook.seconds, 3),
+        "lost": [each.words for each in outlook.lost],
+        "undone": [each.words for each in outlook.foreign],
+    }
 
 
 def _where(where: Where) -> dict[str, Any]:

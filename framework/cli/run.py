@@ -96,14 +96,14 @@ class _Told:
             self._bar = None
 
     def batch(self, batch: Batch) -> None:
-        line = _line(batch)
+        said = line(batch)
         if self._bar is None:
-            click.echo(line)
+            click.echo(said)
             return
         self._read += batch.read
         self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
         with self._bar.hidden():
-            click.echo(line)
+            click.echo(said)
 
     def failure(self, failure: Failure) -> bool:
         """Whether it is one: who names no pipeline wants those that are not paused."""
@@ -139,7 +139,7 @@ def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
         return None
 
 
-def _line(batch: Batch) -> str:
+def line(batch: Batch) -> str:
     rate = batch.read / max(batch.seconds, 0.001)
     parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
     parts += [f"{batch.bad:,} bad"] if batch.bad else []

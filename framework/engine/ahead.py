@@ -10,33 +10,15 @@ from dataclasses import dataclass, replace
 
 from framework.engine import look, metadata, notes, protocol, refusals
 from framework.engine.kafka import Kafka, listens, silent
-from framework.engine.protocol import Position, TableState, TopicState, next_range, parted
+from framework.engine.protocol import Position, TableState, TopicState
+from framework.engine.rebuild_outlook import Outlook, outlook
 from framework.engine.source import FromTable, FromTopics, Source
+from framework.engine.waiting import SPEED, Waiting, waiting
 from framework.errors import SluiceError, UnreachableError
 from framework.plan.change import Change, Existing, changes
 from framework.plan.model import Cluster, Pipeline, Plan, SecretStore, in_order
 
-SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
 _PATIENCE = 2.5  # seconds until Kafka counts as not answering
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A topic's messages up to the last stable offsets. Bytes and speed, which is messages a second, are estimates."""
-
-    topic: str  # as Kafka calls it
-    offsets: tuple[tuple[int, int, int], ...]  # each partition, its next offset, its end
-    bytes: int | None
-    speed: float
-    measured: bool  # by the table's own batches
-
-    @property
-    def messages(self) -> int:
-        return sum(end - start for _, start, end in self.offsets)
-
-    @property
-    def seconds(self) -> float:
-        return self.messages / self.speed
 
 
 @dataclass(frozen=True)
@@ -55,7 +37,8 @@ class Anew:
 @dataclass(frozen=True)
 class Ahead:
     """`changes`, `waiting` and `anew` are None where they could not be seen; `waiting` is of topics, `anew` of a table. `refused`
-    says why a run would not go on, `unseen` what did not answer, or is a topic that nobody has made yet."""
+    says why a run would not go on, `unseen` what did not answer, or is a topic that nobody has made yet. `rebuild` is
+    what a rebuild would read where the spec says what a run leaves as it is; `remade`: other rows, too."""
 
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
@@ -63,6 +46,8 @@ class Ahead:
     anew: Anew | None = None
     refused: tuple[SluiceError, ...] = ()
     unseen: tuple[SluiceError, ...] = ()
+    rebuild: Outlook | None = None
+    remade: bool = False
 
     @property
     def would_run(self) -> bool:
@@ -132,34 +117,37 @@ def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) 
             if seen is not None:
                 refusals.check(pipeline, seen, _as_remembered(seen))
         elif isinstance(from_, Kafka):
-            waiting = _waiting(from_, *going_on(pipeline, seen, FromTopics(pipeline, from_)), look.speed(table))
-            found = replace(found, waiting=tuple(waiting))
+            waits = waiting(from_, *going_on(pipeline, seen, FromTopics(pipeline, from_)), look.speed(table))
+            found = replace(found, waiting=tuple(waits))
         else:
             found = replace(found, anew=_anew(pipeline, seen, from_))
         notes.refuse_paused(pipeline.name)
     except SluiceError as error:
         unseen = isinstance(error, UnreachableError)
         found = replace(found, unseen=(error,)) if unseen else replace(found, refused=(error,))
-    return replace(found, changes=_changes(pipeline, existing, found.refused))
+    found = replace(found, changes=_changes(pipeline, existing, found.refused))
+    return _with_rebuild(found, seen.position if seen else None, from_ if isinstance(from_, Kafka) else None)
+
+
+def _with_rebuild(found: Ahead, position: Position | None, kafka: Kafka | None) -> Ahead:
+    """With what a rebuild reads, where the spec says other rows or files than are there and a run leaves those."""
+    pipeline = found.pipeline
+    if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
+        return found  # or Kafka does not answer
+    remade = bool(position.spec and position.spec != pipeline.spec and kafka)
+    beyond = any(change.rebuild for change in found.changes or ())
+    if found.changes is None or not (remade or beyond):
+        return found
+    try:
+        return replace(found, rebuild=outlook(pipeline, kafka), remade=remade)
+    except SluiceError as error:
+        return replace(found, unseen=(*found.unseen, error))
 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
     """A table of somebody else is not compared, nor is one that could not be made."""
     none = ("table-not-ours", "table-of-another", "table-recreated", "source-missing")
     return None if any(error.code in none for error in refused) else changes(pipeline, existing)
-
-
-def _waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | None) -> Iterator[Waiting]:
-    range_ = next_range(position, topic, 1)
-    starts = range_.starts if range_ else topic.ends
-    for name in topic.topics:
-        here = {each: start for each, start in starts.items() if parted(each)[0] == name}
-        waits = {each: topic.ends[each] - start for each, start in here.items() if topic.ends[each] > start}
-        messages = sum(waits.values())
-        fullest = sorted(waits, key=lambda each: (-waits[each], each))[:10]
-        size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
-        offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
-        yield Waiting(name, tuple(offsets), None if size is None else round(size * messages), speed or SPEED, speed is not None)
 
 
 def _anew(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, Ahead]) -> Anew:

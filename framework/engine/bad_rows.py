@@ -42,26 +42,54 @@ def stage(
     context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: rows.Counted
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Those too large to travel with the first pass are read again."""
-    identifier = pipeline.table.bad_rows
-    table = lake.load(identifier)
-    if table is None:
-        lake.create(identifier, COLUMNS, (), (), {"format-version": "2"}, lambda *_: {OF: opened.uuid})
-        table = lake.load(identifier)
-    if table is None:
-        raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
-    if table.properties().get(OF) != opened.uuid:
-        raise refusals.leftovers(pipeline)
+    table = _own(lake, pipeline, opened.uuid)
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = context.source(pipeline).read(context.spark, range_)
         bad = rows.frame(messages, pipeline, range_.size, carry=False).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     number = opened.position.batch + 1 if opened.position else 1
-    made = rows.bad_rows(pipeline, number, bad)
-    catalog, namespace, name = pipeline.table.catalog.name, *identifier.split(".")
-    writer = made.writeTo(f"`{catalog}`.`{namespace}`.`{name}`.`branch_{protocol.BRANCH}{attempt}`")
+    _append(rows.bad_rows(pipeline, number, bad), pipeline, attempt)
+
+
+def take_over(
+    context: Context, lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, opened: TableState, number: int, up_to: int
+) -> int:  # fmt: skip
+    """Writes the bad rows of a rebuild's batches to a branch of the table's own, as those of one batch; how many they are."""
+    if lake.load(second.table.bad_rows) is None:
+        return 0
+    there = context.spark.table(_quoted(second)).where(f"batch <= {up_to}")
+    count = there.count()
+    if count:
+        table = _own(lake, pipeline, opened.uuid)
+        lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+        names = [column.name for column in COLUMNS if column.name != "batch"]
+        _append(there.selectExpr(f"{number} AS batch", *(f"`{name}`" for name in names)), pipeline, attempt)
+    return int(count)
+
+
+def _own(lake: Lake, pipeline: Pipeline, uuid: str) -> Any:
+    """The table of bad rows; made if it is missing."""
+    identifier = pipeline.table.bad_rows
+    table = lake.load(identifier)
+    if table is None:
+        lake.create(identifier, COLUMNS, (), (), {"format-version": "2"}, lambda *_: {OF: uuid})
+        table = lake.load(identifier)
+    if table is None:
+        raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
+    if table.properties().get(OF) != uuid:
+        raise refusals.leftovers(pipeline)
+    return table
+
+
+def _append(bad: Any, pipeline: Pipeline, attempt: str) -> None:
+    writer = bad.writeTo(f"{_quoted(pipeline)}.`branch_{protocol.BRANCH}{attempt}`")
     with named_errors(pipeline):
         writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
+
+
+def _quoted(pipeline: Pipeline) -> str:
+    return ".".join(f"`{name}`" for name in (pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")))
 
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from framework.engine import attempts, bad_rows, look, protocol, refusals, rows
+from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, staged, state
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
@@ -82,7 +82,11 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     tries = 0
     while tries < _TRIES:
         with attempts.attempt() as attempt:
-            done = _Attempt(context, pipeline, attempt, clock).run()
+            try:
+                done = _Attempt(context, pipeline, attempt, clock).run()
+            except schemas.Unknown as unknown:
+                pipeline = context.schemas.learn(pipeline, unknown.ids)
+                continue
         if not isinstance(done, Verdict):
             return done
         # Another batch was published: the table has come further, and this is no try in vain.
@@ -146,7 +150,7 @@ class _Attempt:
             made = self._stage(opened, position, topic, range_)
             self.clock.done("stage")
             judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
-        except RefusedError:
+        except (RefusedError, schemas.Unknown):
             withdraw(self.lake, self.pipeline, self.attempt)
             raise
         if made is None or judged is not Verdict.DONE:
@@ -167,6 +171,8 @@ class _Attempt:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
         counted = self._write(position.batch + 1, range_, topic)
         self.at("staged")
+        if counted.unknown:
+            raise schemas.Unknown(counted.unknown)
         bad_rows.stop(self.pipeline, opened, position, counted)
         self._expect(counted)
         if counted.bad and self.pipeline.bad_rows != "drop":
@@ -182,7 +188,7 @@ class _Attempt:
         to = Position(
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
-            (0, position.batch) if self.pipeline.table.write == "replace" else None,
+            (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
         )  # fmt: skip
         return _Staged(tip, to, counted)
 

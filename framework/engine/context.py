@@ -12,6 +12,7 @@ from framework.engine import session
 from framework.engine.kafka import Kafka
 from framework.engine.lake import Commit, Lake, commit_transaction
 from framework.engine.protocol import Partition
+from framework.engine.schemas import Schemas
 from framework.engine.source import FromTable, FromTopics, Messages, Source
 from framework.plan.model import Pipeline, Plan
 
@@ -39,7 +40,7 @@ class Context:
         source: Messages | None = None,
         until: Until | None = None,
     ) -> None:
-        self.plan = plan
+        self.schemas = Schemas(plan)
         self.at = at
         self._start = spark or (lambda: session.start(plan))
         self._commit = commit
@@ -49,6 +50,11 @@ class Context:
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, Lake] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """As the registry has it by now, where it has a say."""
+        return self.schemas.plan
 
     @property
     def spark(self) -> SparkSession:

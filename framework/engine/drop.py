@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.engine import attempts, known, look, protocol, refusals
+from framework.engine import attempts, known, look, protocol, rebuild_second, refusals
 from framework.engine.kafka import client_settings
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.plan.model import Catalog, Pipeline, Plan, SecretStore, Topic
@@ -46,8 +46,8 @@ class Held:
 
 
 def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
-    """Its bad rows and its table, as far as they are there. What Sluice did not make, or made for others, is refused, and so is
-    what a batch is written to."""
+    """What a rebuild that was cut off has left, its bad rows and its table, as far as they are there. What Sluice did not make, or
+    made for others, is refused, and so is what a batch is written to."""
     catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
     table = look.table(catalog, identifier)
     if table is not None:
@@ -61,7 +61,18 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
         raise RefusedError(
             "table-not-ours", f"the table {pipeline.table.bad_rows} is not of Sluice's making", "drop it with what made it"
         )
-    return tuple(held(catalog, each) for each in (bad, table) if each is not None)
+    return (*_of_rebuild(pipeline, table), *(held(catalog, each) for each in (bad, table) if each is not None))
+
+
+def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
+    second = rebuild_second.beside(pipeline).table
+    table = look.table(second.catalog, second.identifier)
+    if table is None or not rebuild_second.is_leftover(table, pipeline):
+        return ()
+    bad, it = look.table(second.catalog, second.bad_rows), held(second.catalog, table)
+    if own is not None and own.properties.get(protocol.REBUILT) == it.uuid:  # its rows' files are the own table's now
+        it = replace(it, files=tuple(file for file in it.files if it.folder in file.parents))
+    return (*([held(second.catalog, bad)] if bad else []), it)
 
 
 def held(catalog: Catalog, table: IcebergTable) -> Held:

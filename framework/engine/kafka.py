@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from framework.engine import messages
 from framework.engine.protocol import Partition, Range, TopicState, parted, partition
-from framework.engine.secrets import reveal
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, Pipeline, SecretStore, Topic
+from framework.secrets import reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,19 +5,22 @@ Limit: needs a JVM beside this process; Spark Connect has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from framework.engine import protocol
+from framework.engine import evolve, protocol
 from framework.engine.existing import existing
 from framework.engine.protocol import Position, Snapshot, TableState
 from framework.errors import BatchError, UnreachableError
 from framework.plan.change import Change, Existing
-from framework.plan.model import Column, PartitionField
+from framework.plan.model import Column, PartitionField, Table
 
 Commit = Callable[[Any], None]
 
@@ -79,15 +82,15 @@ class Lake:
     ) -> None:
         """A table is born with an empty snapshot and with the properties that describe it, in one commit. One that is there
         already stays as it is."""
-        schema = self._schema(columns)
+        schema = evolve.schema(self._jvm, columns)
         name = self._iceberg.catalog.TableIdentifier.parse(identifier)
         try:
             self._catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not _is(error, "AlreadyExistsException"):
                 raise BatchError("table-not-created", f"the namespace of {identifier} cannot be made: {_said(error)}") from None
-        builder = self._catalog.buildTable(name, schema).withPartitionSpec(self._partitions(schema, partition_by))
-        builder = builder.withSortOrder(self._order(schema, sort_by)).withProperties(dict(properties))
+        builder = self._catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self._jvm, schema, partition_by))
+        builder = builder.withSortOrder(evolve.order(self._jvm, schema, sort_by)).withProperties(dict(properties))
         try:
             transaction = builder.createTransaction()
             append = transaction.newAppend()
@@ -105,21 +108,86 @@ class Lake:
         """Forgets a table, if there is one; its files stay."""
         self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), False)
 
-    def change_columns(self, table: Any, changes: Iterable[Change], docs: Mapping[str, str]) -> None:
-        """Columns and fields inside of them are added and widened, all in one commit; it is refused if there was another."""
+    def change(self, table: Any, changes: Iterable[Change], planned: Table) -> None:
+        """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
         with _answers():
-            update = table.updateSchema()
-            for change in changes:
-                assert change.new is not None
-                type_ = self._schema((Column("made", change.new),)).columns()[0].type()
-                *inside, name = change.path
-                if change.kind == "widen":
-                    update = update.updateColumn(".".join(change.path), type_)
-                elif inside:
-                    update = update.addColumn(".".join(inside), name, type_)
-                else:
-                    update = update.addColumn(name, type_, docs.get(name) or None)
-            update.commit()
+            transaction = table.newTransaction()
+            evolve.evolve(self._jvm, transaction, tuple(changes), planned)
+            transaction.commitTransaction()
+
+    def copy(
+        self,
+        main: Any,
+        identifier: str,
+        changes: Sequence[Change],
+        planned: Table,
+        properties: Mapping[str, str],
+        begins: Position,
+    ) -> None:
+        """A second table without rows, which is what the first will be with these changes: the same ids of its columns and partitions,
+        so that its files can become the first's. They are written to the first's folder."""
+        said = json.loads(self._iceberg.TableMetadataParser.toJson(main.operations().current()))
+        name = str(uuid.uuid4())
+        location = f"{said['location']}__{name[:8]}"  # its own, also where an earlier one left something
+        empty = {
+            "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
+            **{each: [] for each in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
+            "properties": {**properties, "write.data.path": f"{said['location'].rstrip('/')}/data"},
+        }  # fmt: skip
+        made = self._iceberg.TableMetadataParser.fromJson(json.dumps({**said, **empty}))
+        file = f"{location}/metadata/00000-{name}.metadata.json"
+        with _answers():
+            self._iceberg.TableMetadataParser.write(made, main.io().newOutputFile(file))
+            table = self._catalog.registerTable(self._iceberg.catalog.TableIdentifier.parse(identifier), file)
+            transaction = table.newTransaction()
+            evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
+            transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
+            born = transaction.table().currentSnapshot()
+            position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
+            _set(transaction, {protocol.POSITION: position.text()})
+            transaction.commitTransaction()
+
+    def would_be(self, main: Any, changes: Sequence[Change], planned: Table, beside: Any) -> bool:
+        """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
+        with _answers():
+            transaction = main.newTransaction()
+            evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
+            return _alike(transaction.table(), beside) and beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
+
+    def become(
+        self, transaction: Any, changes: Sequence[Change], planned: Table, beside: Any, snapshot: int, position: Position,
+        also: Mapping[str, str],
+    ) -> int:  # fmt: skip
+        """The table becomes what a second one is at a snapshot: columns, partitions, order, files, position and tag, at once. It
+        says the snapshot. *Cost*: a look at each file."""
+        with _answers():
+            evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
+            if not _alike(transaction.table(), beside):
+                raise Refused("the table's columns have changed")
+            overwrite = transaction.newOverwrite().overwriteByRowFilter(self._iceberg.expressions.Expressions.alwaysTrue())
+            for manifest in beside.snapshot(snapshot).dataManifests(beside.io()):
+                reader = self._iceberg.ManifestFiles.read(manifest, beside.io(), beside.specs())
+                files = reader.iterator()
+                while files.hasNext():
+                    overwrite = overwrite.addFile(files.next().copy())
+                reader.close()
+            overwrite.set(protocol.POSITION, position.text()).commit()
+            made = transaction.table().currentSnapshot()
+            position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
+            _set(transaction, {protocol.POSITION: position.text(), **also})
+            _tag(transaction, transaction.manageSnapshots(), position).commit()
+            self._commit(transaction)
+            return position.snapshot
+
+    def mark(self, table: Any, properties: Mapping[str, str]) -> None:
+        with _answers():
+            _set(table, properties)
+
+    def purge(self, table: Any, identifier: str, data: bool) -> None:
+        """Drops a table with its files; those of its rows only with `data`."""
+        self.mark(table, {"gc.enabled": str(data).lower()})
+        with _answers():
+            self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), True)
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
@@ -204,27 +272,6 @@ class Lake:
             table.properties().get(protocol.OWNER),
         )
 
-    def _schema(self, columns: tuple[Column, ...]) -> Any:
-        types = self._jvm.org.apache.spark.sql.types
-        ddl = ", ".join(
-            f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "")
-            for column in columns
-        )
-        return self._iceberg.spark.SparkSchemaUtil.convert(types.StructType.fromDDL(ddl))
-
-    def _partitions(self, schema: Any, fields: tuple[PartitionField, ...]) -> Any:
-        builder = self._iceberg.PartitionSpec.builderFor(schema)
-        for field in fields:
-            make = getattr(builder, field.transform)
-            builder = make(field.column, field.width) if field.width else make(field.column)
-        return builder.build()
-
-    def _order(self, schema: Any, columns: tuple[str, ...]) -> Any:
-        builder = self._iceberg.SortOrder.builderFor(schema)
-        for column in columns:
-            builder = builder.asc(column)
-        return builder.build()
-
 
 @contextmanager
 def _answers() -> Iterator[None]:
@@ -259,6 +306,11 @@ def staged(table: Any, attempt: str) -> Snapshot | None:
     """What stands at the tip of the attempt's branch."""
     tip = table.snapshot(protocol.BRANCH + attempt)
     return None if tip is None else _snapshot(tip)
+
+
+def _alike(table: Any, other: Any) -> bool:
+    same = table.schema().asStruct().equals(other.schema().asStruct())
+    return bool(same and table.spec().equals(other.spec()) and table.sortOrder().equals(other.sortOrder()))
 
 
 def _ancestors(table: Any, snapshot: Any, until: int | None) -> Iterator[tuple[int, Snapshot]]:
@@ -320,7 +372,3 @@ def _class(error: Exception) -> str:
 def _said(error: Exception) -> str:
     text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
     return (str(text or "") or _class(error)).splitlines()[0]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ")

@@ -55,6 +55,7 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
         while not nothing_waits(context, pipeline):
             if notes.read(pipeline.name).paused:
                 return  # between two batches: whoever asks for a run knows that beforehand
+            pipeline = context.schemas.current(pipeline)
             batch = next_batch(context, pipeline)
             if batch is None:
                 break

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from framework.engine.protocol import Partition, Range, parted
-from framework.engine.secrets import reveal
 from framework.plan.model import Pipeline, SecretStore
+from framework.secrets import reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,6 +17,7 @@ ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
 BORN = "born"  # in place of an attempt's id: of a table that no batch has come to yet
+REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (
@@ -70,6 +71,7 @@ class Position:
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
     accepted: Mapping[Partition, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
     forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
+    rebuilt: int = 0  # the batch that made the table anew: bad rows of those before it are gone for good
 
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))

@@ -80,7 +80,9 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     back = _newest_position(state)
     accepts = None
     hint = "restore the table's main branch; no snapshot of it says a position to go back to"
-    if back is not None:
+    if back is not None and back.batch < position.rebuilt:
+        hint = f"`sluice rebuild {pipeline.name}` makes it anew; accepting cannot: bad rows of before the last rebuild are gone"
+    elif back is not None:
         again = _count(back.ends, position.ends)
         says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
         to = replace(position, ends=back.ends, cluster=back.cluster, topics=back.topics, forget=(back.batch, position.batch))

@@ -5,12 +5,13 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from secrets import token_hex
+from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Pipeline, Step
+from framework.formats.avro import MARK_BYTES
+from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
 from framework.plan.rows import named, quoted
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
 _END = f"_sluice_end_{token_hex(8)}"
+_MARK = bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()  # no byte can end one of Avro's numbers
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
@@ -49,6 +51,7 @@ class Counted:
     failing: tuple[int, ...]  # rows for which each expectation of the batch does not hold
     carried: DataFrame | None
     too_large: int
+    unknown: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
 
 
 def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
@@ -86,6 +89,8 @@ def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[A
         found["too_large"] = "count_if(_sluice_bad.dropped)"
     else:
         found["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+    if "_sluice_unknown" in columns:
+        found["unknown"] = "collect_set(_sluice_unknown)"
     for at, expected in enumerate(pipeline.expectations):
         found[f"expected{at}"] = f"count_if({_sound(columns)} AND NOT {expected.holds})"
     return [functions.expr(sql).alias(name) for name, sql in found.items()]
@@ -102,7 +107,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
 
     jvm: Any = spark._jvm
     row = cast(Any, observed)._jo.getRow()
-    found = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name != "carried"}
+    found = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
     carried = None
     bad = found.get("bad", 0)
     if "bad" not in found:
@@ -113,7 +118,8 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     filtered = found.get("filtered", 0)
     rows = found.get("rows", found["read"] - bad - filtered)
     failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
-    return Counted(found["read"], rows, filtered, bad, failing, carried, found.get("too_large", 0))
+    unknown = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
+    return Counted(found["read"], rows, filtered, bad, failing, carried, found.get("too_large", 0), unknown)
 
 
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
@@ -127,14 +133,16 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
         made = made.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
         cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
         said = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
+    why = " ".join(f"WHEN {at} THEN {_explained(fault.why)}" for at, fault in enumerate(faults) if fault.why)
+    said = f"CASE fault {why} ELSE {said} END" if why else said
     return made.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{said} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
-        "CAST(NULL AS INT) AS schema_id", "key", "value",
+        f"CAST({_explained(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
 
 def _explained(sql: str) -> str:
-    return _inlined(sql).replace("_sluice_value", "value")
+    return _inlined(sql).replace("_sluice_value", "value").replace("_sluice_key", "key")
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
@@ -152,17 +160,39 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
         **({EVENT_TIME: event_time} if any(EVENT_TIME in step_sql for step_sql in _texts(pipeline)) else {}),
         "_sluice_bad": _found_bad(decoding.faults, 0, bad),
     }
+    if decoding.unknown:
+        found["_sluice_unknown"] = decoding.unknown
     found |= _more(pipeline)
+    for native in decoding.natively:
+        messages = _natively(messages, native)
     made = messages.selectExpr(
         *(f"{sql} AS {name}" for name, sql in raw.items()),
         *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
         "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
+        *(native.into for native in decoding.natively),
     )  # fmt: skip
+    for name, sql in decoding.apart:
+        made = made.selectExpr("*", f"{_inlined(sql)} AS {name}")
     parse = decoding.parse
     if parse and len(decoding.columns) > _INLINED:
         made = made.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
         parse = None
     return made.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in found.items()))
+
+
+def _natively(messages: DataFrame, native: Native) -> DataFrame:
+    """With a column that Python makes of the key or the value, whole batches of Arrow at a time."""
+    from pyspark.sql.types import StructField, StructType
+
+    whole = messages.schema
+    of, using, into = native.of, native.using, native.into
+
+    def made(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield batch.append_column(into, using(batch.column(of)))
+
+    type_ = messages.sparkSession.createDataFrame([], f"made {native.type.sql}").schema[0].dataType
+    return messages.mapInArrow(made, StructType([*whole.fields, StructField(into, type_)]))
 
 
 def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -182,8 +212,9 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 def _more(pipeline: Pipeline) -> dict[str, str]:
     """What Sluice carries along with each row because of a step."""
     found = {}
-    if any(step.keep or step.each for step in pipeline.steps):
-        found["_sluice_keep"] = "true"
+    keep = None if pipeline.source else pipeline.topic.decoding.keep
+    if keep or any(step.keep or step.each for step in pipeline.steps):
+        found["_sluice_keep"] = keep or "true"
     if any(step.each for step in pipeline.steps):
         found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
     return found
@@ -196,7 +227,7 @@ def _inlined(sql: str, parse: str | None = None) -> str:
 
 def _marked(sql: str) -> str:
     """The mark behind a message's end is one that no message can know."""
-    return sql.replace("_sluice_end", _END)
+    return sql.replace("_sluice_mark_bytes", f"X'{_MARK}'").replace("_sluice_end", _END)
 
 
 def _texts(pipeline: Pipeline) -> Iterator[str]:

@@ -13,6 +13,11 @@ from framework.plan.model import Catalog, Plan
 
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
+_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
+    for what, most in {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 10_000_000}.items()
+)
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -29,6 +34,9 @@ def settings(plan: Plan) -> dict[str, str]:
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": jars.class_path("spark"),
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
+        # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
+        "spark.driver.defaultJavaOptions": _LIMITS,
+        "spark.executor.defaultJavaOptions": _LIMITS,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",

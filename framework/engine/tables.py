@@ -1,4 +1,4 @@
-"""A pipeline's table: born with a position, and given the columns that its spec has gained."""
+"""A pipeline's table: born with a position, and given what its spec has changed, as far as tables can."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         found = changes(pipeline, there)
         if any(not change.allowed for change in found):
             raise _schema_change(pipeline, found)
-        wanted = [change for change in found if change.kind in ("add", "widen")]
+        wanted = [change for change in found if change.kind != "drop"]  # the column that the spec has lost stays
         if not wanted:
             return table
         try:
-            lake.change_columns(table, wanted, {column.name: column.doc for column in pipeline.table.columns})
+            lake.change(table, wanted, pipeline.table)
         except (Refused, Unknown) as error:
             said = str(error)  # looked at again, which also tells whether a lost answer was a yes
         table = lake.load(pipeline.table.identifier)
@@ -98,7 +98,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
             break
     raise BatchError(
         "table-busy",
-        f"{_TRIES} times the catalog did not take the columns that {pipeline.table.identifier} gains by its spec: {said}",
+        f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}: {said}",
         "run again when the other writer is done; nothing was lost",
     )
 

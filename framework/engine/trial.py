@@ -17,7 +17,7 @@ from framework.engine.context import Context
 from framework.engine.local import Local
 from framework.errors import SluiceError
 from framework.plan.compare import Beyond
-from framework.plan.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource
+from framework.plan.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
 from framework.plan.rows import named
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Trials:
         own = f"test{next(self.numbers)}_"
         table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
         source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
-        tried = replace(pipeline, table=table, source=source, bad_rows="quarantine")
+        tried = replace(pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_known, pipeline.topics)))
         # What a session's catalogs are is asked of the thread.
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
@@ -110,6 +110,11 @@ def _found_once(spark: SparkSession) -> None:
     searched for a package `py4j`: a third of a test's time."""
     jvm: Any = spark._jvm
     jvm.__dict__["py4j"] = SimpleNamespace(reflection=SimpleNamespace(TypeUtil=jvm.py4j.reflection.TypeUtil))
+
+
+def _known(topic: Topic) -> Topic:
+    """By the schemas that are known: for another one the registry would be asked, and all be planned anew for the real tables."""
+    return replace(topic, decoding=replace(topic.decoding, unknown=None))
 
 
 def thrown_away(plan: Plan, folder: Path) -> Plan:

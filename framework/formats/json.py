@@ -17,13 +17,31 @@ from framework.plan.rows import named, quoted
 from framework.types import Array, Decimal, Map, Struct, Type
 
 LARGEST = 20_000_000  # bytes; Spark's parser gives up on longer texts
-EXPLAINED = 1 << 20  # bytes; what is wrong with a larger value is not looked for
+_EXPLAINED = 1 << 20  # bytes; what is wrong with a larger value is not looked for
+EXPLAINED = f"CASE WHEN octet_length(_sluice_value) <= {_EXPLAINED} THEN try_parse_json(_sluice_text) END"
 _OPTIONS = (
     "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_sluice_corrupt', 'allowSingleQuotes', 'false',"
     " 'allowNonNumericNumbers', 'false')"
 )
 _ISO_DATE = r"^\\d{4}-\\d\\d-\\d\\d$"
-_FIRST_MILLIS, _LAST_MILLIS = -62135596800000, 253402300799999  # the years 1 to 9999
+_FIRST_DAY, _LAST_DAY = -719162, 2932896  # the years 1 to 9999
+# From a whole number; the first and the last number that is taken.
+_EPOCHS = {
+    "epoch_millis": ("timestamp_millis({})", _FIRST_DAY * 86_400_000, (_LAST_DAY + 1) * 86_400_000 - 1),
+    "epoch_micros": ("timestamp_micros({})", _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - 1),
+    "epoch_days": ("date_from_unix_date(CAST({} AS INT))", _FIRST_DAY, _LAST_DAY),
+}
+
+
+@dataclass(frozen=True)
+class Written(Type):
+    """A type that is written in JSON as another one: `format` says how."""
+
+    type: Type
+    format: str
+
+    def __str__(self) -> str:
+        return str(self.type)
 
 
 @dataclass(frozen=True)
@@ -35,18 +53,40 @@ class Field:
     required: bool = False
     format: str | None = None
 
+    @property
+    def written(self) -> Type:
+        return Written(self.type, self.format) if self.format else self.type
+
+
+def suits(format_: str, type_: Type) -> bool:
+    """Whether values of the type can be written so."""
+    if format_ == "base64":
+        return isinstance(type_, Decimal)
+    return type_ == (types.DATE if format_ == "epoch_days" else types.TIMESTAMP)
+
 
 def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
-    raw = ", ".join(f"{named(field.name)} {_raw(field.type, field.format)}" for field in fields)
-    # Asked inside, so that the parse itself depends on nothing: Spark computes once only what it would always compute.
-    text = f"CASE WHEN {_FITS} THEN _sluice_text END"
     return Decoding(
-        parse=f"from_json({text}, {quoted(raw + ', `_sluice_corrupt` string')}, {_OPTIONS})",
+        parse=parse(fields),
         columns=tuple((field.name, _column(field)) for field in fields),
         faults=_faults(fields, unknown_fields),
-        explain=_explain(fields),
-        explained=f"CASE WHEN octet_length(_sluice_value) <= {EXPLAINED} THEN try_parse_json(_sluice_text) END",
+        explain=(*NOT_AN_OBJECT, *(explain(field, f'$["{in_path(field.name)}"]') for field in fields), SOMETHING),
+        explained=EXPLAINED,
     )
+
+
+def parse(fields: Sequence[Field]) -> str:
+    """SQL of the struct that the message's fields are read as."""
+    raw = ", ".join(f"{named(field.name)} {_raw(field.written)}" for field in fields)
+    # Asked inside, so that the parse itself depends on nothing: Spark computes once only what it would always compute.
+    text = f"CASE WHEN {_FITS} THEN _sluice_text END"
+    return f"from_json({text}, {quoted(raw + ', `_sluice_corrupt` string')}, {_OPTIONS})"
+
+
+def behind(sql: str, bytes_: str, parsed: str) -> str:
+    """The same SQL of JSON that stands in other bytes than the message's value."""
+    sql = sql.replace("_sluice_decoded", parsed).replace("_sluice_text", "CAST(_sluice_value AS STRING)")
+    return sql.replace("_sluice_value", bytes_)
 
 
 def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column, ...], Decoding]:
@@ -54,8 +94,7 @@ def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column,
     made = decoding(fields, "ignore")
 
     def of_key(sql: str) -> str:
-        sql = sql.replace("_sluice_decoded", f"({made.parse})").replace("_sluice_text", "CAST(_sluice_key AS STRING)")
-        return sql.replace("_sluice_value", "_sluice_key")
+        return behind(sql, "_sluice_key", f"({made.parse})")
 
     wrong = next(fault.when for fault in made.faults if fault.code == "undecodable")
     there = f"_sluice_key IS NOT NULL AND ({of_key(wrong)})"
@@ -78,17 +117,33 @@ _ONE_OBJECT = (
 )
 _FITS = f"octet_length(_sluice_value) <= {LARGEST}"
 _READABLE = f"{_FITS} AND is_valid_utf8(_sluice_text) AND ({_ONE_OBJECT})"
+TOO_LARGE = Fault("value", "too_large", f"the value is over {LARGEST} bytes", f"octet_length(_sluice_value) > {LARGEST}")
+
+
+def wrong(fields: Sequence[Field]) -> str:
+    """SQL that is true where the message is not one JSON object with these fields."""
+    found = [f"NOT ({_READABLE})", "_sluice_decoded IS NULL", "_sluice_decoded._sluice_corrupt IS NOT NULL"]
+    values = (misfit(_field(field), field.written) for field in fields)
+    return " OR ".join((*found, *(f"({value})" for value in values if value)))
+
+
+def with_mark(type_: Struct) -> str:
+    """SQL of a list of the object and the mark, from one parse: for objects that have objects inside."""
+    text = f"""CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',{{"_sluice_end":true}}]') END"""
+    return f"from_json({text}, {quoted(f'array<{_raw(type_)[:-1]}, _sluice_end: boolean>>')}, {_OPTIONS})"
+
+
+def is_one(parts: str) -> str:
+    """Whether such a list is of one object and no more."""
+    begins = "startswith(trim(LEADING ' \\t\\n\\r' FROM _sluice_text), '{')"
+    return f"({begins} AND coalesce(size({parts}) = 2 AND get({parts}, 1)._sluice_end, false))"
 
 
 def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:
-    wrong = [f"NOT ({_READABLE})", "_sluice_decoded IS NULL", "_sluice_decoded._sluice_corrupt IS NOT NULL"]
-    for field in fields:
-        found = _wrong(_field(field), field.type, field.format)
-        wrong += [f"({found})"] if found else []
     faults = [
         Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
-        Fault("value", "too_large", f"the value is over {LARGEST} bytes", f"octet_length(_sluice_value) > {LARGEST}"),
-        Fault("value", "undecodable", "the value is not one JSON object with these columns", " OR ".join(wrong)),
+        TOO_LARGE,
+        Fault("value", "undecodable", "the value is not one JSON object with these columns", wrong(fields)),
     ]
     if unknown_fields == "bad":
         known = ", ".join(quoted(field.name) for field in fields)
@@ -109,10 +164,10 @@ def _field(field: Field) -> str:
 
 
 def _column(field: Field) -> str:
-    return _convert(_field(field), field.type, field.format)
+    return value(_field(field), field.written)
 
 
-def _raw(type_: Type, format_: str | None = None) -> str:
+def _raw(type_: Type) -> str:
     """The type as which Spark's parser reads it: strict for its JSON type, and without its own ideas of times and decimals."""
     match type_:
         case Array():
@@ -121,38 +176,62 @@ def _raw(type_: Type, format_: str | None = None) -> str:
             return f"map<string, {_raw(type_.value)}>"
         case Struct():
             return "struct<" + ", ".join(f"{named(field.name)}: {_raw(field.type)}" for field in type_.fields) + ">"
-        case Decimal():
+        case Written() if type_.format in _EPOCHS:
+            return "bigint"
+        case Decimal() | Written():
             return "variant"  # from_json would take "1.2" in quotes for a decimal
         case types.TIMESTAMP | types.TIMESTAMP_NTZ | types.DATE:
-            return "bigint" if format_ == "epoch_millis" else "string"
+            return "string"
     return str(type_)
 
 
-def _convert(raw: str, type_: Type, format_: str | None = None, depth: int = 0) -> str:
-    """The column's value from what the parser gave; null where that does not fit."""
+def value(raw: str, type_: Type, depth: int = 0) -> str:
+    """A column's value from what the parser gave; null where that does not fit."""
     if not _converts(type_):
         return raw
     match type_:
         case Array():
-            return f"transform({raw}, x{depth} -> {_convert(f'x{depth}', type_.element, depth=depth + 1)})"
+            return f"transform({raw}, x{depth} -> {value(f'x{depth}', type_.element, depth + 1)})"
         case Map():
-            return f"transform_values({raw}, (k{depth}, x{depth}) -> {_convert(f'x{depth}', type_.value, depth=depth + 1)})"
+            return f"transform_values({raw}, (k{depth}, x{depth}) -> {value(f'x{depth}', type_.value, depth + 1)})"
         case Struct():
             parts = ", ".join(
-                f"{quoted(field.name)}, {_convert(f'{raw}.{named(field.name)}', field.type, depth=depth)}"
-                for field in type_.fields
+                f"{quoted(field.name)}, {value(f'{raw}.{named(field.name)}', field.type, depth)}" for field in type_.fields
             )
             return f"CASE WHEN {raw} IS NOT NULL THEN named_struct({parts}) END"
         case Decimal():
-            number = f"regexp_like(schema_of_variant({raw}), '^(BIGINT|DECIMAL|DOUBLE)')"
-            return f"CASE WHEN {number} THEN try_variant_get({raw}, '$', '{type_}') END"
-    if format_ == "epoch_millis":
-        return f"CASE WHEN {raw} BETWEEN {_FIRST_MILLIS} AND {_LAST_MILLIS} THEN timestamp_millis({raw}) END"
-    if type_ == types.DATE:
-        return f"CASE WHEN {raw} RLIKE '{_ISO_DATE}' THEN try_cast({raw} AS date) END"
+            return f"CASE WHEN {_is_number(raw)} THEN {_number(raw, type_)} END"
+        case Written(format="base64"):
+            # As Connect's converters write it, which can be told to write a number.
+            return f"CASE WHEN {_is_number(raw)} THEN {_number(raw, type_.type)} ELSE {_from_base64(raw, type_.type)} END"
+        case Written():
+            sql, first, last = _EPOCHS[type_.format]
+            return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {sql.format(raw)} END"
+        case types.DATE:
+            return f"CASE WHEN {raw} RLIKE '{_ISO_DATE}' THEN try_cast({raw} AS date) END"
     # The cast takes a year or an hour alone for a time. A pattern would say this better and cost a tenth of the throughput.
     marks = f"{_mark(raw, 5)} = '-' AND {_mark(raw, 8)} = '-' AND {_mark(raw, 11)} IN ('T', ' ') AND {_mark(raw, 14)} = ':'"
     return f"CASE WHEN {marks} THEN try_cast({raw} AS {type_}) END"
+
+
+def _is_number(raw: str) -> str:
+    return f"regexp_like(schema_of_variant({raw}), '^(BIGINT|DECIMAL|DOUBLE)')"
+
+
+def _number(raw: str, type_: Type) -> str:
+    return f"try_variant_get({raw}, '$', '{type_}')"
+
+
+def _from_base64(raw: str, type_: Type) -> str:
+    """A decimal of its bytes, the highest first: two whole numbers of 8 bytes, of which the first has the sign."""
+    assert isinstance(type_, Decimal)
+    hex_ = f"hex(try_to_binary(try_variant_get({raw}, '$', 'string'), 'base64'))"
+    full = "lpad(h, 32, IF(h < '8', '0', 'F'))"
+    high = f"CAST(conv(substring({full}, 1, 16), 16, -10) AS DECIMAL(38, 0))"
+    low = f"CAST(conv(substring({full}, 17), 16, 10) AS DECIMAL(38, 0))"
+    whole = f"try_add(try_multiply({high}, CAST(18446744073709551616 AS DECIMAL(38, 0))), {low})"
+    found = f"try_cast(concat(CAST({whole} AS STRING), 'E-{type_.scale}') AS {type_})"
+    return f"transform(array({hex_}), h -> CASE WHEN length(h) BETWEEN 2 AND 32 THEN {found} END)[0]"
 
 
 def _mark(raw: str, at: int) -> str:
@@ -167,50 +246,55 @@ def _converts(type_: Type) -> bool:
             return _converts(type_.value)
         case Struct():
             return any(_converts(field.type) for field in type_.fields)
-    return isinstance(type_, Decimal) or type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
+    return isinstance(type_, Decimal | Written) or type_ in (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 
 
-def _wrong(raw: str, type_: Type, format_: str | None = None, depth: int = 0) -> str | None:
+def misfit(raw: str, type_: Type, depth: int = 0) -> str | None:
     """SQL that is true where the parser gave a value that is none of this type."""
     match type_:
         case Array() | Map():
             inner = type_.element if isinstance(type_, Array) else type_.value
             items = raw if isinstance(type_, Array) else f"map_values({raw})"
             variable = f"y{depth}"
-            found = _wrong(variable, inner, depth=depth + 1)
+            found = misfit(variable, inner, depth + 1)
             return f"coalesce(exists({items}, {variable} -> {found}), false)" if found else None
         case Struct():
-            parts = [_wrong(f"{raw}.{named(field.name)}", field.type, depth=depth) for field in type_.fields]
+            parts = [misfit(f"{raw}.{named(field.name)}", field.type, depth) for field in type_.fields]
             return " OR ".join(f"({part})" for part in parts if part) or None
         case types.DOUBLE | types.FLOAT:
             return f"coalesce(abs({raw}) = double('Infinity'), false)"
     if not _converts(type_):
         return None
-    present = f"coalesce(schema_of_variant({raw}) <> 'VOID', false)" if isinstance(type_, Decimal) else f"{raw} IS NOT NULL"
-    return f"{present} AND {_convert(raw, type_, format_, depth)} IS NULL"
+    there = f"coalesce(schema_of_variant({raw}) <> 'VOID', false)" if _raw(type_) == "variant" else f"{raw} IS NOT NULL"
+    return f"{there} AND {value(raw, type_, depth)} IS NULL"
 
 
-def _explain(fields: Sequence[Field]) -> tuple[tuple[str, str], ...]:
-    """Why a message cannot be decoded: SQL conditions over `_sluice_text` in order, and SQL for what is said."""
-    kind = "schema_of_variant(_sluice_parsed)"
-    found = [
-        ("NOT is_valid_utf8(_sluice_text)", "'the value is not UTF-8 text'"),
-        ("trim(BOTH ' \\t\\n\\r' FROM _sluice_text) = ''", "'the value is empty'"),
-        (f"octet_length(_sluice_value) > {EXPLAINED}", "message"),
-        ("_sluice_parsed IS NULL", "'the value is not JSON'"),
-        (f"NOT startswith({kind}, 'OBJECT')", f"concat('the value is no JSON object but ', lower({kind}))"),
-        (f"NOT ({_ONE_OBJECT})", "'more text follows the JSON object'"),
-    ]
-    for field in fields:
-        path = quoted('$["' + field.name.replace('"', '\\"') + '"]')
-        given = f"schema_of_variant(try_variant_get(_sluice_parsed, {path}, 'variant'))"
-        wrong = f"coalesce({given} NOT RLIKE '^({_json_types(field)}|VOID)', false)"
-        found.append((wrong, f"concat({quoted(f'`{field.name}` is not {field.type} but ')}, lower({given}))"))
-    return (*found, ("true", "'a value does not fit its column'"))
+# Why a message cannot be decoded: SQL conditions over `_sluice_text` in order, and SQL for what is said.
+_KIND = "schema_of_variant(_sluice_parsed)"
+NOT_AN_OBJECT = (
+    ("NOT is_valid_utf8(_sluice_text)", "'the value is not UTF-8 text'"),
+    ("trim(BOTH ' \\t\\n\\r' FROM _sluice_text) = ''", "'the value is empty'"),
+    (f"octet_length(_sluice_value) > {_EXPLAINED}", "message"),
+    ("_sluice_parsed IS NULL", "'the value is not JSON'"),
+    (f"NOT startswith({_KIND}, 'OBJECT')", f"concat('the value is no JSON object but ', lower({_KIND}))"),
+    (f"NOT ({_ONE_OBJECT})", "'more text follows the JSON object'"),
+)
+SOMETHING = ("true", "'a value does not fit its column'")
+
+
+def explain(field: Field, path: str) -> tuple[str, str]:
+    """The same of a field that is found under a path of Spark's."""
+    given = f"schema_of_variant(try_variant_get(_sluice_parsed, {quoted(path)}, 'variant'))"
+    is_other = f"coalesce({given} NOT RLIKE '^({_json_types(field)}|VOID)', false)"
+    return is_other, f"concat({quoted(f'`{field.name}` is not {field.type} but ')}, lower({given}))"
+
+
+def in_path(name: str) -> str:
+    return name.replace('"', '\\"')
 
 
 def _json_types(field: Field) -> str:
-    match field.type:
+    match field.written:
         case Array():
             return "ARRAY"
         case Map() | Struct():
@@ -221,4 +305,6 @@ def _json_types(field: Field) -> str:
             return "BOOLEAN"
         case types.DOUBLE | types.FLOAT | Decimal():
             return "BIGINT|DECIMAL|DOUBLE|FLOAT"
+        case Written(format="base64"):
+            return "STRING|BIGINT|DECIMAL|DOUBLE|FLOAT"
     return "BIGINT|DECIMAL" if types.is_integral(field.type) or field.format else "STRING"

@@ -1,4 +1,5 @@
-"""A table as it is, held against what a pipeline's spec says of it: what a run would change in it, and what it refuses to change.
+"""A table as it is, held against what a pipeline's spec says of it: what a run would change in it, what only a rebuild can, and what
+neither does.
 
 Limit: a column that got another name is seen as one that is new and one that is gone.
 """
@@ -36,10 +37,8 @@ HINTS: dict[Kind, str] = {
     "widen": "say `schema_changes: {widen: allow}`, or write the type that the table has",
     "drop": "say `schema_changes: {drop: keep}`, or put the column back into the spec",
     "rename": "write the name as the table has it",
-    "narrow": "write the type that the table has, or a new column, or another table",
-    "retype": "write the type that the table has, or a new column, or another table",
-    "partition_by": "write `partition_by` as the table has it, or another table",
-    "sort_by": "write `sort_by` as the table has it, or another table",
+    "narrow": "write the type that the table has, or a new column",
+    "retype": "write the type that the table has, or a new column",
     "format_version": "write the `format_version` that the table has, or another table",
 }
 
@@ -57,7 +56,8 @@ class Existing:
 
 @dataclass(frozen=True)
 class Change:
-    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path."""
+    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path. `rebuild` is the
+    pipeline whose rebuild makes what a run refuses."""
 
     kind: Kind
     what: str
@@ -66,12 +66,15 @@ class Change:
     path: Path = ()
     old: Type | None = None
     new: Type | None = None
+    rebuild: str = ""
 
     @property
     def hint(self) -> str:
-        if self.kind == "drop" and len(self.path) > 1:
-            return "put the field back into the spec, or write a new column, or another table"
-        return "" if self.allowed else HINTS[self.kind]
+        if self.allowed:
+            return ""
+        inside = self.kind == "drop" and len(self.path) > 1
+        hint = "put the field back into the spec, or write a new column" if inside else HINTS[self.kind]
+        return f"{hint}; `sluice rebuild {self.rebuild}` makes the table anew as the spec says" if self.rebuild else hint
 
     def __str__(self) -> str:
         return f"{self.what} ({'no longer in the spec' if self.kind == 'drop' and self.allowed else self.where})"
@@ -141,7 +144,8 @@ def _column(pipeline: Pipeline, kind: Kind, path: Path, old: Type | None, new: T
     # Spark writes null where a whole column is missing, not where a field inside of one is.
     allowed = allowed or (kind == "drop" and said.drop == "keep" and len(path) == 1)
     what = _does(kind, path, old, new) if allowed else _refuses(kind, path, old, new)
-    return Change(kind, what, place(pipeline, path[0]), allowed, path, old, new)
+    beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
+    return Change(kind, what, place(pipeline, path[0]), allowed, path, old, new, pipeline.name if beyond else "")
 
 
 def _does(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
@@ -167,15 +171,20 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
     partitions = tuple(map(str, table.partition_by))
-    asked: tuple[tuple[Kind, str, str, str], ...] = (
-        ("partition_by", "partitioned by", _listed(existing.partition_by), _listed(partitions)),
-        ("sort_by", "sorted by", _listed(existing.sort_by), _listed(table.sort_by)),
-        ("format_version", "of Iceberg's format", str(existing.format_version), str(table.format_version)),
-    )
-    for kind, noun, is_, says in asked:
-        if is_ != says:
-            what = f"the table is {noun} {is_}, the spec says {says}, and this version does not change that"
-            yield Change(kind, what, _option(pipeline, kind), False)
+    anew = table.write == "replace"  # then a run writes all files anew
+    keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
+    if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
+        what = f"new files are partitioned by {_listed(partitions)}{keep}"
+        yield Change("partition_by", what, _option(pipeline, "partition_by"), True)
+    if existing.sort_by != table.sort_by:
+        what = f"new files are sorted by {_listed(table.sort_by)}{keep}"
+        yield Change("sort_by", what, _option(pipeline, "sort_by"), True)
+    if existing.format_version < table.format_version:
+        what = f"raises Iceberg's format from {existing.format_version} to {table.format_version}"
+        yield Change("format_version", what, _option(pipeline, "format_version"), True)
+    elif existing.format_version > table.format_version:
+        what = f"the table is of Iceberg's format {existing.format_version}, the spec says {table.format_version}, and no format goes back"
+        yield Change("format_version", what, _option(pipeline, "format_version"), False)
 
 
 def _listed(names: tuple[str, ...]) -> str:

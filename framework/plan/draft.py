@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from framework.errors import Problem, Where
 from framework.plan.model import Catalog, Cluster, Engine, Pipeline, SecretStore, Topic
+from framework.plan.registered import Schemas
 from framework.spec import Written
 from framework.sql.faults import closest
 
@@ -28,6 +29,7 @@ class Draft:
     broken: frozenset[str] = frozenset()  # topics that have problems
     unclear: frozenset[str] = frozenset()  # those of which not even the columns' names are known
     pipelines: tuple[Pipeline, ...] = ()
+    schemas: Schemas = field(default_factory=Schemas)
 
 
 def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing | None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
 
 from framework.errors import Problem, Where
+from framework.formats import written
+from framework.formats.versions import Unsupported
+from framework.formats.written import Writer
 from framework.plan.model import Column, Message, Pipeline
-from framework.plan.values import Wrong, json_object, json_text
+from framework.plan.values import Wrong, json_object, json_text, plain_json
 from framework.spec import kinds
+from framework.spec.kinds.topic import REGISTERED
 from framework.spec.node import Node
 from framework.sql.faults import closest
-from framework.types import VOID
+from framework.types import VOID, Type
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
 _RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
@@ -79,7 +84,7 @@ class Messages:
             return _Value(None, None, ())
         if node.kind == "map":
             return self.value({key.text: value for key, value in node.entries}, {key.text: key.where for key, _ in node.entries})
-        if node.kind == "scalar" and self.topic.value != "json":
+        if node.kind == "scalar" and self.topic.value in ("string", "bytes"):
             return _Value(None, node.text.encode(), ())
         hint = 'write the columns, `value: {…}`, or the text itself, `raw: "…"`'
         self.refuse(node.where, "wrong-type", "a value is a map of columns", hint)
@@ -89,33 +94,90 @@ class Messages:
         """Each column is written to where its topic reads it from."""
         key: bytes | None = None
         headers: list[tuple[str, bytes | None]] = []
-        fields: list[tuple[str, str]] = []
-        parts: list[tuple[str, str]] = []  # of the key
-        text: bytes | None = None
-        columns = {column.name: column for column in self.pipeline.topic.columns}
+        fields: dict[str, Node] = {}
+        parts: dict[str, Node] = {}  # of the key
+        topic = self.pipeline.topic
+        known = {**{column.name: column.type for column in topic.columns}, **self.beside()}
+        envelope = topic.value.startswith("debezium_")
         for name, node in given.items():
-            if name not in columns:
-                hint = closest(name, columns, f"the topic has {', '.join(f'`{each}`' for each in columns)}")
+            if name not in known and not envelope:
+                hint = closest(name, known, f"the topic has {', '.join(f'`{each}`' for each in known)}")
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
-            elif name == self.topic.key.as_:
+            elif name in topic.key_columns and (topic.key_format == "json" or topic.key_format in REGISTERED):
+                parts[name] = node
+            elif name in topic.key_columns:
                 key = self.long(node, f"`{name}`") if self.topic.key.format == "long" else self.text(node, f"`{name}`")
-            elif name in self.topic.key.columns:
-                parts.append((name, self.json(node, columns[name])))
             elif name in self.topic.headers:
                 headers.append((name, self.text(node, f"`{name}`")))
-            elif self.topic.value == "json":
-                fields.append((name, self.json(node, columns[name])))
             else:
-                text = self.text(node, f"`{name}`")
-        value = json_object(fields).encode() if self.topic.value == "json" else text
-        return _Value(json_object(parts).encode() if parts else key, value, tuple(headers))
+                fields[name] = node
+        if parts:
+            key = self.fields("key", parts, known, places)
+        return _Value(key, self.fields("value", fields, known, places), tuple(headers))
 
-    def json(self, node: Node, column: Column) -> str:
+    def beside(self) -> Mapping[str, Type]:
+        """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
+        found: dict[str, Type] = {}
+        for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
+            made = self.writer(of) if contract and self.topic.value != "debezium_avro" else None
+            found |= {made.column(each.name): each.type for each in written.shapes(made.schema)} if made else {}
+        return found
+
+    def writer(self, of: str) -> Writer | None:
+        """What writes keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
+        for each in self.pipeline.topic.registered:
+            if each.of == of and each.newest:
+                try:
+                    return written.writer(each.newest.id, each.newest.schema, each.names)
+                except Unsupported:
+                    return None
+        return None
+
+    def fields(
+        self, of: Literal["key", "value"], given: Mapping[str, Node], known: Mapping[str, Type], places: Mapping[str, Where]
+    ) -> bytes | None:
+        format_ = self.topic.value if of == "value" else self.topic.key.format
+        if of == "value" and format_.startswith("debezium_"):
+            envelope = json_object((name, plain_json(node)) for name, node in given.items())
+            if format_ == "debezium_json":
+                return envelope.encode()
+            return self.by_schema(of, lambda writer: writer.whole(written.loads(envelope)), places)
+        if format_ == "json":
+            options = self.topic.columns if of == "value" else self.topic.key.columns
+            formats = {name: option.format for name, option in options.items()}
+            made = ((name, self.json(node, Column(name, known[name]), formats.get(name))) for name, node in given.items())
+            return json_object(made).encode()
+        if format_ not in REGISTERED:
+            texts = [self.text(node, f"`{name}`") for name, node in given.items()]
+            return texts[-1] if texts else None
+        before = len(self.problems)
+        said = {name: self.json(node, Column(name, known[name]), None) for name, node in given.items()}
+        if len(self.problems) > before or not known:
+            return None
+        values = {name: written.loads(text) for name, text in said.items()}
+        return self.by_schema(of, lambda writer: writer.columns(values), places)
+
+    def by_schema(
+        self, of: Literal["key", "value"], write: Callable[[Writer], bytes], places: Mapping[str, Where]
+    ) -> bytes | None:
+        writer = self.writer(of)
+        if writer is None or any(problem.where in places.values() for problem in self.problems):  # which has been said
+            return None
+        try:
+            return write(writer)
+        except ValueError as error:
+            registered = next(each for each in self.pipeline.topic.registered if each.of == of)
+            made = f"{registered.newest} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            field = writer.column((re.findall(r"`([^`.]+)[`.]", str(error)) or [""])[0])
+            where = places.get(field) or self.test.place()
+            self.refuse(where, "wrong-type", f"the {of} does not fit {made}: {error}", _RAW)
+            return None
+
+    def json(self, node: Node, column: Column, format_: str | None) -> str:
         if column.type == VOID:  # what is wrong with it has been said
             return "null"
         try:
-            said = self.topic.columns.get(column.name) or self.topic.key.columns[column.name]
-            return json_text(node, column.type, said.format)
+            return json_text(node, column.type, format_)
         except Wrong as wrong:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
@@ -128,7 +190,27 @@ class Messages:
         if taken:
             made = self.topic.key.as_ or ", ".join(self.topic.key.columns)
             self.refuse(where, "duplicate-key", f"`{made}` is made of the key, and is given as well", "keep one of them")
+        if self.topic.key.format in REGISTERED and not node.is_null:
+            return self.key_by_schema(node)
         return self.long(node, "`key`") if self.topic.key.format == "long" else self.text(node, "`key`")
+
+    def key_by_schema(self, node: Node) -> bytes | None:
+        writer = self.writer("key")
+        entries: Iterable[tuple[Node, Node]] = node.entries if node.kind == "map" else ()
+        if writer is None:
+            return None
+        if writer.single != (node.kind == "scalar"):
+            what = "one value" if writer.single else "a map of its fields"
+            self.refuse(node.where, "wrong-type", f"by its schema the key is {what}", "write it so, or leave it out")
+            return None
+        places = {key.text: key.where for key, _ in entries} or {"": node.where}
+        if writer.single:
+            types = {column.name: column.type for column in self.pipeline.topic.columns}
+            (name,) = self.pipeline.topic.key_columns
+            said: Any = written.loads(self.json(node, Column(name, types[name]), None))
+        else:
+            said = written.loads(json_object((key.text, plain_json(value)) for key, value in entries))
+        return self.by_schema("key", lambda writer: writer.whole(said), places)
 
     def long(self, node: Node, what: str) -> bytes | None:
         if node.is_null:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from framework.errors import MOST_PROBLEMS, Problem, SpecError
@@ -13,13 +14,15 @@ from framework.plan.model import (
     Catalog,
     Cluster,
     Engine,
+    Login,
     Pipeline,
     Plan,
     SecretStore,
     Security,
 )
+from framework.plan.registered import Also, Schemas
 from framework.plan.sound import sound
-from framework.spec import extensions, kinds, load, without_collection
+from framework.spec import Written, extensions, kinds, load, without_collection
 from framework.spec.options import Kind
 
 
@@ -40,7 +43,21 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
     """As `draft`, and the pipelines that can run whatever is wrong elsewhere."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-        made = Draft(written, list(written.problems))
+    return _parts(folder, environment, written, {})
+
+
+def _again(folder: Path, environment: str, written: Written, also: Also) -> Plan:
+    plan, problems, _ = _parts(folder, environment, written, also)
+    if problems:
+        raise SpecError(problems)
+    return plan
+
+
+def _parts(
+    folder: Path, environment: str, written: Written, also: Also
+) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    with without_collection(), extensions.project(folder.absolute().parent):
+        made = Draft(written, list(written.problems), schemas=Schemas(also=also))
         for do in PASSES:
             made = do(made)
     plan = Plan(
@@ -51,6 +68,7 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
         tuple(made.catalogs.values()),
         tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
         made.pipelines,
+        partial(_again, folder, environment, written),
     )
     known = [] if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
     return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)
@@ -70,6 +88,7 @@ def settings(made: Draft) -> Draft:
         made = replace(made, engine=Engine(said.master, said.memory, tuple(sorted(said.conf.items()))))
     if stores:
         made = replace(made, secrets=SecretStore(stores[0].store, stores[0].path))
+        made.schemas.secrets = made.secrets
     return made
 
 
@@ -80,7 +99,8 @@ def clusters(made: Draft) -> Draft:
 def _cluster(said: kinds.Cluster) -> Cluster:
     asked = said.security
     security = Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else Security()
-    return Cluster(said.name, said.bootstrap, security)
+    login = Login(said.registry_auth.username, said.registry_auth.password) if said.registry_auth else None
+    return Cluster(said.name, said.bootstrap, security, said.registry, login)
 
 
 def catalogs(made: Draft) -> Draft:
@@ -103,10 +123,10 @@ def read_topics(made: Draft) -> Draft:
     for said in made.written.of(kinds.Topic):
         before = len(made.problems)
         cluster = only(made, made.clusters, "cluster", said.place()) or Cluster("", "", Security())
-        found[said.name] = topics.resolve(said, cluster, made.problems)
+        found[said.name] = topics.resolve(said, cluster, made.schemas, made.problems)
         if len(made.problems) > before or said.gaps:
             broken.add(said.name)
-        if topics.unclear(said):
+        if topics.unclear(said) or not all(each.known for each in found[said.name].registered):
             unclear.add(said.name)
     return replace(made, topics=found, broken=frozenset(broken), unclear=frozenset(unclear))
 

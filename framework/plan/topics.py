@@ -10,41 +10,47 @@ from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.formats import bytes as bytes_format
 from framework.formats import json, long, string
 from framework.plan import generated
-from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Topic
+from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Registered, Topic
+from framework.plan.registered import Asked, Schemas
+from framework.plan.registered import resolve as resolve_registered
 from framework.plan.rows import name_problems, quoted
 from framework.spec import kinds
+from framework.spec.kinds.topic import REGISTERED
 from framework.sql.faults import closest
 from framework.types import Type
 
 _KEYS = {"string": string.key, "bytes": bytes_format.key, "long": long.key}
 
 
-def resolve(said: kinds.Topic, cluster: Cluster, problems: list[Problem]) -> Topic:
+def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
     before = len(problems)
     fields = _fields(said, problems)
-    value_columns, decoding = _value(said, fields)
-    key_columns, key_fields, key = _key(said, problems)
+    registered: list[Registered] = []
+    value_columns, decoding = _value(said, fields, cluster, schemas, registered, problems)
+    key_columns, key_fields, key = _key(said, cluster, schemas, registered, problems)
+    if said.value in REGISTERED and said.value != "debezium_avro":
+        fields = [json.Field(column.name, column.type) for column in value_columns]
     made = (*value_columns, *key_columns, *(Column(name, types.STRING) for name in said.headers))
     places = dict(_places(said))
-    columns = tuple(replace(column, where=places.get(column.name)) for column in made)
-    problems += _column_problems(said)
+    columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in made)
+    problems += _column_problems(said, columns)
     if said.event_time is not None and not unclear(said):
         problems += _event_time_problems(said, columns)
     generator = _generator(said, (*fields, *key_fields), problems) if said.generate and not unclear(said) else None
     if len(problems) > before or said.gaps:  # what is read from it is checked all the same
-        typed = {column.name: column for column in columns}
-        columns = tuple(typed.get(name, Column(name, types.VOID, "", where)) for name, where in dict(_places(said)).items())
+        untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(said)).items())
+        columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
         said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value, columns,
         tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
-        said.event_time, said.start_from, generator,
+        said.event_time, said.start_from, generator, tuple(registered),
     )  # fmt: skip
 
 
 def unclear(said: kinds.Topic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in said.gaps and not any(_keys(said, option))]
-    nothing = said.value in ("json", None) and not any(_keys(said, "columns"))
+    nothing = said.value in ("json", "debezium_json", None) and not any(_keys(said, "columns"))
     return bool(unnamed) or nothing or "key" in said.gaps or not said.key.gaps <= {"format"}
 
 
@@ -85,33 +91,62 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
     return fields
 
 
-def _value(said: kinds.Topic, fields: list[json.Field]) -> tuple[tuple[Column, ...], Decoding]:
+def _value(
+    said: kinds.Topic,
+    fields: list[json.Field],
+    cluster: Cluster,
+    schemas: Schemas,
+    registered: list[Registered],
+    problems: list[Problem],
+) -> tuple[tuple[Column, ...], Decoding]:
+    docs = {name: column.doc or "" for name, column in said.columns.items()}
     if said.value == "json":
-        docs = {name: column.doc or "" for name, column in said.columns.items()}
         return tuple(Column(field.name, field.type, docs[field.name]) for field in fields), json.decoding(
             fields, said.unknown_fields
         )
+    if said.value == "debezium_json":
+        from framework.formats import debezium
+
+        return debezium.decoding(fields)
+    if said.value in REGISTERED:
+        subject = said.subject or f"{said.kafka_name or said.name}-value"
+        places = dict(_keys(said, "columns"))
+        asked = Asked(said.name, "value", said.value, subject, said.place("value"), fields, places, None)
+        found = resolve_registered(asked, cluster, schemas, problems)
+        registered.append(found.registered)
+        return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in found.columns), found.decoding
     module = string if said.value == "string" else bytes_format
     return module.COLUMNS, module.decoding()
 
 
-def _key(said: kinds.Topic, problems: list[Problem]) -> tuple[tuple[Column, ...], list[json.Field], Decoding]:
+def _key(
+    said: kinds.Topic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
+) -> tuple[tuple[Column, ...], list[json.Field], Decoding]:
     """The columns that the key makes, its fields, and how it is decoded."""
-    if said.key.format == "json":
-        fields = _fields(said.key, problems)
-        columns, decoding = json.key(fields, {name: column.doc or "" for name, column in said.key.columns.items()})
+    key = said.key
+    if key.format == "json":
+        fields = _fields(key, problems)
+        columns, decoding = json.key(fields, {name: column.doc or "" for name, column in key.columns.items()})
         return columns, fields, decoding
-    if said.key.as_ is None:
+    if key.format in REGISTERED:
+        subject = key.subject or f"{said.kafka_name or said.name}-key"
+        where = key.place("format") if key.node.get("format") else said.place("key")
+        asked = Asked(said.name, "key", key.format, subject, where, _fields(key, problems), dict(_keys(key, "columns")), key.as_)
+        found = resolve_registered(asked, cluster, schemas, problems)
+        registered.append(found.registered)
+        return found.columns, [json.Field(column.name, column.type) for column in found.columns], found.decoding
+    if key.as_ is None:
         return (), [], Decoding(None, (), ())
-    columns, decoding = _KEYS[said.key.format](said.key.as_)
-    generated_as = types.STRING if said.key.format == "bytes" else columns[0].type
-    return columns, [json.Field(said.key.as_, generated_as)], decoding
+    columns, decoding = _KEYS[key.format](key.as_)
+    generated_as = types.STRING if key.format == "bytes" else columns[0].type
+    return columns, [json.Field(key.as_, generated_as)], decoding
 
 
 def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
     columns = [*decoding.columns, *key.columns]
     faults = [*decoding.faults, *key.faults]
+    unknown = [each.unknown for each in (decoding, key) if each.unknown]
     for name in said.headers:
         # Of equal header names the last counts, as in Kafka's own clients.
         same = f"h -> h.key = {quoted(name)}"
@@ -119,13 +154,20 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
         columns.append((name, f"CASE WHEN exists(_sluice_headers, {same}) THEN CAST({value} AS STRING) END"))
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
-    return replace(decoding, columns=tuple(columns), faults=tuple(faults))
+    return replace(
+        decoding, columns=tuple(columns), faults=tuple(faults), apart=(*decoding.apart, *key.apart),
+        natively=(*decoding.natively, *key.natively), unknown=f"coalesce({', '.join(unknown)})" if unknown else None,
+        schema_id=f"coalesce({', '.join(each.schema_id for each in (decoding, key))})",
+    )  # fmt: skip
 
 
-def _column_problems(said: kinds.Topic) -> Iterator[Problem]:
+def _column_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterator[Problem]:
     spelt: dict[str, str] = {}
     seen: set[str] = set()
-    for name, where in _places(said):
+    there = list(_places(said))
+    named = {name for name, _ in there}
+    there += [(column.name, column.where) for column in columns if column.name not in named and column.where]
+    for name, where in there:
         yield from name_problems(name, where, [spelt.setdefault(name.lower(), name)])
         if name in seen:
             yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "name one of them otherwise")
@@ -134,7 +176,7 @@ def _column_problems(said: kinds.Topic) -> Iterator[Problem]:
 
 def _places(said: kinds.Topic) -> Iterator[tuple[str, Where]]:
     """Every column and where it is named, even if its type is wrong."""
-    if said.value != "json":
+    if said.value in ("string", "bytes"):
         yield "value", said.place("value")
     yield from _keys(said, "columns")
     if said.key.as_ is not None:
@@ -189,7 +231,7 @@ def _generated(said: kinds.Topic, fields: Iterable[json.Field]) -> Iterator[tupl
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if field.format else field.type)
-    for name in (*([] if said.value == "json" else ["value"]), *said.headers):
+    for name in (*(["value"] if said.value in ("string", "bytes") else []), *said.headers):
         yield name, types.STRING
 
 

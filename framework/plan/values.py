@@ -88,6 +88,18 @@ def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
     return _json_scalar(node, type_, format_)
 
 
+def plain_json(node: Node) -> str:
+    """The value as JSON would have it by its looks alone: numbers and truths in quotes are text, and so is all else."""
+    if node.is_null:
+        return "null"
+    if node.kind == "list":
+        return f"[{', '.join(map(plain_json, node.items))}]"
+    if node.kind == "map":
+        return json_object((key.text, plain_json(value)) for key, value in node.entries)
+    plain = not node.quoted and (node.text in ("true", "false") or _NUMBER.fullmatch(node.text))
+    return node.text if plain else json.dumps(node.text, ensure_ascii=False)
+
+
 def json_object(entries: Iterable[tuple[str, str]]) -> str:
     return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {text}" for name, text in entries) + "}"
 

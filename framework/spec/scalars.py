@@ -156,6 +156,15 @@ Addresses = Annotated[
            r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
            rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip
+Url = Annotated[
+    str,
+    Scalar("an address", "bad-address", "http://127.0.0.1:18081", r"^https?://[^\s/@?#]+(/[^\s?#]*)?$(?!\n)",
+           rule="`http://` or `https://`, a host and what follows it; a login is not part of it"),
+]  # fmt: skip
+Subject = Annotated[
+    str,
+    Scalar("a subject", "bad-subject", "orders-value", r"^[^\s](.{0,253}[^\s])?$(?!\n)", rule="the name as the registry has it"),
+]  # fmt: skip
 Master = Annotated[
     str,
     Scalar("a Spark master", "bad-master", "local[*]",

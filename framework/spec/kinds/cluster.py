@@ -1,4 +1,4 @@
-"""A Kafka cluster and how to log in to it."""
+"""A Kafka cluster and its schema registry, and how to log in to them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Problem
-from framework.spec.options import Bound, Kind, SecretRef, later, option
-from framework.spec.scalars import Addresses
+from framework.spec.options import Bound, Kind, SecretRef, option
+from framework.spec.scalars import Addresses, Url
 
 EXAMPLE = """\
 cluster: main
@@ -18,6 +18,8 @@ security:
   mechanism: PLAIN
   username: ${secret:kafka_key}
   password: ${secret:kafka_secret}
+registry: https://registry.example.com
+registry_auth: {username: "${secret:registry_key}", password: "${secret:registry_secret}"}
 """
 
 
@@ -55,6 +57,14 @@ class Security(Bound):
 
 
 @dataclass(frozen=True)
+class RegistryAuth(Bound):
+    """Who logs in to the schema registry."""
+
+    username: str | SecretRef = option("Who logs in.", example='"${secret:registry_key}"', aka=["user", "key"])
+    password: SecretRef = option("The secret with the password.", example='"${secret:registry_secret}"', aka=["secret"])
+
+
+@dataclass(frozen=True)
 class Cluster(Kind):
     """A Kafka cluster."""
 
@@ -63,5 +73,15 @@ class Cluster(Kind):
         aka=["brokers", "servers", "hosts", "url", "host"],
     )  # fmt: skip
     security: Security | None = option("How to log in; default: no login, not encrypted.", default=None, aka=["sasl", "auth"])
-    registry: None = later("The schema registry's address.")
-    registry_auth: None = later("How to log in to the schema registry.")
+    registry: Url | None = option(
+        "The address of the schema registry's API, Confluent's or one that speaks it.", default=None,
+        example="http://127.0.0.1:18081/apis/ccompat/v7", aka=["schema_registry", "schema_registry_url", "registry_url"],
+    )  # fmt: skip
+    registry_auth: RegistryAuth | None = option(
+        "How to log in to the schema registry; default: no login.", default=None, aka=["schema_registry_auth"]
+    )
+
+    def problems(self) -> Iterable[Problem]:
+        if self.registry_auth and self.registry is None and "registry" not in self.gaps:
+            hint = "add `registry:` with the registry's address, or remove it"
+            yield Problem(self.key_place("registry_auth"), "unused-key", "`registry_auth` means nothing without `registry`", hint)

@@ -1,5 +1,8 @@
 """A Kafka topic: what its messages hold.
 
+The schemas of `avro`, `json_schema`, `protobuf` and `debezium_avro` are in the cluster's registry. Each message is read by the schema
+whose id it begins with, and all fields of all versions are columns, unless `columns` says which.
+
 In JSON a column of type `string` takes the text of any value; every other type takes its own kind of value only, and anything else makes
 a bad row. A timestamp without a zone is UTC. A field that is missing is null, of two equal fields the last counts, and a message without
 a value is a bad row.
@@ -12,8 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from framework.errors import Problem
-from framework.spec.options import Bound, Kind, later, option
-from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Time
+from framework.spec.options import Bound, Kind, option
+from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Subject, Time
+
+REGISTERED = ("avro", "json_schema", "protobuf", "debezium_avro")  # formats whose schemas are in the registry
 
 EXAMPLE = """\
 topic: stock_trades
@@ -50,8 +55,11 @@ class Column(Bound):
     type: ColumnType = option("The type, as Spark writes it.", example="string", aka=["data_type", "dtype"])
     doc: str | None = option("What it holds.", default=None, aka=["description", "comment"])
     required: bool = option("A message where it is missing or null is a bad row.", default=False, aka=["not_null", "nullable"])
-    format: Literal["epoch_millis"] | None = option(
-        "`epoch_millis`: a timestamp written as a number of milliseconds since 1970; without it, it is ISO text.", default=None
+    format: Literal["epoch_millis", "epoch_micros", "epoch_days", "base64"] | None = option(
+        "How JSON has it: `epoch_millis` and `epoch_micros`, a timestamp as a number of milliseconds or microseconds since 1970;"
+        " `epoch_days`, a date as a number of days since 1970; `base64`, a decimal as Kafka Connect writes its bytes. Without it, times"
+        " are ISO text and decimals are numbers.",
+        default=None,
     )
 
 
@@ -61,9 +69,8 @@ class Key(Bound):
 
     short: ClassVar[str | None] = "format"
 
-    format: Literal["string", "bytes", "long", "json", "none"] = option(
-        "How the key is written; `long` is a whole number of 8 bytes.", default="string", example="string",
-        later=("avro", "json_schema", "protobuf"), aka=["type"],
+    format: Literal["string", "bytes", "long", "json", "avro", "json_schema", "protobuf", "none"] = option(
+        "How the key is written; `long` is a whole number of 8 bytes.", default="string", example="string", aka=["type"],
     )  # fmt: skip
     as_: ColumnName | None = option(
         "The column that is made of the key; without it there is none.",
@@ -72,8 +79,13 @@ class Key(Bound):
         aka=["name", "column"],
     )
     columns: dict[ColumnName, Column] = option(
-        "With `format: json`, the fields of the key and their types; they are columns like those of the message.",
+        "With `format: json`, the fields of the key and their types; they are columns like those of the message. With a format of"
+        " the registry they may be left out.",
         default={}, example="{order_id: long}", at_least=1, aka=["schema", "fields"],
+    )  # fmt: skip
+    subject: Subject | None = option(
+        "With a format of the registry, the subject of the key's schema; default: `<kafka_name>-key`.", default=None,
+        example="stock_trades-key",
     )  # fmt: skip
 
     def problems(self) -> Iterable[Problem]:
@@ -90,10 +102,20 @@ class Key(Bound):
                 self.place("format"), "missing-key", "a key with `format: json` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `order_id: long`",
             )  # fmt: skip
-        if self.format != "json" and self.columns:
+        if self.format not in ("json", *REGISTERED) and self.columns:
             yield Problem(
                 self.key_place("columns"), "unused-key", f"`columns` means nothing with `format: {self.format}`",
                 "remove it, or write `format: json`; `as: NAME` makes one column of the key",
+            )  # fmt: skip
+        if self.format not in REGISTERED and self.subject is not None:
+            yield Problem(
+                self.key_place("subject"), "unused-key", f"`subject` means nothing with `format: {self.format}`",
+                "remove it, or write `format: avro`",
+            )  # fmt: skip
+        if self.as_ is not None and self.columns and self.format in REGISTERED:
+            yield Problem(
+                self.key_place("as"), "unused-key", "`as` names the one column of a key that is a single value, and `columns` has those"
+                " of a key with fields", "keep one of them",
             )  # fmt: skip
 
 
@@ -135,9 +157,8 @@ class Topic(Kind):
 
     partly: ClassVar[bool] = True
 
-    value: Literal["json", "string", "bytes"] = option(
-        "How the message is written; `string` and `bytes` make one column, `value`.", example="json",
-        later=("avro", "json_schema", "protobuf", "debezium_json", "debezium_avro"), aka=["format", "type"],
+    value: Literal["json", "avro", "json_schema", "protobuf", "string", "bytes", "debezium_json", "debezium_avro"] = option(
+        "How the message is written; `string` and `bytes` make one column, `value`.", example="json", aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
     kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
@@ -147,8 +168,9 @@ class Topic(Kind):
     key: Key = option("The message's key.", default=Key(), example="{format: string, as: userid}")
     headers: dict[ColumnName, Literal["string"]] = option("Headers that become columns.", default={}, example="{source: string}")
     columns: dict[ColumnName, Column] = option(
-        "The fields of a message and their types.", default={}, example="{side: string, quantity: int}", at_least=1,
-        aka=["schema", "fields"],
+        "The fields of a message and their types. With a format of the registry they may be left out: then all fields that its"
+        " schemas have are columns; otherwise these, and a run refuses schemas that do not have them.",
+        default={}, example="{side: string, quantity: int}", at_least=1, aka=["schema", "fields"],
     )  # fmt: skip
     unknown_fields: Literal["ignore", "bad"] = option(
         "A field of a message, at its top level, that is no column: it is left out, or the message is a bad row.",
@@ -161,24 +183,27 @@ class Topic(Kind):
         example="earliest",
     )
     generate: Generate | None = option("Made-up messages, which `sluice generate` sends.", default=None)
-    subject: None = later("The subject in the schema registry.")
+    subject: Subject | None = option(
+        "The subject in the schema registry; default: `<kafka_name>-value`.", default=None, example="stock_trades-value"
+    )
 
     def problems(self) -> Iterable[Problem]:
         if "value" in self.gaps:
             return
-        if self.value == "json" and not self.columns and "columns" not in self.gaps:
+        if self.value in ("json", "debezium_json") and not self.columns and "columns" not in self.gaps:
             yield Problem(
                 self.key_place("columns") if self.node.get("columns") else self.place("value"),
-                "missing-key", "`value: json` needs `columns`",
+                "missing-key", f"`value: {self.value}` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `side: string`",
             )  # fmt: skip
-        if self.value != "json" and self.node.get("unknown_fields"):
-            yield Problem(
-                self.key_place("unknown_fields"), "unused-key", f"`unknown_fields` means nothing with `value: {self.value}`",
-                "remove it, or write `value: json`",
-            )  # fmt: skip
-        if self.value != "json" and self.columns:
-            yield Problem(
-                self.key_place("columns"), "unused-key", f"`columns` means nothing with `value: {self.value}`",
-                "remove it, or write `value: json`",
-            )  # fmt: skip
+        for key, means in (
+            ("unknown_fields", self.value == "json"),
+            ("columns", self.value not in ("string", "bytes")),
+            ("subject", self.value in REGISTERED),
+        ):
+            if not means and self.node.get(key):
+                instead = "avro" if key == "subject" else "json"
+                yield Problem(
+                    self.key_place(key), "unused-key", f"`{key}` means nothing with `value: {self.value}`",
+                    f"remove it, or write `value: {instead}`",
+                )  # fmt: skip

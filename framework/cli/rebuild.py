@@ -1,0 +1,91 @@
+"""Makes a table anew as its spec says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.engine.batch import Batch
+    from framework.engine.rebuild_outlook import Outlook
+    from framework.plan.change import Change
+    from framework.plan.model import Pipeline
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option(
+    "--without-lost",
+    is_flag=True,
+    help="Also where the new table will lack rows that the old one has: those of messages that Kafka no longer has, and those that "
+    "other programs wrote. What others deleted comes back.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: str) -> None:
+    """Make the table of pipeline NAME and its bad rows anew as its spec says now, after showing what that reads and changes.
+
+    All messages are read again from `start_from`, with `latest` from where the table began, into a second table beside it. Readers
+    see the old table until one commit publishes the new one; its old snapshots stay for time travel. Runs of the pipeline may go on
+    meanwhile. What is cut off, by Ctrl-C or a crash, goes on when it is called again. Rows that could not be made again are counted,
+    and it is refused unless --without-lost.
+
+    Example: sluice rebuild flagged_stock_trades
+    """
+    from framework.engine import loop, rebuild
+    from framework.engine.context import Context
+
+    plan = _specs.plan(specs, environment)
+    pipeline = _specs.chosen(plan, [name])[0]
+    context = Context(plan)
+    try:
+        ahead, changes = rebuild.look_first(context, pipeline, without_lost)
+        click.echo("\n".join(_shows(pipeline, ahead, changes)))
+        if not yes:
+            click.confirm("Rebuild it?", abort=True)
+        with loop.until_interrupted() as stop:
+            done = rebuild.rebuild(context, pipeline, ahead, _batch, stop.is_set)
+        table = pipeline.table.identifier
+        if done is None:
+            click.echo(f"{name}: stopped, {table} is as it was; `sluice rebuild {name}` goes on from here")
+        elif done.only_ended:
+            click.echo(f"{name}: {table} was published before as batch {done.number}, and what was left of the rebuild is done")
+        else:
+            click.echo(f"{name}: {table} is made anew, published by one commit as batch {done.number}, snapshot {done.snapshot}")
+    finally:
+        context.stop()
+
+
+def _batch(batch: Batch) -> None:
+    from framework.cli.run import line
+
+    click.echo(line(batch))
+
+
+def _shows(pipeline: Pipeline, ahead: Outlook, changes: tuple[Change, ...]) -> Iterator[str]:
+    from framework.cli.plan import rebuild_lines
+    from framework.engine.rebuild_second import beside
+
+    table = pipeline.table.identifier
+    if ahead.ended:
+        yield f"{pipeline.name}: a rebuild of {table} was published and then cut off; what is left to do reads nothing"
+        return
+    yield f"{pipeline.name}: makes {table} anew, beside it in {beside(pipeline).table.identifier}"
+    yield from (f"  {_says(pipeline, change)}" for change in changes)
+    yield from (f"  {line}" for line in rebuild_lines(pipeline, ahead))
+
+
+def _says(pipeline: Pipeline, change: Change) -> str:
+    table = pipeline.table
+    if change.kind == "partition_by":
+        return f"all files are partitioned by {', '.join(map(str, table.partition_by)) or 'nothing'}"
+    if change.kind == "sort_by":
+        return f"all files are sorted by {', '.join(table.sort_by) or 'nothing'}"
+    if change.kind == "drop":
+        return f"`{'.'.join(change.path)}` {change.old} goes"
+    return change.what

@@ -1,0 +1,121 @@
+"""A table brought to what its spec says: columns, partitions, sort order and format, as updates of one Iceberg transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from framework.plan.change import Change
+from framework.plan.model import Column, PartitionField, Table
+
+
+def evolve(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table, anew: bool = False) -> None:
+    """Takes these changes into the transaction. `anew` is for a table of which no row stays: what cannot be changed in place is then
+    taken out and comes back as another column of the same name, and what the spec no longer has is taken out."""
+    out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if anew else []
+    gone = dict.fromkeys(change.path[0] for change in out)
+    kinds = {change.kind for change in changes}
+    if gone:
+        _partition(jvm, transaction, [field for field in planned.partition_by if field.column not in gone])
+        _sort(jvm, transaction, [])
+    if {"add", "widen"} & kinds or gone:
+        _columns(jvm, transaction, [change for change in changes if change.kind in ("add", "widen")], planned, tuple(gone))
+    if "partition_by" in kinds or gone:
+        _partition(jvm, transaction, planned.partition_by)
+    if "sort_by" in kinds or gone:
+        _sort(jvm, transaction, planned.sort_by)
+    if "format_version" in kinds:
+        transaction.updateProperties().set("format-version", str(planned.format_version)).commit()
+
+
+def schema(jvm: Any, columns: Sequence[Column]) -> Any:
+    ddl = ", ".join(
+        f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "") for column in columns
+    )
+    return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl))
+
+
+def partitions(jvm: Any, schema_: Any, fields: Sequence[PartitionField]) -> Any:
+    builder = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema_)
+    for field in fields:
+        make = getattr(builder, field.transform)
+        builder = make(field.column, field.width) if field.width else make(field.column)
+    return builder.build()
+
+
+def order(jvm: Any, schema_: Any, columns: Sequence[str]) -> Any:
+    builder = jvm.org.apache.iceberg.SortOrder.builderFor(schema_)
+    for column in columns:
+        builder = builder.asc(column)
+    return builder.build()
+
+
+def _columns(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table, gone: Sequence[str]) -> None:
+    update = transaction.updateSchema()
+    docs = {column.name: column.doc for column in planned.columns}
+    for name in gone:
+        update = update.deleteColumn(name)
+    for change in changes:
+        *inside, name = change.path
+        if change.path[0] in gone:
+            continue
+        type_ = _type(jvm, change.new)
+        if change.kind == "widen":
+            update = update.updateColumn(".".join(change.path), type_)
+        elif inside:
+            update = update.addColumn(".".join(inside), name, type_)
+        else:
+            update = update.addColumn(name, type_, docs.get(name) or None)
+    if gone:
+        lower = {name.lower() for name in gone}
+        for column in planned.columns:
+            if column.name.lower() in lower:
+                update = update.addColumn(column.name, _type(jvm, column.type), column.doc or None)
+        before = None
+        for column in planned.columns:
+            update = update.moveAfter(column.name, before) if before else update.moveFirst(column.name)
+            before = column.name
+    update.commit()
+
+
+def _type(jvm: Any, type_: Any) -> Any:
+    return schema(jvm, (Column("made", type_),)).columns()[0].type()
+
+
+def _partition(jvm: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
+    """Names of new fields are Iceberg's own, with the width in them: `bucket(8, c)` and `bucket(16, c)` are both in the table then."""
+    table = transaction.table()
+    wanted = {_said(field): field for field in fields}
+    there = {}
+    for field in table.spec().fields():
+        transform = field.transform().toString()
+        if transform != "void":
+            there[table.schema().findColumnName(field.sourceId()), transform] = field.name()
+    if wanted.keys() == there.keys():
+        return
+    update = transaction.updateSpec()
+    for said, name in there.items():
+        if said not in wanted:
+            update = update.removeField(name)
+    expressions = jvm.org.apache.iceberg.expressions.Expressions
+    for said, wants in wanted.items():
+        if said not in there:
+            make = expressions.ref if wants.transform == "identity" else getattr(expressions, wants.transform)
+            update = update.addField(make(wants.column, wants.width) if wants.width else make(wants.column))
+    update.commit()
+
+
+def _said(field: PartitionField) -> tuple[str, str]:
+    return field.column, f"{field.transform}[{field.width}]" if field.width else field.transform
+
+
+def _sort(jvm: Any, transaction: Any, columns: Sequence[str]) -> None:
+    iceberg = jvm.org.apache.iceberg
+    update = transaction.replaceSortOrder()
+    for column in columns:
+        update = update.asc(iceberg.expressions.Expressions.ref(column), iceberg.NullOrder.NULLS_FIRST)
+    update.commit()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ")

@@ -1,0 +1,115 @@
+"""The second table of a rebuild, beside the pipeline's own: made, found again after a death, and taken away.
+
+Guarantee: files that the pipeline's own table took are never removed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from framework.engine import attempts, metadata, protocol, refusals
+from framework.engine.context import Context
+from framework.engine.lake import Lake, Refused, Unknown, state
+from framework.engine.protocol import Partition, Position, TopicState
+from framework.engine.rebuild_second import GOING, beside, refuse_changes
+from framework.engine.tables import LAYOUT
+from framework.errors import BatchError, RefusedError, SluiceError
+from framework.plan.change import Change, changes
+from framework.plan.model import Pipeline
+
+
+def find(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
+    """The second table of a rebuild that was cut off and can be gone on with. Any other leftover is thrown away."""
+    second = beside(pipeline)
+    table = lake.load(second.table.identifier)
+    if table is None:
+        return None
+    said = table.properties().get(protocol.OWNER)
+    if said is None or not refusals.same_owner(said, refusals.owner(pipeline)):
+        message = f"the table {second.table.identifier}, in which a rebuild would build, exists and is not of one"
+        raise RefusedError("table-not-ours", message, "rename or drop that table")
+    if _goes_on(lake, pipeline, own, table, topic):
+        return table
+    throw_away(lake, pipeline, own, table)
+    return None
+
+
+def bear(
+    context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
+) -> None:
+    """Makes the second table, with the position from which it is filled."""
+    seen = context.source(pipeline).look()
+    begins = Position(protocol.BORN, 0, seen.cluster, seen.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
+    properties = {**LAYOUT, protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
+    identifier = beside(pipeline).table.identifier
+    try:
+        lake.copy(own, identifier, wanted(lake, pipeline, own), pipeline.table, properties, begins)
+    except (Refused, Unknown) as error:
+        raise BatchError("table-not-created", f"the table {identifier} could not be made: {error}", "run again") from None
+
+
+def wanted(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
+    """What the rebuild changes in the table; what its spec refuses, or nothing can do, is refused."""
+    found = changes(pipeline, lake.existing(own))
+    refuse_changes(pipeline, found)
+    return found
+
+
+def was_taken(own: Any, table: Any) -> bool:
+    """Whether the pipeline's own table has taken this one's files."""
+    return bool(own.properties().get(protocol.REBUILT) == str(table.uuid()))
+
+
+def throw_away(lake: Lake, pipeline: Pipeline, own: Any, table: Any) -> None:
+    """Its rows' files go, too, unless they may be another table's. Its bad rows go first, and before them what makes it a rebuild that can
+    be gone on with."""
+    names = [name.removeprefix(protocol.BRANCH) for name in table.refs() if name.startswith(protocol.BRANCH)]
+    if any(not attempts.is_dead(name) for name in names):
+        message = f"a batch is being written to {beside(pipeline).table.identifier}"
+        raise SluiceError("run-under-way", message, "another rebuild runs: let it end, or stop it")
+    of = table.properties().get(protocol.OF)
+    mine = of is None or (of == str(own.uuid()) and not was_taken(own, table))
+    take_away(lake, pipeline, data=mine)
+
+
+def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
+    second = beside(pipeline).table
+    table = lake.load(second.identifier)
+    if table is None:
+        return
+    try:
+        lake.mark(table, {GOING: "true"})
+        for identifier, with_data in ((second.bad_rows, True), (second.identifier, data)):
+            there = lake.load(identifier)
+            if there is not None:
+                location = str(there.location())
+                lake.purge(there, identifier, with_data)
+                _tidy(location)
+    except (Refused, Unknown) as error:
+        message = f"the catalog did not drop {second.identifier}: {error}"
+        raise BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again") from None
+
+
+def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
+    if table.properties().get(protocol.OF) != str(own.uuid()) or was_taken(own, table) or table.currentSnapshot() is None:
+        return False
+    if table.properties().containsKey(GOING):
+        return False
+    seen, second = state(table), beside(pipeline)
+    if seen.position is None or seen.position.spec != pipeline.spec or changes(second, lake.existing(table)):
+        return False
+    try:
+        refusals.check(second, seen, topic)
+        return lake.would_be(own, wanted(lake, pipeline, own), pipeline.table, table)
+    except (RefusedError, Refused, Unknown):
+        return False
+
+
+def _tidy(location: str) -> None:
+    """Removes empty folders, where there are such things as folders."""
+    path = metadata.path(location)
+    for folder in (path / "metadata", path / "data", path):
+        with suppress(OSError):
+            folder.rmdir()

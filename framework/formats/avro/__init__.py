@@ -1,0 +1,73 @@
+"""Avro, as Confluent's serializers write it: the id of the schema, then Avro's own bytes.
+
+Guarantee: bytes that are cut off, that go on behind the message, or that another schema wrote make a bad row.
+Limit: a field that a message's schema does not have is null, also where the schema names a default.
+"""
+
+from __future__ import annotations
+
+from framework import types
+from framework.formats.avro.reader import MARK_BYTES, Writer, schemas
+from framework.formats.avro.schema import record, shapes
+from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
+from framework.formats.versions import Merged
+from framework.plan.rows import named, quoted
+from framework.types import Type
+
+__all__ = ["MARK_BYTES", "read", "shapes"]
+
+MARK = "_sluice_mark_bytes"  # the engine puts bytes in its place that are new in each process
+_FEW = 8  # versions that are told apart by comparing
+
+
+def read(of: Of, merged: Merged) -> Read:
+    """All versions by one `from_avro`."""
+    writers = [Writer(at, record(fit.version.schema), fit.names) for at, fit in enumerate(merged.fits)]
+    made = schemas(merged.shapes, writers)
+    message = f"concat({_index(of, merged)}, substring({raw(of)}, 6), {MARK})"
+    options = f"map('mode', 'PERMISSIVE', 'avroSchema', {quoted(made.reader)})"
+    into = decoded(of)
+    columns = tuple((name, convert(f"{into}.v")) for name, convert in made.columns)
+    texts = [
+        found for (_, sql), shape in zip(columns, merged.shapes, strict=True) if (found := _not_text(sql, shape.type))
+    ]  # Avro gives bytes for text as they are
+    return Read(
+        columns=columns,
+        wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *texts]),
+        apart=((into, f"from_avro({message}, {quoted(made.writer)}, {options})"),),
+    )
+
+
+def _index(of: Of, merged: Merged) -> str:
+    """SQL of the union's index, as Avro writes it, of the version that a message is of; null where it is of none."""
+    there = [(id_literal(fit.version), f"X'{_zigzag(at).hex()}'") for at, fit in enumerate(merged.fits)]
+    if len(there) <= _FEW:
+        return "CASE " + prefix(of) + " " + " ".join(f"WHEN {literal} THEN {index}" for literal, index in there) + " END"
+    return f"try_element_at(map({', '.join(f'{literal}, {index}' for literal, index in there)}), {prefix(of)})"
+
+
+def _not_text(sql: str, type_: Type, depth: int = 0) -> str | None:
+    """SQL that is true where a text is not UTF-8."""
+    variable = f"u{depth}"
+    match type_:
+        case types.STRING:
+            return f"NOT coalesce(is_valid_utf8({sql}), true)"
+        case types.Array():
+            found = _not_text(variable, type_.element, depth + 1)
+            return f"coalesce(exists({sql}, {variable} -> {found}), false)" if found else None
+        case types.Map():
+            ways = [(f"map_keys({sql})", type_.key), (f"map_values({sql})", type_.value)]
+            found_in = ((of, _not_text(variable, each, depth + 1)) for of, each in ways)
+            return " OR ".join(f"coalesce(exists({of}, {variable} -> {found}), false)" for of, found in found_in if found)
+        case types.Struct():
+            parts = (_not_text(f"{sql}.{named(each.name)}", each.type, depth) for each in type_.fields)
+            return " OR ".join(part for part in parts if part) or None
+    return None
+
+
+def _zigzag(number: int) -> bytes:
+    """A number that is not below 0, as Avro writes it."""
+    number, made = number << 1, b""
+    while number > 0x7F:
+        made, number = made + bytes([number & 0x7F | 0x80]), number >> 7
+    return made + bytes([number])

@@ -1,0 +1,231 @@
+"""An Avro schema's text, with what it refers to in its place, and the columns that it becomes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from framework import types
+from framework.formats.versions import Shape, Unsupported
+from framework.registry import Schema
+from framework.types import Type
+
+_PLAIN: dict[str, Type] = {
+    "boolean": types.BOOLEAN, "int": types.INT, "long": types.BIGINT, "float": types.FLOAT, "double": types.DOUBLE,
+    "bytes": types.BINARY, "string": types.STRING,
+}  # fmt: skip
+_LOGICAL: dict[tuple[str, str], Type] = {
+    ("int", "date"): types.DATE,
+    ("long", "timestamp-millis"): types.TIMESTAMP,
+    ("long", "timestamp-micros"): types.TIMESTAMP,
+    ("long", "local-timestamp-millis"): types.TIMESTAMP_NTZ,
+    ("long", "local-timestamp-micros"): types.TIMESTAMP_NTZ,
+}
+_TWO_WIDTHS = (("int", "long"), ("float", "double"))  # a union of these is one number
+_UUID_BYTES = 16
+_DEEPEST = 64
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field of a record."""
+
+    name: str
+    node: Node
+    doc: str = ""
+    was: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Node:
+    """A type of a schema. `kind` is Avro's own word for it; what the others mean hangs on that."""
+
+    kind: str
+    logical: str = ""
+    name: str = ""  # of a record, an enum or a fixed
+    members: tuple[Member, ...] = ()
+    items: tuple[Node, ...] = ()  # of an array or a map one, of a union all
+    symbols: tuple[str, ...] = ()
+    size: int = 0
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def value(self) -> Node:
+        """Without null, if that is all that a union adds."""
+        if self.kind != "union":
+            return self
+        others = tuple(each for each in self.items if each.kind != "null")
+        if len(others) == 1:
+            return others[0]
+        kinds = {(each.kind, each.logical) for each in others}
+        number = next((wide for narrow, wide in _TWO_WIDTHS if kinds == {(narrow, ""), (wide, "")}), None)
+        return Node(number, items=others) if number else Node("union" if others else "null", items=others)
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether each value takes at least one."""
+        if self.kind == "record":
+            return any(each.node.takes_bytes for each in self.members)
+        return self.kind != "null" and (self.kind != "fixed" or self.size > 0)
+
+    @property
+    def type(self) -> Type | None:
+        """The column's type; None of what holds nothing, such as a record without fields."""
+        node = self.value
+        match node.kind:
+            case "null":
+                return None
+            case "record" | "union":
+                fields = tuple(types.Field(each.name, each.type) for each in shapes_of(node))
+                return types.Struct(fields) if fields else None
+            case "array" | "map":
+                inner = node.items[0].type
+                if inner is None:
+                    return None
+                return types.Array(inner) if node.kind == "array" else types.Map(types.STRING, inner)
+            case "enum":
+                return types.STRING
+        if node.logical == "decimal":
+            return types.Decimal(node.precision, node.scale)
+        if node.kind == "fixed":
+            return types.STRING if node.logical == "uuid" else types.BINARY
+        return _LOGICAL.get((node.kind, node.logical), _PLAIN[node.kind])
+
+
+def shapes_of(node: Node) -> tuple[Shape, ...]:
+    """The fields of the struct that a node is, be it in arrays or maps."""
+    node = node.value
+    if node.kind in ("array", "map"):
+        return shapes_of(node.items[0])
+    if node.kind == "union":
+        named = zip(member_names(node), node.items, strict=True)
+        return tuple(Shape(name, type_, inside=shapes_of(each)) for name, each in named if (type_ := each.type))
+    return tuple(
+        Shape(each.name, type_, each.doc, each.was, None, shapes_of(each.node))
+        for each in node.members
+        if (type_ := each.node.type)
+    )
+
+
+def member_names(union: Node) -> list[str]:
+    """What the types of a union are called as fields of the struct that it becomes: a record by its name, others by their type."""
+    names: list[str] = []
+    for each in union.items:
+        name = each.name or each.kind
+        names.append(name if name.lower() not in (known.lower() for known in names) else f"{name}_{len(names)}")
+    return names
+
+
+def shapes(schema: Schema) -> tuple[Shape, ...]:
+    return shapes_of(record(schema))
+
+
+def record(schema: Schema) -> Node:
+    """The record that a message is; anything else is a record with the one field `value`, which has the same bytes."""
+    node = parse(schema)
+    return node if node.kind == "record" else Node("record", members=(Member("value", node),))
+
+
+def parse(schema: Schema) -> Node:
+    reader = _Reader()
+    for _, referred in schema.behind():
+        reader.text(referred.text)
+    return reader.text(schema.text)
+
+
+@dataclass
+class _Reader:
+    known: dict[str, Node] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
+
+    def text(self, text: str) -> Node:
+        try:
+            return self.node(_json(text), "", 0)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
+
+    def node(self, said: Any, space: str, depth: int) -> Node:
+        if depth > _DEEPEST:
+            raise Unsupported(f"the schema is nested deeper than {_DEEPEST} levels")
+        if isinstance(said, str):
+            return self.named(said, space)
+        if isinstance(said, list):
+            items = tuple(self.node(each, space, depth + 1) for each in said)
+            return Node("union", items=items)
+        kind = said["type"]
+        if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
+            return self.node(kind, space, depth + 1)
+        match kind:
+            case "record" | "error" | "enum" | "fixed":
+                return self.define(said, space, depth)
+            case "array":
+                item = self.node(said["items"], space, depth + 1)
+                if not item.takes_bytes:
+                    raise Unsupported("an array has items without bytes, of which ten bytes can claim any number")
+                return Node("array", items=(item,))
+            case "map":
+                return Node("map", items=(self.node(said["values"], space, depth + 1),))
+        return _logical(Node(kind), said)
+
+    def named(self, name: str, space: str) -> Node:
+        if name in _PLAIN or name == "null":
+            return Node(name)
+        full = name if "." in name or not space else f"{space}.{name}"
+        for each in (full, name):
+            if each in self.open:
+                hint = "a table's columns end somewhere: write `value: bytes`, or let the producer flatten it"
+                raise Unsupported(f"the record `{name}` contains itself", hint)
+            if each in self.known:
+                return self.known[each]
+        raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
+
+    def define(self, said: Mapping[str, Any], space: str, depth: int) -> Node:
+        name = said["name"]
+        before, dot, short = name.rpartition(".")
+        space = before if dot else said.get("namespace", space) or ""
+        full = f"{space}.{short}" if space else short
+        if said["type"] == "enum":
+            node = Node("enum", name=short, symbols=tuple(said["symbols"]))
+        elif said["type"] == "fixed":
+            node = _logical(Node("fixed", name=short, size=int(said["size"])), said)
+        else:
+            self.open.add(full)
+            node = Node("record", name=short, members=tuple(self.members(said["fields"], space, depth)))
+            self.open.discard(full)
+        self.known[full] = node
+        return node
+
+    def members(self, fields: Any, space: str, depth: int) -> Iterator[Member]:
+        for each in fields:
+            was = tuple(name.rpartition(".")[2] for name in each.get("aliases", ()))
+            yield Member(each["name"], self.node(each["type"], space, depth + 1), each.get("doc") or "", was)
+
+
+_COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
+
+
+def _json(text: str) -> Any:
+    """A registry gives a plain type with or without quotes."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        if text in (*_PLAIN, "null"):
+            return text
+        raise
+
+
+def _logical(node: Node, said: Mapping[str, Any]) -> Node:
+    """With its logical type, if that is one of its kind: others are to be ignored, says Avro."""
+    logical = said.get("logicalType")
+    if logical == "decimal" and node.kind in ("bytes", "fixed"):
+        precision, scale = said.get("precision", 0), said.get("scale", 0)
+        fits = isinstance(precision, int) and isinstance(scale, int) and 0 < precision <= 38 and 0 <= scale <= precision
+        return Node(node.kind, "decimal", node.name, size=node.size, precision=precision, scale=scale) if fits else node
+    if logical == "uuid" and (node.kind == "string" or node.size == _UUID_BYTES):
+        return Node(node.kind, "uuid", node.name, size=node.size)
+    if isinstance(logical, str) and (node.kind, logical) in _LOGICAL:
+        return Node(node.kind, logical, node.name, size=node.size)
+    return node

@@ -1,0 +1,222 @@
+"""JSON behind the id of a JSON Schema, of the drafts 4, 6, 7, 2019-09 and 2020-12: its properties are columns, by their types.
+
+Guarantee: as of plain JSON, a message that is not one object with these types is a bad row, never another value.
+Limit: of a schema only what says types is used; a length, a pattern, an enum or `required` makes no bad row. `if`, `not` and
+`dependentSchemas` are not looked into. A value that has several types is its text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json as text_of
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal as Number
+from functools import lru_cache
+from typing import Any
+
+from framework import types
+from framework.formats import json
+from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
+from framework.formats.json_schema.said import Said
+from framework.formats.json_schema.text import said_of
+from framework.formats.versions import Merged, Path, Shape
+from framework.plan.rows import named, quoted
+from framework.registry import Schema
+from framework.types import Array, Decimal, Map, Struct, Type
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_SHOWN = 200  # characters of what a validator says
+_WAYS = {
+    "text": "text",
+    "epoch_millis": "a number of milliseconds",
+    "epoch_micros": "a number of microseconds",
+    "epoch_days": "a number of days",
+    "base64": "bytes",
+}
+
+
+def shapes(schema: Schema) -> tuple[Shape, ...]:
+    """The columns of one version."""
+    return tuple(_shape(name, said) for name, said in _fields(schema))
+
+
+@lru_cache(maxsize=256)
+def _fields(schema: Schema) -> tuple[tuple[str, Said], ...]:
+    return said_of(schema).fields
+
+
+def _shape(name: str, said: Said) -> Shape:
+    inside = said
+    while inside.inner:
+        inside = inside.inner
+    return Shape(name, _plain(said.type), said.doc, inside=tuple(_shape(*each) for each in inside.fields))
+
+
+def _plain(type_: Type) -> Type:
+    """The column's type, however it is written."""
+    match type_:
+        case json.Written():
+            return type_.type
+        case Array():
+            return Array(_plain(type_.element))
+        case Map():
+            return Map(type_.key, _plain(type_.value))
+        case Struct():
+            return Struct(tuple(types.Field(each.name, _plain(each.type)) for each in type_.fields))
+    return type_
+
+
+def read(of: Of, merged: Merged) -> Read:
+    """One parse for all ids. A version that writes a time otherwise than those before it, of which the columns say nothing, has
+    messages that are none of these."""
+    ways, others = _ways(merged)
+    fields = [json.Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
+    text = f"substring({raw(of)}, 6)"
+
+    def here(sql: str) -> str:
+        return json.behind(sql, text, decoded(of))
+
+    columns = tuple((field.name, here(json.value(f"_sluice_decoded.{named(field.name)}", field.type))) for field in fields)
+    wrong = [*(f"{prefix(of)} = {each}" for each in others), here(json.wrong(fields))]
+    apart = ((decoded(of), here(json.parse(fields))),)
+    return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here))
+
+
+def _why(of: Of, fields: Sequence[json.Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
+    found = [json.NOT_AN_OBJECT, [json.explain(each, f'$["{json.in_path(each.name)}"]') for each in fields], [json.SOMETHING]]
+    unknown = quoted("the value does not fit its schema")  # it is too large to be looked at
+    cases = " ".join(f"WHEN {when} THEN {unknown if says == 'message' else says}" for part in found for when, says in part)
+    sql = here(f"transform(array({json.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace("'the value ", f"'the {of} ")
+    if not others:
+        return sql
+    return (
+        f"CASE {prefix(of)} " + " ".join(f"WHEN {each} THEN {quoted(said)}" for each, said in others.items()) + f" ELSE {sql} END"
+    )
+
+
+def _ways(merged: Merged) -> tuple[dict[Path, str], dict[str, str]]:
+    """How times and decimals are written, by the names of the columns; and the versions that write one otherwise, with what is
+    said of them."""
+    ways: dict[Path, str] = {}
+    others: dict[str, str] = {}
+    for fit in merged.fits:
+        for path, way in _written(_fields(fit.version.schema), ()):
+            place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
+            if ways.setdefault(place, way) != way:
+                said = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
+                others[id_literal(fit.version)] = said
+    return ways, others
+
+
+def _written(fields: Iterable[tuple[str, Said]], path: Path) -> Iterator[tuple[Path, str]]:
+    for name, said in fields:
+        here = (*path, name)
+        inside = said
+        while inside.inner:
+            inside = inside.inner
+        if isinstance(inside.type, json.Written):
+            yield here, inside.type.format
+        elif inside.type in (types.DATE, types.TIMESTAMP):
+            yield here, "text"
+        yield from _written(inside.fields, here)
+
+
+def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str]) -> Type:
+    here = (*path, shape.name)
+    match type_:
+        case Array():
+            return Array(_as_written(shape, type_.element, path, ways))
+        case Map():
+            return Map(type_.key, _as_written(shape, type_.value, path, ways))
+        case Struct():
+            inside = (types.Field(each.name, _as_written(each, each.type, here, ways)) for each in shape.inside)
+            return Struct(tuple(inside))
+    way = ways.get(here, "text")
+    return type_ if way == "text" else json.Written(type_, way)
+
+
+_SAYS: Mapping[Type, Mapping[str, Any]] = {
+    types.STRING: {"type": "string"},
+    types.BOOLEAN: {"type": "boolean"},
+    types.TINYINT: {"type": "integer", "connect.type": "int8"},
+    types.SMALLINT: {"type": "integer", "connect.type": "int16"},
+    types.INT: {"type": "integer", "connect.type": "int32"},
+    types.BIGINT: {"type": "integer"},
+    types.FLOAT: {"type": "number", "connect.type": "float32"},
+    types.DOUBLE: {"type": "number"},
+    types.DATE: {"type": "string", "format": "date"},
+    types.TIMESTAMP: {"type": "string", "format": "date-time"},
+    types.TIMESTAMP_NTZ: {"type": "string"},
+    types.BINARY: {"type": "string", "contentEncoding": "base64"},
+}
+
+
+def schema_text(name: str, columns: Sequence[types.Field]) -> str:
+    """A schema whose columns are these, as far as JSON Schema can say so. Every field may be missing or null."""
+    properties = {column.name: _says(column.type) for column in columns}
+    return text_of.dumps({"$schema": _DRAFT, "title": name, "type": "object", "properties": properties}, ensure_ascii=False)
+
+
+def _says(type_: Type) -> dict[str, Any]:
+    match type_:
+        case Array():
+            said = {"type": "array", "items": _says(type_.element)}
+        case Map():
+            said = {"type": "object", "additionalProperties": _says(type_.value)}
+        case Struct():
+            said = {"type": "object", "properties": {field.name: _says(field.type) for field in type_.fields}}
+        case Decimal():
+            size = {"scale": str(type_.scale), "connect.decimal.precision": str(type_.precision)}
+            title = "org.apache.kafka.connect.data.Decimal"
+            said = {"type": "number", "title": title, "connect.type": "bytes", "connect.parameters": size}
+        case _:
+            said = dict(_SAYS[type_])
+    return {**said, "type": [said["type"], "null"]}
+
+
+def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
+    """Makes the bytes behind the id; a ValueError says where an object does not fit the schema."""
+    from jsonschema import FormatChecker
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import Draft7Validator, validator_for
+
+    from framework.formats.json_schema.text import registry_of
+
+    document = text_of.loads(schema.text)
+    found = validator_for(document, default=Draft7Validator)
+    checker = found(document, registry=registry_of(schema), format_checker=FormatChecker())
+
+    def encode(value: Mapping[str, Any]) -> bytes:
+        text = _text(value)
+        error = best_match(checker.iter_errors(text_of.loads(text)))
+        if error is not None:
+            place = ".".join(map(str, error.absolute_path))
+            raise ValueError((f"`{place}`: " if place else "") + _short(error.message))
+        return text.encode()
+
+    return encode
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= _SHOWN else said[: _SHOWN - 2] + " …"
+
+
+def _text(value: Any) -> str:
+    """JSON; a decimal keeps all its digits."""
+    match value:
+        case Mapping():
+            return (
+                "{"
+                + ", ".join(f"{text_of.dumps(str(name), ensure_ascii=False)}: {_text(each)}" for name, each in value.items())
+                + "}"
+            )
+        case list() | tuple():
+            return "[" + ", ".join(map(_text, value)) + "]"
+        case Number():
+            return format(value, "f")
+        case datetime() | date():
+            return text_of.dumps(value.isoformat())
+        case bytes():
+            return text_of.dumps(base64.b64encode(value).decode())
+    return text_of.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,165 @@
+"""What the text of a JSON Schema says of values, as far as columns go: which types, which fields, in which order."""
+
+from __future__ import annotations
+
+import json as text_of
+import re
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from framework.formats.json_schema.said import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
+from framework.formats.versions import Unsupported
+from framework.registry import Schema
+
+if TYPE_CHECKING:
+    from referencing import Registry, Resource
+    from referencing._core import Resolver
+
+_MOST = 20_000  # schemas looked at, each as often as it is referred to
+_DEEPEST = 64  # schemas within schemas
+_CLASS = re.compile(r"\w+(\.[\w$-]+)+")  # a title that is a name in a program
+_MALFORMED = (
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)  # what is raised about texts that a registry let pass
+_LOOK = "see what the registry has"
+_IGNORES_BESIDE_REF = ("draft-03", "draft-04", "draft-06", "draft-07")
+
+
+def registry_of(schema: Schema) -> Registry[Any]:
+    """What the schema refers to, by the names that it calls them, whatever they are relative to."""
+    from referencing import Registry
+    from referencing.exceptions import NoSuchResource
+
+    there = {name: _resource(each.text) for name, each in schema.behind()}
+
+    def retrieve(uri: str) -> Resource[Any]:
+        found = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
+        if found is None:
+            raise NoSuchResource(uri)
+        return there[found]
+
+    known: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
+    return known.with_resources(there.items()).crawl()
+
+
+def _resource(text: str) -> Resource[Any]:
+    from referencing import Resource
+    from referencing.jsonschema import DRAFT4, DRAFT7
+
+    try:
+        document = text_of.loads(text)
+        if not isinstance(document, (dict, bool)):
+            raise ValueError("it is no object")
+        return Resource.from_contents(document, default_specification=DRAFT4 if _old_id(document) else DRAFT7)
+    except _MALFORMED as error:
+        raise Unsupported(f"the text is no JSON Schema: {error}", _LOOK) from None
+
+
+def _old_id(schema: Any) -> bool:
+    return keyword(schema, "id", str) is not None and keyword(schema, "$id", str) is None
+
+
+def said_of(schema: Schema) -> Said:
+    """Of whole messages, which are objects."""
+    from referencing.exceptions import Unresolvable
+
+    root = _resource(schema.text)
+    draft = keyword(root.contents, "$schema", str) or "draft-07"
+    reader = _Reader(modern=not any(old in draft for old in _IGNORES_BESIDE_REF), old_ids=_old_id(root.contents))
+    try:
+        said = reader.schema(root.contents, registry_of(schema).resolver_with_root(root), top=True)
+    except Unresolvable as error:
+        hint = "register what it refers to in the same registry, and name it in the schema's references"
+        raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
+    except _MALFORMED as error:
+        raise Unsupported(f"a keyword of the schema has a form that JSON Schema does not know: {error}", _LOOK) from None
+    if said.is_ != "object":
+        what = "has fields of any name" if said.is_ == "map" else "is no object"
+        raise Unsupported(f"a message {what}, by its schema", "a table needs columns: put it into a property of an object")
+    if not said.fields:
+        raise Unsupported("the schema names no fields", "a table needs columns: say `properties`")
+    return said
+
+
+class _Reader:
+    """One walk over a schema and all that it refers to."""
+
+    def __init__(self, modern: bool, old_ids: bool) -> None:
+        self.modern = modern  # keywords beside a `$ref` count
+        self.old_ids = old_ids  # `id` is what `$id` is in later drafts
+        self.open: list[int] = []
+        self.seen = 0
+
+    def schema(self, schema: Any, resolver: Resolver[Any], top: bool = False) -> Said:
+        self.seen += 1
+        if self.seen > _MOST or len(self.open) > _DEEPEST:
+            what = f"more than {_MOST:,} parts" if self.seen > _MOST else f"more than {_DEEPEST} levels"
+            raise Unsupported(f"the schema has {what}", "make it smaller: a part that is `{}` becomes its JSON text")
+        if not isinstance(schema, dict):
+            return ANYTHING
+        if id(schema) in self.open:
+            hint = "a table has no such column: where it begins anew, say `{}` in the schema, and the column is its JSON text"
+            raise Unsupported("the schema contains itself", hint)
+        self.open.append(id(schema))
+        said = self._all(schema, self._base(schema, resolver), top)
+        self.open.pop()
+        title = keyword(schema, "title", str) or ""
+        doc = keyword(schema, "description", str) or ("" if _CLASS.fullmatch(title) else title) or said.doc
+        at = keyword(schema, "connect.index", int)
+        return replace(said, doc=" ".join(doc.split()), at=said.at if at is None else at)
+
+    def _base(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Resolver[Any]:
+        from referencing.jsonschema import DRAFT4, DRAFT202012
+
+        if keyword(schema, "$id", str) is None and not (self.old_ids and _old_id(schema)):
+            return resolver
+        return resolver.in_subresource((DRAFT4 if _old_id(schema) else DRAFT202012).create_resource(schema))
+
+    def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Said:
+        """All that is said at one place, which holds together."""
+        ref = next((schema[name] for name in ("$ref", "$dynamicRef") if isinstance(schema.get(name), str)), None)
+        said = ANYTHING
+        if ref is not None:
+            found = resolver.lookup(ref)
+            said = self.schema(found.contents, found.resolver, top)
+            if not self.modern:
+                return said
+        said = both(self._own(schema, resolver), said)
+        for part in keyword(schema, "allOf", list) or ():
+            said = both(said, self.schema(part, resolver, top))
+        for name in ("anyOf", "oneOf"):
+            parts = [self.schema(part, resolver, top) for part in keyword(schema, name, list) or ()]
+            if parts:
+                said = both(said, any_of(parts, top or said.is_ == "object"))
+        return said
+
+    def _own(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+        kinds = kinds_of(schema)
+        if kinds == ["object"]:
+            return self._object(schema, resolver)
+        if kinds == ["array"]:
+            return Said("array", inner=self._items(schema, resolver))
+        return atom(kinds, schema)
+
+    def _object(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+        properties = (keyword(schema, "properties", dict) or {}).items()
+        fields = [(name, self.schema(each, resolver)) for name, each in properties if each is not False]
+        if fields:
+            check_names([name for name, _ in fields])
+            fields.sort(key=lambda each: (each[1].at is None, each[1].at or 0))
+            return Said("object", fields=tuple(fields))
+        others = [schema.get("additionalProperties"), *(keyword(schema, "patternProperties", dict) or {}).values()]
+        values = [self.schema(each, resolver) for each in others if isinstance(each, dict) and each]
+        return Said("map", inner=reduce(either, values)) if values else Said("object")
+
+    def _items(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+        each = schema.get("items")
+        first = each if isinstance(each, list) else keyword(schema, "prefixItems", list) or []
+        rest = schema.get("additionalItems") if isinstance(each, list) else each
+        items = [self.schema(one, resolver) for one in (*first, *([rest] if isinstance(rest, dict) else []))]
+        return reduce(either, items) if items else ANYTHING

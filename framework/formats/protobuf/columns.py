@@ -1,0 +1,99 @@
+"""The columns that a Protobuf schema describes: the fields of its first message type, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from framework.formats.protobuf.compiler import Descriptor, Messages, messages, meta
+from framework.formats.protobuf.known import DECIMAL, KNOWN, UNSIGNED, decimal_type
+from framework.formats.versions import Shape, Unsupported
+from framework.registry import Schema
+from framework.types import BIGINT, BINARY, BOOLEAN, DEEPEST, DOUBLE, FLOAT, INT, STRING, Array, Field, Map, Struct, Type
+
+MOST = 5_000
+"""Fields of a schema, counted at each place where they become columns."""
+
+# By the numbers that descriptors have for them.
+SCALARS: dict[int, Type] = {
+    1: DOUBLE, 2: FLOAT, 8: BOOLEAN, 9: STRING, 12: BINARY,
+    5: INT, 15: INT, 17: INT,  # int32, sfixed32, sint32
+    13: BIGINT, 7: BIGINT,  # uint32, fixed32
+    3: BIGINT, 16: BIGINT, 18: BIGINT,  # int64, sfixed64, sint64
+    4: UNSIGNED, 6: UNSIGNED,  # uint64, fixed64
+    14: STRING,  # an enum's names
+}  # fmt: skip
+BOOL_FIELD, STRING_FIELD, GROUP, MESSAGE, ENUM = 8, 9, 10, 11, 14
+
+
+def shapes(schema: Schema) -> tuple[Shape, ...]:
+    found = messages(schema)
+    made = _Walk(found).fields(found.first, (), 0)
+    if not made:
+        raise Unsupported(f"the message `{found.first.full_name}` has no fields", "a table needs a column")
+    return made
+
+
+@dataclass
+class _Walk:
+    found: Messages
+    seen: list[str] = field(default_factory=list)
+
+    def fields(self, message: Descriptor, above: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
+        self.may(message, above, depth)
+        within = (*above, message.full_name)
+        made = [shape for each in message.fields if (shape := self.shape(each, within, depth))]
+        known: dict[str, str] = {}
+        for name in (shape.name for shape in made):
+            if name.lower() in known:
+                also = known[name.lower()]
+                raise Unsupported(
+                    f"`{also}` and `{name}` of `{message.full_name}` differ only in case", "columns need other names"
+                )
+            known[name.lower()] = name
+        return tuple(made)
+
+    def may(self, message: Descriptor, above: tuple[str, ...], depth: int) -> None:
+        name = message.full_name
+        if name in above:
+            raise Unsupported(f"the message `{name}` contains itself", "columns cannot; keep the topic as `value: bytes`")
+        if depth > DEEPEST:
+            raise Unsupported(f"`{name}` is nested deeper than {DEEPEST} levels", "keep the topic as `value: bytes`")
+        if message.file.pool.FindAllExtensions(message):
+            raise Unsupported(f"the schema extends the message `{name}`", "make the extensions fields of the message")
+
+    def shape(self, each: Descriptor, above: tuple[str, ...], depth: int) -> Shape | None:
+        """None for what holds no value: a message without fields."""
+        self.seen.append(each.full_name)
+        if len(self.seen) > MOST:
+            raise Unsupported(f"it has more than {MOST:,} fields", "keep the topic as `value: bytes`")
+        leaf, wrap = each, ""
+        if each.message_type and each.message_type.full_name in self.found.maps:
+            leaf, wrap = each.message_type.fields_by_name["value"], "map"
+        elif each.is_repeated:
+            wrap = "array"
+        type_, inside = self.leaf(leaf, each, above, depth + bool(wrap))
+        if type_ is None:
+            return None
+        if wrap:
+            type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
+        doc = self.found.docs.get(each.full_name) or meta(each)[0]
+        return Shape(each.name, type_, doc, number=each.number, inside=inside)
+
+    def leaf(
+        self, leaf: Descriptor, outer: Descriptor, above: tuple[str, ...], depth: int
+    ) -> tuple[Type | None, tuple[Shape, ...]]:
+        """The type of one value of a field, without the list or map that it is in."""
+        if leaf.type == GROUP:
+            raise Unsupported(f"`{outer.full_name}` is a group", "make it a field of a message type")
+        if leaf.type != MESSAGE:
+            return SCALARS[leaf.type], ()
+        name = leaf.message_type.full_name
+        if name == DECIMAL:
+            try:
+                return decimal_type(meta(outer)[1]), ()
+            except ValueError as error:
+                raise Unsupported(f"`{outer.full_name}`: {error}", "see `params` of its `(confluent.field_meta)`") from None
+        if name in KNOWN:
+            return KNOWN[name].type, ()
+        inside = self.fields(leaf.message_type, above, depth + 1)
+        return (Struct(tuple(Field(each.name, each.type) for each in inside)) if inside else None), inside

@@ -1,0 +1,243 @@
+"""A topic's keys or values whose schemas are in a registry: their columns, and how a message of any version is read.
+
+With `columns` in the spec, these are the columns, and every schema has to have them; without, all fields of all versions are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from framework.errors import Problem, SluiceError, Where
+from framework.formats import avro, framed, json, written
+from framework.formats.framed import Of, Read
+from framework.formats.versions import Merged, Shape, Unsupported, merge
+from framework.plan.change import widens
+from framework.plan.model import Cluster, Column, Decoding, Registered, SecretStore
+from framework.plan.rows import named, quoted
+from framework.registry import Kind, Schema, Subject, Version
+from framework.sql.faults import closest
+from framework.types import Array, Field, Map, Struct, Type
+
+
+class Format(Protocol):
+    """What a format of the registry can do; each is a module or package of `framework.formats`."""
+
+    def shapes(self, schema: Schema) -> tuple[Shape, ...]: ...
+
+    def read(self, of: Of, merged: Merged) -> Read: ...
+
+
+def _format(name: str) -> tuple[Kind, Format]:
+    if name == "protobuf":
+        from framework.formats import protobuf
+
+        return "PROTOBUF", protobuf
+    if name == "json_schema":
+        from framework.formats import json_schema
+
+        return "JSON", json_schema
+    return "AVRO", avro
+
+
+Also = Mapping[str, Mapping[int, Schema | None]]
+"""Schemas that messages of a topic name and its subject does not have; None where the registry has none either."""
+
+
+@dataclass
+class Schemas:
+    """Where a plan has schemas from: a registry for each cluster, asked as often as it answers."""
+
+    secrets: SecretStore = field(default_factory=SecretStore)
+    also: Also = field(default_factory=dict)
+    _registries: dict[Cluster, object] = field(default_factory=dict, init=False)
+
+    def subject(self, cluster: Cluster, name: str) -> Subject:
+        from framework.registry.client import Registry
+
+        registry = self._registries.setdefault(cluster, Registry(cluster, self.secrets))
+        assert isinstance(registry, Registry)
+        return registry.subject(name)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a spec says of a topic's keys or values. `single` is what the column is called that a schema without fields makes."""
+
+    topic: str
+    of: Of
+    format: str
+    subject: str
+    where: Where
+    contract: Sequence[json.Field]
+    contract_places: Mapping[str, Where]
+    single: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """`columns` are unknown where `registered.known` is not."""
+
+    columns: tuple[Column, ...]
+    decoding: Decoding
+    registered: Registered
+
+
+def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Found:
+    try:
+        subject = schemas.subject(cluster, asked.subject)
+    except SluiceError as error:
+        if not asked.contract:
+            hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
+            problems.append(Problem(asked.where, error.code, error.message, hint))
+        return _unread(asked, error)
+    return _resolved(asked, subject, schemas.also.get(asked.topic, {}), problems)
+
+
+def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> Found:
+    kind, format_ = _format(asked.format)
+    said = [(version, _shapes(asked, format_, kind, version)) for version in subject.versions]
+    if isinstance(said[-1][1], str):
+        problems.append(
+            Problem(
+                asked.where, "unsupported-schema", f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}", "write `value: bytes`"
+            )
+        )
+        return _unread(asked, SluiceError("unsupported-schema", said[-1][1]))
+    said += [
+        (each, _shapes(asked, format_, kind, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))
+    ]
+    merged = merge((version, shapes) for version, shapes in said if not isinstance(shapes, str))
+    unreadable = tuple((version, reason) for version, reason in said if isinstance(reason, str))
+    merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
+    read = format_.read(asked.of, merged)
+    columns, required = _columns(asked, merged, read, problems)
+    sql = tuple((column.name, text) for column, text in columns)
+    absent = (id_ for id_, schema in also.items() if schema is None)
+    decoding = framed.decoding(
+        asked.of,
+        merged,
+        Read(sql, read.wrong, read.apart, read.natively, read.why),
+        absent,
+        [(name, dict(sql)[name]) for name in required],
+    )
+    refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
+    numbers = tuple(version.number for version in subject.versions if version.number)
+    newest = subject.versions[-1]
+    names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest), ())
+    return Found(
+        tuple(column for column, _ in columns),
+        decoding,
+        Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest, names),
+    )
+
+
+def _unread(asked: Asked, error: SluiceError) -> Found:
+    """What is known without the registry. Only tests run by it."""
+    found = _of_columns(asked, error)
+    if found:
+        return found
+    columns = tuple(Column(each.name, each.type, "", asked.contract_places.get(each.name)) for each in asked.contract)
+    decoding = Decoding(None, tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
+    return Found(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
+
+
+def _of_columns(asked: Asked, error: SluiceError) -> Found | None:
+    """By a schema that is made of the columns, where these can be had of one."""
+    if not asked.contract or asked.format == "debezium_avro":
+        return None
+    problems: list[Problem] = []
+    try:
+        schema = written.schema_of(asked.format, asked.topic, [Field(each.name, each.type) for each in asked.contract])
+        found = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
+    except (Unsupported, KeyError):
+        return None
+    return None if problems else replace(found, registered=replace(found.registered, numbers=(), trouble=error))
+
+
+def _shapes(asked: Asked, format_: Format, kind: Kind, version: Version) -> tuple[Shape, ...] | str:
+    """The version's fields, or why they are none."""
+    if version.schema.kind != kind:
+        return f"is of the kind {version.schema.kind}, and the spec says {asked.format}"
+    try:
+        shapes = format_.shapes(version.schema)
+    except Unsupported as error:
+        return f"cannot become columns: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return shapes or "has no field that could be a column"
+
+
+def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
+    """The columns with the SQL that makes them, and those that may not be null."""
+    sql = dict(read.columns)
+    shapes = {shape.name: shape for shape in merged.shapes}
+    if not asked.contract:
+        alone = len(shapes) == 1 and "value" in shapes and asked.single
+        return [
+            (Column(asked.single or name if alone else name, shape.type, shape.doc, asked.where, _renamed(shape)), sql[name])
+            for name, shape in shapes.items()
+        ], []
+    found = []
+    for each in asked.contract:
+        where = asked.contract_places[each.name]
+        shape = shapes.get(each.name)
+        if shape is None:
+            hint = closest(each.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
+            problems.append(Problem(where, "not-in-schema", f"no schema of `{asked.subject}` has a field `{each.name}`", hint))
+            continue
+        wrong = next(_unlike(each.type, shape.type, each.name), None)
+        if wrong:
+            problems.append(
+                Problem(where, "not-in-schema", f"in the schemas of `{asked.subject}` {wrong}", "write the type that they have")
+            )
+            continue
+        made = reshaped(sql[each.name], shape.type, each.type)
+        found.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), made))
+    return found, [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in found}]
+
+
+def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """Where fields had other names before: the older name, at its place, and the name now."""
+
+    def inside(each: Shape, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        yield from (((*above, old), each.name) for old in each.was)
+        for inner in each.inside:
+            yield from inside(inner, (*above, each.name))
+
+    return tuple(inside(shape, ()))
+
+
+def _unlike(asked: Type, there: Type, name: str) -> Iterator[str]:
+    """Where a type does not hold what another one does; of a struct it may have some of the fields."""
+    if isinstance(asked, Struct) and isinstance(there, Struct):
+        fields = {each.name: each.type for each in there.fields}
+        for each in asked.fields:
+            if each.name not in fields:
+                yield f"`{name}` has no field `{each.name}`"
+            else:
+                yield from _unlike(each.type, fields[each.name], f"{name}.{each.name}")
+    elif isinstance(asked, Array) and isinstance(there, Array):
+        yield from _unlike(asked.element, there.element, name)
+    elif isinstance(asked, Map) and isinstance(there, Map) and asked.key == there.key:
+        yield from _unlike(asked.value, there.value, name)
+    elif asked != there and not widens(there, asked):
+        yield f"`{name}` is {there}, and the spec says {asked}"
+
+
+def reshaped(sql: str, there: Type, asked: Type, depth: int = 0) -> str:
+    """A value as the type that is asked for, its fields by their names."""
+    if there == asked:
+        return sql
+    inner = f"r{depth}"
+    if isinstance(asked, Struct) and isinstance(there, Struct):
+        fields = {each.name: each.type for each in there.fields}
+        parts = ", ".join(
+            f"{quoted(each.name)}, {reshaped(f'{sql}.{named(each.name)}', fields[each.name], each.type, depth)}"
+            for each in asked.fields
+        )
+        return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({parts}) END"
+    if isinstance(asked, Array) and isinstance(there, Array):
+        return f"transform({sql}, {inner} -> {reshaped(inner, there.element, asked.element, depth + 1)})"
+    if isinstance(asked, Map) and isinstance(there, Map):
+        return f"transform_values({sql}, (k{depth}, {inner}) -> {reshaped(inner, there.value, asked.value, depth + 1)})"
+    return f"CAST({sql} AS {asked.sql})"

@@ -1,0 +1,52 @@
+"""What a registry said last, kept under `.sluice/registry`: a plan needs no registry that is away, and asks no version twice.
+
+*Guarantee*: a file is whole or absent; one that cannot be read is as good as absent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from framework.home import home
+from framework.registry import Schema, Subject, Version
+
+
+def read(url: str, name: str) -> Subject | None:
+    try:
+        said = json.loads(_file(url, name).read_text(encoding="utf-8"))
+        return Subject(name, tuple(Version(each["id"], _schema(each), each["number"]) for each in said["versions"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def write(url: str, subject: Subject) -> None:
+    """A disk that is full or read-only is no reason to fail: the registry has answered."""
+    versions = [{"id": each.id, "number": each.number, **_said(each.schema)} for each in subject.versions]
+    file = _file(url, subject.name)
+    draft = file.with_name(f"{file.name}.{uuid4().hex}")
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps({"subject": subject.name, "versions": versions}), encoding="utf-8")
+        draft.replace(file)
+
+
+def _file(url: str, name: str) -> Path:
+    return home() / "registry" / _short(url) / f"{_short(name)}.json"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _said(schema: Schema) -> dict[str, Any]:
+    references = [[name, _said(inner)] for name, inner in schema.references]
+    return {"kind": schema.kind, "text": schema.text, "references": references}
+
+
+def _schema(said: Any) -> Schema:
+    return Schema(said["kind"], said["text"], tuple((name, _schema(inner)) for name, inner in said["references"]))

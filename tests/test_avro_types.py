@@ -1,0 +1,167 @@
+"""Every row of Avro's table in docs/types.md, through a real registry and Kafka into a table and back, with extreme values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.formats.avro import shapes
+from framework.registry import Schema
+from tests import type_table
+from tests.registered import Registered, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UTC = dt.timezone.utc
+TYPES = type_table.rows("Avro")
+
+
+def logical(type_: Any, name: str, **more: Any) -> dict[str, Any]:
+    return {**(type_ if isinstance(type_, dict) else {"type": type_}), "logicalType": name, **more}
+
+
+def fixed(size: int, name: str = "Fixed") -> dict[str, Any]:
+    return {"type": "fixed", "name": name, "size": size}
+
+
+EARLY, LATE = dt.datetime(1, 1, 1, tzinfo=UTC), dt.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC)
+MILLIS = dt.datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)
+# A row of the table: Avro's type, and values as they are written and as they come back.
+SAMPLES: dict[str, tuple[Any, list[tuple[Any, Any]]]] = {
+    "boolean": ("boolean", [(True, True), (False, False)]),
+    "int": ("int", [(-(2**31), -(2**31)), (2**31 - 1, 2**31 - 1)]),
+    "long": ("long", [(-(2**63), -(2**63)), (2**63 - 1, 2**63 - 1)]),
+    "float": ("float", [(-1.5, -1.5), (3.4028234663852886e38, 3.4028234663852886e38), (float("inf"), float("inf"))]),
+    "double": ("double", [(5e-324, 5e-324), (1.7976931348623157e308, 1.7976931348623157e308)]),
+    "bytes": ("bytes", [(b"", b""), (bytes(range(256)), bytes(range(256)))]),
+    "string": ("string", [("", ""), ("é\U0001f600\x00", "é\U0001f600\x00")]),
+    "enum": ({"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}, [("SELL", "SELL")]),
+    "fixed": (fixed(3), [(b"\x00\xff\x7f", b"\x00\xff\x7f")]),
+    "array": ({"type": "array", "items": "int"}, [([], []), ([1, -1], [1, -1])]),
+    "map": ({"type": "map", "values": ["null", "long"]}, [({}, []), ({"a": 1, "": None}, [("a", 1), ("", None)])]),
+    "record": (record(("a", "int"), ("b", ["null", "string"]), name="In"), [({"a": 1, "b": None}, {"a": 1, "b": None})]),
+    "union of null and a type": (["string", "null"], [(None, None), ("x", "x")]),
+    "union of int and long": (["int", "long"], [(1, 1), (2**40, 2**40)]),
+    "union of float and double": (["double", "float"], [(1.5, 1.5)]),
+    "union of other types": (
+        ["null", "string", "int", record(("a", "int"), name="Rec")],
+        [(None, None), ("x", {"string": "x", "int": None, "Rec": None}), (7, {"string": None, "int": 7, "Rec": None}),
+         ({"a": 5}, {"string": None, "int": None, "Rec": {"a": 5}})],
+    ),
+    "decimal of bytes": (logical("bytes", "decimal", precision=38, scale=9), [(Decimal("9" * 29 + ".999999999"),) * 2]),
+    "decimal of fixed": (logical(fixed(9), "decimal", precision=20, scale=2), [(Decimal("-999999999999999999.99"),) * 2]),
+    "date": (logical("int", "date"), [(dt.date(1, 1, 1),) * 2, (dt.date(9999, 12, 31),) * 2]),
+    "time-millis": (logical("int", "time-millis"), [(dt.time(23, 59, 59, 999000), 86399999)]),
+    "time-micros": (logical("long", "time-micros"), [(dt.time(23, 59, 59, 999999), 86399999999)]),
+    "timestamp-millis": (logical("long", "timestamp-millis"), [(EARLY, EARLY), (MILLIS, MILLIS)]),
+    "timestamp-micros": (logical("long", "timestamp-micros"), [(EARLY, EARLY), (LATE, LATE)]),
+    "timestamp-nanos": (logical("long", "timestamp-nanos"), [(1767607200123456789, 1767607200123456789)]),
+    "local-timestamp-millis": (logical("long", "local-timestamp-millis"), [(MILLIS.replace(tzinfo=None),) * 2]),
+    "local-timestamp-micros": (logical("long", "local-timestamp-micros"), [(LATE.replace(tzinfo=None),) * 2]),
+    "uuid of string": (logical("string", "uuid"), [("0f8fad5b-d9cb-469f-a165-70867728950e",) * 2]),
+    "uuid of fixed": (logical(fixed(16), "uuid"), [(bytes(range(16)), "00010203-0405-0607-0809-0a0b0c0d0e0f")]),
+    "duration": (logical(fixed(12), "duration"), [(bytes(range(12)),) * 2]),
+}  # fmt: skip
+LEFT_OUT = {"null": "null", "record without fields": record(name="Nothing")}
+
+
+def test_the_page_has_these_rows() -> None:
+    assert set(TYPES) == set(SAMPLES) | set(LEFT_OUT)
+
+
+@pytest.mark.parametrize("row", SAMPLES)
+def test_the_type_is_what_the_page_says(row: str) -> None:
+    import json
+
+    (shape,) = shapes(Schema("AVRO", json.dumps(record(("c", SAMPLES[row][0])))))
+    assert str(shape.type) == TYPES[row].replace(" ", "")
+
+
+@pytest.mark.parametrize("row", LEFT_OUT)
+def test_what_holds_nothing_is_no_column(row: str) -> None:
+    import json
+
+    found = shapes(Schema("AVRO", json.dumps(record(("c", LEFT_OUT[row]), ("d", "int")))))
+    assert [shape.name for shape in found] == ["d"]
+    assert TYPES[row] == "no column"
+
+
+@pytest.fixture
+def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+    made = Registered(tmp_path, lake, kafka, spark, registry)
+    made.make_topic()
+    yield made
+    made.close()
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_values_come_back(project: Registered) -> None:
+    """All types at once, alone, inside of arrays, maps and records, beside fields that are no columns."""
+
+    def renamed(type_: Any, to: str) -> Any:
+        if isinstance(type_, list):
+            return [renamed(each, to) for each in type_]
+        return {**type_, "name": f"{type_['name']}_{to}"} if isinstance(type_, dict) and "name" in type_ else type_
+
+    names = {row: f"c{at}" for at, row in enumerate(SAMPLES)}
+    fields: list[tuple[Any, ...]] = [("number", "long")]
+    for row, (type_, _) in SAMPLES.items():
+        name = names[row]
+        fields += [
+            (name, renamed(type_, name)),
+            (f"{name}_in_array", {"type": "array", "items": renamed(type_, f"{name}a")}),
+            (f"{name}_in_map", {"type": "map", "values": renamed(type_, f"{name}m")}),
+            (f"{name}_in_record", record(("x", renamed(type_, f"{name}r")), name=f"R{name}")),
+            (f"{name}_nothing", "null"),
+        ]
+    id_ = project.register(record(*fields))
+    most = max(len(values) for _, values in SAMPLES.values())
+    sent, expected = [], []
+    for number in range(most):
+        message: dict[str, Any] = {"number": number}
+        row_: dict[str, Any] = {"number": number}
+        for row, (_, values) in SAMPLES.items():
+            name, (given, come) = names[row], values[number % len(values)]
+            if row == "union of other types" and isinstance(given, dict):
+                to = [f"Rec_{name}{more}" for more in ("", "a", "m", "r")]
+                gives, comes = (
+                    [("", {"-type": each, **given}) for each in to],
+                    [{("Rec" if k == "Rec" else k): v for k, v in come.items()}] * 4,
+                )
+                gives = [(to[at], given) for at in range(4)]
+            else:
+                gives, comes = [given] * 4, [come] * 4
+            if row == "union of other types":
+                comes = [
+                    None if come is None else {(f"Rec_{name}{more}" if k == "Rec" else k): v for k, v in come.items()}
+                    for more in ("", "a", "m", "r")
+                ]
+            message |= {
+                name: gives[0],
+                f"{name}_in_array": [gives[1]],
+                f"{name}_in_map": {"k": gives[2]},
+                f"{name}_in_record": {"x": gives[3]},
+                f"{name}_nothing": None,
+            }
+            row_ |= {
+                name: comes[0],
+                f"{name}_in_array": [comes[1]],
+                f"{name}_in_map": [("k", comes[2])],
+                f"{name}_in_record": {"x": comes[3]},
+            }
+        sent.append(message)
+        expected.append(row_)
+    project.send(project.avro(id_, *sent))
+    project.run()
+    assert project.rows(bad=True) == []
+    found = sorted(project.rows(), key=lambda each: int(each["number"]))
+    for row, want in zip(found, expected, strict=True):
+        for name, value in want.items():
+            assert row[name] == value, (name, row[name], value)

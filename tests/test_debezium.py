@@ -1,0 +1,310 @@
+"""Debezium's events on the real engine: each becomes the row that is meant, is left out, or is a bad row that says why."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from base64 import b64encode
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.engine.trial import Outcome, Trials
+from framework.errors import Where
+from framework.formats import debezium
+from framework.formats.versions import Shape, Unsupported
+from framework.plan.model import Example, Message
+from framework.types import BIGINT, STRING, Field, Struct
+from tests.project import plan_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EVENTS = Path(__file__).parent / "debezium"
+AT = datetime(2026, 1, 2, 10, tzinfo=timezone.utc)
+PIPELINE = """
+---
+pipeline: orders
+from: {topic: orders}
+into: {table: NAMESPACE.orders}
+"""
+ORDERS = """
+topic: orders
+value: debezium_json
+columns:
+  id: {type: bigint, required: true}
+  customer: string
+  note: string
+  total: {type: "decimal(10,2)", format: base64}
+  placed: {type: timestamp, format: epoch_micros}
+  due: {type: date, format: epoch_days}
+  paid: timestamp
+  labels: array<string>
+"""
+
+
+def message(offset: int, value: bytes | None, key: bytes | None = None) -> Message:
+    return Message(1, "orders", 0, offset, AT, key, value, ())
+
+
+def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None]) -> Outcome:
+    plan = plan_for(lake, "127.0.0.1:1", specs + PIPELINE.replace("NAMESPACE", f"n{uuid.uuid4().hex}"))
+    given = tuple(message(at, value) for at, value in enumerate(values))
+    found = Trials(spark, plan).run(plan.pipelines[0], Example("events", Where("", 0, 0), given, None, ()))
+    assert found.error is None
+    return found
+
+
+def events(connector: str) -> dict[str, bytes | None]:
+    said = json.loads((EVENTS / f"{connector}.json").read_text(encoding="utf-8"))
+    return {name: None if each["value"] is None else json.dumps(each["value"]).encode() for name, each in said.items()}
+
+
+def by_name(outcome: Outcome, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows without what Kafka says and without nulls."""
+    found = {}
+    for row in outcome.rows:
+        own = {name: value for name, value in row.items() if not name.startswith("_kafka_") and value is not None}
+        found[list(names)[row["_kafka_offset"]]] = {
+            name: value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) else value for name, value in own.items()
+        }
+    return found
+
+
+def row(op: str, seconds: int, **said: Any) -> dict[str, Any]:
+    full = {
+        "customer": "Ada", "note": "by bike", "total": Decimal("123.45"), "due": date(2026, 1, 7),
+        "placed": datetime(2026, 1, 2, 8, 4, 56, 123456, timezone.utc), "paid": datetime(2026, 1, 2, 9, 30, 0, 500000, timezone.utc),
+    }  # fmt: skip
+    found = {**full, **said, "_op": op, "_source_at": AT + timedelta(seconds=seconds)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@pytest.mark.spark
+def test_postgresql(spark: SparkSession, lake: Path) -> None:
+    given = events("postgresql")
+    outcome = run(spark, lake, ORDERS, list(given.values()))
+    both, bare = ["new", "eu"], {"_op": "t", "_source_at": AT + timedelta(seconds=6)}
+    assert by_name(outcome, given) == {
+        "create": row("c", 0, id=1, labels=both),
+        "create with schema": row("c", 0, id=2, labels=[]),
+        "update without the image before": row("u", 1, id=1, note="by car", total=Decimal("-3.91"), labels=both),
+        "update with the image before": row("u", 2, id=2, customer="Bo", note=None, labels=both),
+        "delete that knows the key alone": {"id": 1, "customer": "", "_op": "d", "_source_at": AT + timedelta(seconds=3)},
+        "delete with the image before": row("d", 4, id=2, customer="Bo", labels=both),
+        "read in a snapshot": row("r", 0, id=3),
+        "primary key changed: delete": row("d", 5, id=3, labels=both),
+        "primary key changed: create": row("c", 5, id=30, labels=both),
+        "truncate": bare,
+        "truncate with schema": bare,
+        "a value that was not sent": row(
+            "u", 8, id=30, note="__debezium_unavailable_value", labels=["__debezium_unavailable_value"]
+        ),
+    }
+    assert outcome.bad == ()
+    assert given.keys() - by_name(outcome, given).keys() == {"tombstone", "message of the log"}
+
+
+@pytest.mark.spark
+def test_mysql(spark: SparkSession, lake: Path) -> None:
+    given = events("mysql")
+    outcome = run(spark, lake, ORDERS, list(given.values()))
+    assert by_name(outcome, given) == {
+        "create": row("c", 0, id=1),
+        "update": row("u", 1, id=1, total=Decimal("2.00")),
+        "delete": row("d", 2, id=1, total=Decimal("2.00")),
+        "read in a snapshot": row("r", 0, id=2, total=Decimal("0.00"), paid=None),
+        "truncate": {"_op": "t", "_source_at": AT + timedelta(seconds=3)},
+    }
+    assert outcome.bad == ()
+    left_out = {"tombstone", "change of the schema", "change of the schema with schema"}
+    assert given.keys() - by_name(outcome, given).keys() == left_out
+
+
+GOOD = {"id": 1, "customer": "Ada", "due": 20460}
+NOT_THERE = "the value is no envelope of Debezium: it has no `op`"
+BAD: list[tuple[Any, str]] = [
+    (events("mongodb")["create"], debezium._TEXT),
+    ({"op": "c", "before": None}, "the envelope has no `after`, and its op is c"),
+    ({"op": "u", "after": None, "before": GOOD}, "the envelope has no `after`, and its op is u"),
+    ({"op": "d", "before": None, "after": GOOD}, "the envelope has no `before`, and its op is d"),
+    ({"payload": {"op": "r"}, "schema": None}, "the envelope has no `after`, and its op is r"),
+    ({"op": "x", "after": GOOD}, "the envelope has the op x, which is none of c, u, d, r, t and m"),
+    ({"op": 5, "after": GOOD}, "the envelope has the op 5, which is none of c, u, d, r, t and m"),
+    ({"after": GOOD}, NOT_THERE),
+    ({"op": None, "after": GOOD}, NOT_THERE),
+    ({"payload": {"after": GOOD}}, NOT_THERE),
+    ({"payload": None, "schema": None}, NOT_THERE),
+    (GOOD, NOT_THERE),
+    ({"op": "c", "after": {"id": "1"}}, "`id` is not bigint but string"),
+    ({"payload": {"op": "c", "after": {"id": 1, "due": "2026-01-07"}}}, "`due` is not date but string"),
+    ({"op": "c", "after": {"id": 1, "labels": "a"}}, "`labels` is not array<string> but string"),
+    ({"op": "u", "before": {"id": True}, "after": GOOD}, "`id` is not bigint but boolean"),
+    ({"op": "c", "after": {"id": 1, "due": 10**9}}, "a value does not fit its column"),
+    ({"op": "c", "after": {"id": 1, "paid": "10:00"}}, "a value does not fit its column"),
+    ({"op": "c", "after": {"id": 1, "total": "no base64"}}, "a value does not fit its column"),
+    ({"op": "c", "after": {"id": 1, "total": b64encode(bytes([127] * 16)).decode()}}, "a value does not fit its column"),
+    ({"op": "c", "after": GOOD, "source": {"ts_ms": "now"}}, "`source.ts_ms` is not timestamp but string"),
+    ({"op": "c", "after": GOOD, "source": {"ts_ms": 10**18}}, "a value does not fit its column"),
+    ([GOOD], "the value is no JSON object but array<"),
+    (b"", "the value is empty"),
+    (b"]", "the value is not JSON"),
+    (b"\xff", "the value is not UTF-8 text"),
+    (b'{"op": "t"} {"op": "t"}', "more text follows the JSON object"),
+    (b'{"op": "t"},{"_sluice_end": true}', "more text follows the JSON object"),
+    (b'{"op": "t"}]', "more text follows the JSON object"),
+    (b'{"op": "m"', "the value is not JSON"),
+]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_what_is_no_envelope(spark: SparkSession, lake: Path) -> None:
+    values = [each if isinstance(each, bytes) else json.dumps(each).encode() for each, _ in BAD]
+    outcome = run(spark, lake, ORDERS, [*values, b' {"op": "t"} \n'])
+    assert [each["_op"] for each in outcome.rows] == ["t"]
+    said = {each["offset"]: (each["stage"], each["code"], each["message"]) for each in outcome.bad}
+    assert sorted(said) == list(range(len(BAD)))
+    for at, (given, message) in enumerate(BAD):
+        assert said[at][:2] == ("value", "undecodable"), given
+        assert said[at][2].startswith(message), given
+
+
+@pytest.mark.spark
+def test_a_required_column(spark: SparkSession, lake: Path) -> None:
+    """A delete may know the key alone, and a truncate knows nothing."""
+    specs = """
+topic: orders
+value: debezium_json
+columns: {id: bigint, customer: {type: string, required: true}}
+"""
+    changes: list[Any] = [
+        {"op": "c", "after": {"id": 1}}, {"op": "u", "before": {"customer": "a"}, "after": {"id": 2, "customer": None}},
+        {"op": "r", "after": {"id": 3, "customer": ""}}, {"op": "d", "before": {"id": 4}}, {"op": "t"},
+    ]  # fmt: skip
+    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in changes])
+    assert sorted(str(each["id"]) for each in outcome.rows) == ["3", "4", "None"]
+    missing = [(each["offset"], each["code"], each["message"]) for each in outcome.bad]
+    assert sorted(missing) == [(at, "missing_field", "`customer` is required and missing or null") for at in (0, 1)]
+
+
+@pytest.mark.spark
+def test_a_table_of_many_columns(spark: SparkSession, lake: Path) -> None:
+    names = [f"c{at}" for at in range(60)]
+    specs = f"topic: orders\nvalue: debezium_json\ncolumns: {{{', '.join(f'{name}: int' for name in names)}}}\n"
+    image = {name: at for at, name in enumerate(names)}
+    values = [{"op": "c", "after": image}, {"payload": {"op": "d", "before": image}}, {"op": "c", "after": {"c7": "x"}}]
+    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in values])
+    assert [{name: each[name] for name in names} for each in outcome.rows] == [image] * 2
+    assert [each["message"] for each in outcome.bad] == ["`c7` is not int but string"]
+
+
+@pytest.mark.spark
+def test_numbers_that_are_times_and_bytes_that_are_decimals(spark: SparkSession, lake: Path) -> None:
+    """In plain JSON, too; to the first and the last that a column can hold."""
+    specs = """
+topic: orders
+value: json
+columns:
+  micros: {type: timestamp, format: epoch_micros}
+  days: {type: date, format: epoch_days}
+  whole: {type: "decimal(38,0)", format: base64}
+  parts: {type: "decimal(20,4)", format: base64}
+"""
+
+    def encoded(number: int) -> str:
+        return b64encode(number.to_bytes(max(1, (number.bit_length() + 8) // 8), "big", signed=True)).decode()
+
+    most, utc = 10**38 - 1, timezone.utc
+    fits: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"micros": 0, "days": 0, "whole": encoded(0), "parts": encoded(0)},
+         {"micros": datetime(1970, 1, 1, tzinfo=utc), "days": date(1970, 1, 1), "whole": Decimal(0), "parts": Decimal("0.0000")}),
+        ({"micros": -62135596800000000, "days": -719162, "whole": encoded(-most), "parts": encoded(-1)},
+         {"micros": datetime(1, 1, 1, tzinfo=utc), "days": date(1, 1, 1), "whole": Decimal(-most), "parts": Decimal("-0.0001")}),
+        ({"micros": 253402300799999999, "days": 2932896, "whole": encoded(most), "parts": encoded(10**20 - 1)},
+         {"micros": datetime(9999, 12, 31, 23, 59, 59, 999999, utc), "days": date(9999, 12, 31), "whole": Decimal(most),
+          "parts": Decimal("9999999999999999.9999")}),
+        ({"whole": 12, "parts": 1.5}, {"whole": Decimal(12), "parts": Decimal("1.5000")}),
+        *(({"whole": encoded(number), "parts": encoded(number)}, {"whole": Decimal(number), "parts": Decimal(number) / 10000})
+          for number in (127, 128, -128, -129, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, -(2**64))),
+    ]  # fmt: skip
+    wrong: list[dict[str, Any]] = [
+        {"micros": 253402300800000000}, {"micros": -62135596800000001}, {"micros": 1.5}, {"micros": "1"}, {"micros": "2026-01-01"},
+        {"days": 2932897}, {"days": "2026-01-01"}, {"whole": encoded(10**38)}, {"whole": encoded(-(2**127))}, {"whole": encoded(2**200)},
+        {"parts": encoded(10**20)}, {"whole": "é"}, {"whole": ""}, {"whole": True}, {"whole": [1]},
+    ]  # fmt: skip
+    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in (*(given for given, _ in fits), *wrong)])
+    assert by_name(outcome, dict.fromkeys(map(str, range(len(fits))))) == {str(at): row for at, (_, row) in enumerate(fits)}
+    assert sorted((each["offset"], each["code"]) for each in outcome.bad) == [
+        (len(fits) + at, "undecodable") for at in range(len(wrong))
+    ]
+
+
+def shape(name: str, *inside: Shape) -> Shape:
+    return (
+        Shape(name, Struct(tuple(Field(each.name, each.type) for each in inside)), inside=inside)
+        if inside
+        else Shape(name, STRING)
+    )
+
+
+IMAGE = (Shape("id", BIGINT, "The order"), Shape("customer", STRING))
+SOURCE = shape("source", Shape("ts_ms", BIGINT), Shape("db", STRING))
+ENVELOPE = (shape("before", *IMAGE), shape("after", *IMAGE), SOURCE, Shape("op", STRING), Shape("ts_ms", BIGINT))
+
+
+def test_the_columns_of_an_envelope() -> None:
+    assert debezium.unwrap(ENVELOPE) == (*IMAGE, *(Shape(each.name, each.type, each.doc) for each in debezium.COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (IMAGE, "an envelope of Debezium has `op`, and this schema has not"),
+        (ENVELOPE[:2] + ENVELOPE[3:], "an envelope of Debezium has `source`, and this schema has not"),
+        ((Shape("before", STRING), Shape("after", STRING), *ENVELOPE[2:]), "`before` and `after` are no records"),
+        ((shape("before", IMAGE[0]), *ENVELOPE[1:]), "`before` and `after` have other fields"),
+        ((*ENVELOPE[:2], shape("source", Shape("db", STRING)), *ENVELOPE[3:]), "`source` has no `ts_ms`"),
+        (
+            (shape("before", Shape("_OP", STRING)), shape("after", Shape("_OP", STRING)), *ENVELOPE[2:]),
+            "the table has a column `_OP`, which Sluice makes itself",
+        ),
+    ],
+)
+def test_what_is_no_schema_of_an_envelope(shapes: tuple[Shape, ...], message: str) -> None:
+    with pytest.raises(Unsupported) as raised:
+        debezium.unwrap(shapes)
+    assert raised.value.message == message
+    assert raised.value.hint
+
+
+@pytest.mark.spark
+def test_a_decoded_envelope(spark: SparkSession) -> None:
+    columns, faults, keep = debezium.of_envelope(["id", "customer"], "e")
+    image, at = "struct<id: bigint, customer: string>", 1767348000000
+    given = [
+        {"op": "c", "after": {"id": 1, "customer": "a"}, "source": {"ts_ms": at}}, {"op": "d", "before": {"id": 2}, "after": {"id": 9}},
+        {"op": "t"}, {"op": "m"}, None, {"op": "x"}, {"op": "u", "before": {"id": 3}}, {"op": "d"}, {"after": {"id": 4}},
+        {"op": "r", "after": {"id": 5}, "source": {"ts_ms": 2**62}},
+    ]  # fmt: skip
+    frame = spark.createDataFrame(
+        [(at, None if each is None else json.dumps(each)) for at, each in enumerate(given)], "n int, text string"
+    )
+    type_ = f"struct<op: string, before: {image}, after: {image}, source: struct<ts_ms: bigint>>"
+    frame = frame.selectExpr("n", f"from_json(text, '{type_}') AS e", "CAST(text AS BINARY) AS _sluice_value")
+    bad = " OR ".join(fault.when for fault in faults)
+    found = frame.selectExpr("n", *(f"{sql} AS {name}" for name, sql in columns), f"{bad} AS bad", f"{keep} AS keep").collect()
+    assert [tuple(each)[1:] for each in sorted(found, key=lambda each: int(each.n))] == [
+        (1, "a", "c", datetime(2026, 1, 2, 10), False, True),
+        (2, None, "d", None, False, True),
+        (None, None, "t", None, False, True),
+        (None, None, "m", None, False, False),
+        (None, None, None, None, False, False),
+        (None, None, "x", None, True, True),
+        (None, None, "u", None, True, True),
+        (None, None, "d", None, True, True),
+        (4, None, None, None, True, True),
+        (5, None, "r", None, True, True),
+    ]

@@ -1,0 +1,495 @@
+"""`sluice rebuild`: a table made anew beside the old one and published by one commit, whatever dies or comes between."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from framework.engine import known, look, metadata, rebuild
+from framework.engine.ahead import look_ahead
+from framework.engine.batch import Batch, next_batch
+from framework.engine.lake import Commit, Refused, commit_transaction
+from framework.engine.loop import batches
+from framework.engine.protocol import KILL_POINTS
+from framework.engine.rebuild_publish import Published
+from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack
+from framework.plan.change import changes
+from tests.project import Project
+from tests.test_drop import sluice
+from tests.test_kill import PATIENCE, victim
+from tests.test_refusals import accept_it, begun, once
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+def with_into(project: Project, into: str) -> None:
+    said = f"into: {{{{table: {{namespace}}.trades{into}}}}}"
+    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: said, project.template)
+
+
+def with_flag(project: Project, above: int) -> None:
+    project.template = re.sub(r"price > \d+", f"price > {above}", project.template)
+
+
+def anew(
+    project: Project,
+    at: Callable[[str], None] | None = None,
+    commit: Commit = commit_transaction,
+    without_lost: bool = False,
+    done: list[Batch] | None = None,
+) -> Published | None:
+    context = project.context(at, commit)
+    pipeline = context.plan.pipelines[0]
+    ahead, _ = rebuild.look_first(context, pipeline, without_lost)
+    return rebuild.rebuild(context, pipeline, ahead, (done if done is not None else []).append, lambda: False)
+
+
+def is_new(project: Project) -> None:
+    """The table is as the spec says, each message is in it or in the bad rows once, and nothing is left beside it."""
+    project.assert_exactly_once()
+    sizes = {row["size"] for row in project.rows() if row["price"] > 3}
+    assert sizes <= {"LARGE"}, "rows of the spec before are left"
+    assert changes(project.pipeline, look.existing(project.pipeline.table)) == ()
+    nothing_left(project)
+
+
+def nothing_left(project: Project) -> None:
+    names = {name for name in known.tables(project.pipeline.table.catalog) if name.startswith(f"{project.namespace}.")}
+    assert names <= {f"{project.namespace}.trades", f"{project.namespace}.trades__bad_rows"}
+    folders = {path.name for path in (project.lake / "warehouse" / project.namespace).iterdir()}
+    assert folders <= {"trades", "trades__bad_rows"}, "files of the second table are left"
+    assert project.branches() == []
+    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None and table.metadata.refs["sluice"].snapshot_id == table.metadata.current_snapshot_id
+    assert len(project.unreferenced()) <= 3
+
+
+# what changes
+
+
+def test_steps_of_rows_that_are_there(project: Project) -> None:
+    begun(project)
+    project.send_good(9, bad_every=3)
+    project.run()
+    assert {row["size"] for row in project.rows()} == {"NORMAL"}
+    old = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    bad_before = {row["batch"] for row in project.rows(bad=True)}
+    with_flag(project, 3)
+    done: list[Batch] = []
+
+    published = anew(project, done=done)
+
+    assert published is not None and (published.number, [batch.read for batch in done]) == (3, [21])
+    is_new(project)
+    assert ({row["batch"] for row in project.rows(bad=True)}, bad_before) == ({3}, {1, 2})
+    assert project.sql(f"select distinct size from {{table}} version as of {old}") == [("NORMAL",)]
+    project.send_good(6, bad_every=3)
+    project.run()
+    is_new(project)
+    assert {row["batch"] for row in project.rows(bad=True)} == {3, 4}
+    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None
+    assert [each.summary.operation.value for each in table.metadata.snapshots if each.summary][-2:] == ["overwrite", "append"]
+
+
+def test_partitions_order_format_and_columns(project: Project) -> None:
+    with_into(project, ", format_version: 2, partition_by: [id, price]")
+    project.template = project.template.replace("price: double", "price: double\n  old: int\n  S: 'struct<a:int,b:int>'")
+    project.template = project.template.replace("price: double", "price: decimal(6,2)")
+    begun(project, count=24)
+    old = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    project.template = project.template.replace("id: {{type: bigint", "id: {{type: string").replace(
+        "price: decimal(6,2)", "price: int"
+    )
+    project.template = project.template.replace("\n  old: int\n  S: 'struct<a:int,b:int>'", "\n  s: 'struct<a:int>'\n  new: date")
+    with_into(project, ", partition_by: ['bucket(4, id)', size], sort_by: [price]")
+    project.template = project.template.replace("json\n", "json\n", 1)
+    with pytest.raises(BatchError, match="is not what the spec says"):
+        project.send_good(1)
+        project.run()
+
+    said = sluice(project, "plan", status=1)
+    assert "REFUSED `id` is bigint, the spec says string" in said
+    assert f"`sluice rebuild trades` makes them anew: reads 25 messages of {project.topic}, 3 partitions" in said
+    project.send([b'{"id": "x%d", "price": %d}' % (number, number) for number in range(8)])
+    anew(project)
+
+    project.assert_exactly_once()
+    nothing_left(project)
+    assert changes(project.pipeline, look.existing(project.pipeline.table)) == ()
+    numbers = [number for number in range(24) if number % 4] + [24]
+    assert {row["id"] for row in project.rows()} == {*map(str, numbers), *(f"x{number}" for number in range(8))}
+    columns = ["id", "price", "s", "new", "size", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
+    assert list(project.rows()[0]) == columns
+    assert len(project.sql(f"select id, old, S from {{table}} version as of {old} where id < 100")) == 18
+    assert len(project.sql("select id from {table} where id = 'x7' and size = 'NORMAL' and price = 7")) == 1
+    assert project.sql("select count(distinct _row_id), count(*) from {table}") == [(27, 27)]
+    assert {spec for (spec,) in project.sql("select distinct spec_id from {table}.files")} != {0}
+    project.sql("select * from {table}.partitions")
+    project.sql("select * from {table}.all_data_files")
+    asked = f"select count(*) as n, max(id) as id from {project.namespace}.trades where id like 'x%' and price > 2"
+    assert '"n": 5, "id": "x7"' in sluice(project, "query", asked, "--json")
+    project.send([b'{"id": "x8", "price": 8}'])
+    project.run()
+    assert len(project.rows()) == 28
+    project.sql("call lake.system.expire_snapshots(table => '{bare}', older_than => timestamp '2999-01-01', retain_last => 1)")
+    project.assert_exactly_once()
+
+
+def test_what_a_rebuild_refuses(project: Project) -> None:
+    begun(project)
+    project.template = project.template.replace("price: double", "price: double\n  new: int")
+    with_into(project, ", format_version: 2, schema_changes: {{add: refuse}}")
+    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*no format goes back") as refused:
+        anew(project)
+    assert refused.value.code == "schema-change"
+    project.sql("drop table {table} purge")
+    with pytest.raises(BatchError, match="there is no table"):
+        anew(project)
+
+
+def test_a_table_from_a_table(project: Project) -> None:
+    project.template += "---\npipeline: with_copy\nfrom: {{table: {namespace}.trades}}\nsteps: [{{filter: id > 1}}]\n"
+    project.template += "into: {{table: {namespace}.copy, write: replace}}\n"
+    begun(project)
+    context = project.context()
+    copy = context.plan.pipeline("with_copy")
+    assert copy is not None
+    list(batches(context, copy))
+    project.template = project.template.replace("filter: id > 1", "cast: {{id: string}}")
+    context = project.context()
+    copy = context.plan.pipeline("with_copy")
+    assert copy is not None
+    with pytest.raises(BatchError, match="`id` is bigint, the spec says string"):
+        next_batch(context, copy)
+    said = sluice(project, "plan", "with_copy", status=1)
+    assert f"`sluice rebuild with_copy` makes them anew: computes it from {project.namespace}.trades: 9 rows" in said
+    said = sluice(project, "rebuild", "with_copy", "--yes")
+    assert (
+        "with_copy: batch 1, 9 rows" in said
+        and f"{project.namespace}.copy is made anew, published by one commit as batch 2" in said
+    )
+    assert project.spark.sql(f"select max(id) from lake.{project.namespace}.copy").collect()[0][0] == "9"
+    assert list(batches(context, copy)) == []
+    project.send_good(3)
+    project.run()
+    assert [batch.rows for batch in batches(context, copy)] == [12]
+
+
+def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
+    project.more = "bad_rows: stop"
+    project.make_topic(1)
+    project.send([b'{"id": 1, "price": 1}', b"not json", b'{"id": 3, "price": "x"}'], partition=0)
+    with pytest.raises(BadRowsStop):
+        project.run()
+    accept_it(project)
+    project.run()
+    with_flag(project, 3)
+    anew(project)
+    is_new(project)
+    assert len(project.rows(bad=True)) == 2
+
+    project.template = project.template.replace("price: double", "price: double\n  more: string")
+    project.send([b'{"id": 4, "price": 1, "more": "x"}'], partition=0)
+    project.run()
+    with_flag(project, 2)
+    project.template = project.template.replace("more: string", "more: int")
+    with pytest.raises(BatchError, match="the rebuild stops: ") as stopped:
+        anew(project)
+    assert stopped.value.code == "bad-rows"
+    assert len(project.rows()) == 2
+
+
+# what cannot be made again
+
+
+def test_messages_that_kafka_no_longer_has(project: Project) -> None:
+    begun(project, count=30, bad_every=10)
+    to = TopicPartition(project.topic, 0, 4)
+    project.admin.delete_records([to])[to].result()
+    with_flag(project, 3)
+    says = rf"without 3 rows and 1 bad row of {project.topic}, whose messages come before those that would be read"
+
+    (ahead,) = look_ahead(project.plan, project.plan.pipelines)
+    assert ahead.would_run and ahead.rebuild and re.search(says, f"without {ahead.rebuild.lost[0].words}")
+    assert re.search(says, sluice(project, "plan"))
+    with pytest.raises(RefusedError, match=says) as refused:
+        anew(project)
+    assert (refused.value.code, "`sluice rebuild trades --without-lost`" in refused.value.hint) == ("rows-not-in-kafka", True)
+    assert len(project.rows()) == 27
+    assert re.search(says, sluice(project, "rebuild", "trades", "--without-lost", "--yes"))
+    is_new(project)
+    assert len(project.rows()) == 24
+
+
+def test_a_table_without_kafkas_columns_counts_messages(project: Project) -> None:
+    with_into(project, ", kafka_columns: false")
+    begun(project, count=30, bad_every=10)
+    to = TopicPartition(project.topic, 0, 4)
+    project.admin.delete_records([to])[to].result()
+    with pytest.raises(RefusedError, match="without the rows of up to 3 messages and 1 bad row of "):
+        anew(project)
+
+
+def test_latest_begins_where_the_table_began(project: Project) -> None:
+    project.topic_more = "start_from: latest"
+    project.make_topic()
+    project.send_good(6)
+    assert project.run() == []
+    project.run(at=None)
+    project.send_good(9)
+    context = project.context()
+    if look.state(project.pipeline.table) is None:
+        next_batch(context, context.plan.pipelines[0])
+        project.send_good(9)
+    project.run()
+    before = project.where()
+    with_flag(project, 3)
+    anew(project)
+    assert project.where() == before and before
+    nothing_left(project)
+
+
+def test_commits_of_others(project: Project) -> None:
+    begun(project)
+    project.sql("delete from {table} where id = 1")
+    with_flag(project, 3)
+    with pytest.raises(RefusedError, match=r"what others committed: (delete|overwrite) by spark 4\S* \(snapshot") as refused:
+        anew(project)
+    assert refused.value.code == "commits-of-others"
+    anew(project, without_lost=True)
+    is_new(project)
+
+    with_flag(project, 2)
+    foreign = partial(project.sql, "delete from {table} where id = 1")
+    with pytest.raises(RefusedError, match="was changed while it was rebuilt"):
+        anew(project, at=once(foreign, "rebuild_built"))
+    (missing,) = project.messages() - set(project.where())
+    project.assert_exactly_once(project.messages() - {missing})
+    anew(project, without_lost=True)
+    is_new(project)
+
+
+def test_a_compaction_changes_no_row(project: Project) -> None:
+    begun(project)
+    project.send_good(3)
+    project.run()
+    project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
+    with_flag(project, 3)
+    anew(project)
+    is_new(project)
+
+
+def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
+    begun(project)
+    before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    with_flag(project, 3)
+    anew(project)
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
+    with pytest.raises(RolledBack, match="was rolled back") as refused:
+        project.run()
+    assert refused.value.accepts is None and "`sluice rebuild trades` makes it anew" in refused.value.hint
+    anew(project)
+    is_new(project)
+    rebuilt = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    project.send_good(9, bad_every=3)
+    project.run()
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {rebuilt})")
+    accept_it(project)
+    project.run()
+    is_new(project)
+
+
+@pytest.mark.parametrize("point", ["rebuild_built", "rebuild_checked"])
+def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
+    begun(project)
+    before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    project.send_good(9, bad_every=3)
+    project.run()
+    with_flag(project, 3)
+    with pytest.raises(RolledBack):
+        anew(project, at=once(partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})"), point))
+
+
+# what comes between
+
+
+@pytest.mark.parametrize("point", ["rebuild_born", "staged", "rebuild_built", "rebuild_staged", "rebuild_checked"])
+def test_a_batch_comes_between(project: Project, point: str) -> None:
+    project.more = "batch: {rows: 10}"
+    begun(project, count=20)
+    with_flag(project, 3)
+
+    def other() -> None:
+        project.send_good(9, bad_every=3)
+        assert project.run()
+
+    anew(project, at=once(other, point))
+    is_new(project)
+    project.send_good(3)
+    project.run()
+    is_new(project)
+
+
+def test_a_column_comes_between(project: Project) -> None:
+    begun(project)
+    with_flag(project, 3)
+    with pytest.raises(BatchError):
+        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+    project.sql("alter table {table} add column extra int")
+    anew(project)
+    is_new(project)
+
+
+def fail(message: str) -> None:
+    raise BatchError("a-test", message)
+
+
+def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
+    begun(project)
+    with_flag(project, 500)
+    with pytest.raises(BatchError):
+        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+    assert f"{project.namespace}.trades__rebuild" in known.tables(project.pipeline.table.catalog)
+    project.send_good(3)
+    project.run()
+    with_flag(project, 3)
+    done: list[Batch] = []
+    anew(project, done=done)
+    assert [batch.read for batch in done] == [15]
+    is_new(project)
+
+
+def test_a_leftover_goes_with_the_table(project: Project) -> None:
+    begun(project)
+    with_flag(project, 3)
+    with pytest.raises(BatchError):
+        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+    said = sluice(project, "drop", "trades", "--data", "--yes")
+    assert f"{project.namespace}.trades__rebuild, 9 rows, " in said
+    assert [name for name in known.tables(project.pipeline.table.catalog) if name.startswith(project.namespace)] == []
+    assert [path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file()] == []
+    project.run()
+    is_new(project)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_answers_that_are_lost(project: Project, times: int) -> None:
+    begun(project)
+    with_flag(project, 3)
+    lost: list[Any] = []
+
+    def commit(transaction: Any) -> None:
+        commit_transaction(transaction)
+        if len(lost) < times:
+            lost.append(transaction)
+            raise ConnectionResetError("the answer is lost")
+
+    anew(project, commit=commit)
+    assert len(lost) == times
+    is_new(project)
+
+
+def test_commits_that_never_arrive_or_are_refused(project: Project) -> None:
+    begun(project)
+    with_flag(project, 3)
+    failed: list[Any] = []
+
+    def commit(transaction: Any) -> None:
+        if len(failed) % 2 == 0 and len(failed) < 8:
+            failed.append(transaction)
+            raise ConnectionResetError("never arrived") if len(failed) % 4 else Refused("not now")
+        failed.append(transaction)
+        commit_transaction(transaction)
+
+    anew(project, commit=commit)
+    is_new(project)
+
+
+def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
+    begun(project)
+    with_flag(project, 3)
+    built: list[str] = []
+
+    def commit(transaction: Any) -> None:
+        if built:
+            raise Refused("not today")
+        commit_transaction(transaction)
+
+    with pytest.raises(BatchError, match="did not take the commit"):
+        anew(project, commit=commit, at=lambda point: built.append(point) if point == "rebuild_checked" else None)
+    assert {row["size"] for row in project.rows()} == {"NORMAL"}
+    done: list[Batch] = []
+    anew(project, done=done)
+    assert done == []  # it was built already
+    is_new(project)
+
+
+# kills
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [*KILL_POINTS, *rebuild.POINTS])
+def test_killed_at(project: Project, point: str) -> None:
+    project.more = "batch: {rows: 25}"
+    begun(project, count=60, bad_every=10)
+    committed = project.files()
+    with_flag(project, 3)
+
+    with victim(project, point, signal.SIGKILL, "rebuild") as process:
+        process.wait(PATIENCE)
+    project.send_good(6)
+    if point not in rebuild.POINTS[-3:]:
+        assert {row["size"] for row in project.rows()} == {"NORMAL"}
+        project.assert_exactly_once({(row["_kafka_partition"], row["_kafka_offset"]) for row in project.rows()} | bad(project))
+    anew(project)
+    project.run()
+
+    is_new(project)
+    assert all(Path(path.removeprefix("file:")).exists() for path in committed), "a file of an old snapshot is gone"
+
+
+def bad(project: Project) -> set[tuple[int, int]]:
+    return {(row["partition"], row["offset"]) for row in project.rows(bad=True)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", rebuild.POINTS[-3:])
+def test_killed_behind_publishing_and_a_run_follows(project: Project, point: str) -> None:
+    begun(project, count=60, bad_every=10)
+    with_flag(project, 3)
+    with victim(project, point, signal.SIGKILL, "rebuild") as process:
+        process.wait(PATIENCE)
+    project.send_good(6, bad_every=3)
+    project.run()
+    project.assert_exactly_once()
+    with_flag(project, 2)
+    anew(project)
+    is_new(project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["published", "rebuild_staged", "rebuild_checked", "rebuild_published"])
+def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
+    begun(project, count=60, bad_every=10)
+    with_flag(project, 3)
+    with victim(project, point, signal.SIGSTOP, "rebuild") as process:
+        project.send_good(9, bad_every=3)
+        project.run()
+        anew(project)
+        project.send_good(5)
+        project.run()
+        os.kill(process.pid, signal.SIGCONT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert "ended" in output
+    project.run()
+    project.assert_exactly_once()
+    assert metadata.read(project.pipeline.table.catalog, f"{project.namespace}.trades") is not None

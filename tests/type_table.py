@@ -1,0 +1,14 @@
+"""docs/types.md as tests read it: what each type of a schema becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "types.md"
+
+
+def rows(heading: str) -> dict[str, str]:
+    """The column types of a section's table by what stands first in each row."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| `")]
+    return {each[0].strip("`"): each[1].strip("`") for each in cells}
