@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast up down check bench-quick
+.PHONY: help setup demo test test-fast up down check bench-quick bench-changes
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ check: setup  ## Lint, format, types, import directions
 
 bench-quick: setup  ## Measure against a hand-written job, below 10 minutes
 	@$(BIN)/python -m bench.quick
+
+bench-changes: setup  ## Measure Avro beside JSON and a hand-written job, and many schema ids beside one
+	@$(BIN)/python -m bench.changes
 
 # Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
 # built with the locked one and pip fetches nothing that requirements.lock does not name.

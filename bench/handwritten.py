@@ -52,7 +52,10 @@ def append(
     parsed = messages(spark, bootstrap, topic, starts, ends).select(
         functions.from_json(functions.col("value").cast("string"), SCHEMA).alias("m"), "partition", "offset", "timestamp"
     )
-    rows = parsed.selectExpr(
+    rows(parsed).writeTo(table).append()
+
+
+def rows(parsed: DataFrame) -> DataFrame:
+    return parsed.selectExpr(
         "m.*", FLAG, "partition as _kafka_partition", "offset as _kafka_offset", "timestamp as _kafka_timestamp"
     )
-    rows.writeTo(table).append()

@@ -43,7 +43,7 @@ def main() -> None:
             load.send(bootstrap, "poisoned", MESSAGES, bad_every=100)
             load.send(bootstrap, "small", 1000)
             results = {**_cold(bootstrap), **_warm(bootstrap), **_memory(bootstrap), **_many()}
-    _print(results, time.monotonic() - began)
+    report(results, BARS, time.monotonic() - began)
 
 
 def _warm(bootstrap: str) -> dict[str, float]:
@@ -56,8 +56,8 @@ def _warm(bootstrap: str) -> dict[str, float]:
     for turn in range(TURNS + 2):
         for name, run in {
             "hand": partial(_handwritten, context, bootstrap, f"lake.hand.t{turn}"),
-            "ours": partial(_whole, context, clean),
-            "poisoned": partial(_whole, context, poisoned),
+            "ours": partial(whole, context, clean),
+            "poisoned": partial(whole, context, poisoned),
         }.items():
             seconds = run()
             if turn >= 2:  # before that the JVM is not warm
@@ -82,7 +82,7 @@ def _handwritten(context: Context, bootstrap: str, table: str) -> float:
     return time.perf_counter() - began
 
 
-def _whole(context: Context, pipeline: Pipeline) -> float:
+def whole(context: Context, pipeline: Pipeline) -> float:
     """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
     from framework.engine.tables import open_table
 
@@ -166,10 +166,10 @@ BARS = {
 }  # fmt: skip
 
 
-def _print(results: Mapping[str, float], seconds: float) -> None:
+def report(results: Mapping[str, float], bars: Mapping[str, str], seconds: float) -> None:
     print(f"\n{'what':<32} {'measured':>12}  bar")
     for name, value in results.items():
-        print(f"{name:<32} {value:>12,.3f}  {BARS.get(name, '')}")
+        print(f"{name:<32} {value:>12,.3f}  {bars.get(name, '')}")
     print(f"{seconds:.0f} s in all, {os.cpu_count()} cores\n")
     print(json.dumps({name: round(value, 4) for name, value in results.items()}))
 

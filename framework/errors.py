@@ -9,6 +9,7 @@
         ├── RolledBack      main no longer contains what the position says
         ├── TopicRecreated  the topic's id changed
         ├── OffsetsGone     Kafka no longer has the next messages
+        ├── ColumnsChanged  the spec or the registry asks for columns that the table must not get
         ├── TableRecreated  the table was dropped, but its bad rows are still there
         ├── BadRowsStop     `bad_rows: stop` found bad rows
         └── Unexpected      an expectation with `else: stop` does not hold
@@ -127,6 +128,10 @@ class TopicRecreated(RefusedError):
 
 class OffsetsGone(RefusedError):
     """Kafka no longer has the messages that come next."""
+
+
+class ColumnsChanged(RefusedError):
+    """The spec or the registry asks for columns that `schema_changes` refuses, or that no table can take on."""
 
 
 class TableRecreated(RefusedError):

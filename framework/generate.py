@@ -9,20 +9,22 @@ import itertools
 import json
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal as Number
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from framework.engine.kafka import Kafka, client_settings
 from framework.errors import SluiceError, UnreachableError
+from framework.formats.written import Writer
 from framework.plan.generated import Part, constant, parts
 from framework.plan.model import Generated, SecretStore, Topic
 from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
 
+Writers = Mapping[Literal["key", "value"], Writer]
 _Make = Callable[[Random, datetime], Any]
 _PATIENCE = 30  # seconds until a message counts as not taken
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -48,8 +50,9 @@ class Sent:
         return self.messages / max(self.seconds, 0.001)
 
 
-def messages(topic: Topic, seed: int | None, start: datetime) -> Iterator[Message]:
-    """Without end. `now` is the start for the first message and goes on at the topic's rate."""
+def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers | None = None) -> Iterator[Message]:
+    """Without end. `now` is the start for the first message and goes on at the topic's rate. `writers` write a `key` or a `value`
+    that has its schema in a registry."""
     generator = topic.generator
     assert generator is not None
     random = Random(seed)
@@ -57,7 +60,33 @@ def messages(topic: Topic, seed: int | None, start: datetime) -> Iterator[Messag
     makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
     for number in itertools.count():
         moment = begin + timedelta(seconds=number / generator.rate)
-        yield _message(topic, {name: make(random, moment) for name, make in makers})
+        made = {name: make(random, moment) for name, make in makers}
+        try:
+            yield _message(topic, made, moment, writers or {})
+        except ValueError as error:
+            raise _unsuited(topic, str(error)) from None
+
+
+def refuse(topic: Topic, writers: Writers) -> None:
+    """Raises where a message would not fit its schema: tries each text of `one_of`, and both ends of `between`."""
+    generator = topic.generator
+    assert generator is not None
+    if topic.value == "debezium_avro":
+        raise _unsuited(topic, "envelopes of Debezium are made of JSON only, `value: debezium_json`")
+    fields = list(generator.fields)
+    tried = [fields]
+    for at, (name, type_, way) in enumerate(fields):
+        ways = [Generated((text,), None, None) for text in way.one_of or ()]
+        ways += [Generated(None, (bound, bound), None) for bound in way.between or ()]
+        tried += [[*fields[:at], (name, type_, each), *fields[at + 1 :]] for each in ways]
+    for each in tried:
+        trial = replace(topic, generator=replace(generator, fields=tuple(each)))
+        next(messages(trial, 0, datetime.now(timezone.utc), writers))
+
+
+def _unsuited(topic: Topic, said: str) -> SluiceError:
+    hint = f"correct `generate` of the topic at {topic.where}: it has to name every field that has no default and cannot be null"
+    return SluiceError("cannot-generate", f"no messages for `{topic.name}` can be made: {said}", hint)
 
 
 def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
@@ -102,12 +131,16 @@ def send(
     the partition and the offset of each, `tell` their number from time to time."""
     outbox = _Outbox(topic, secrets, tell, arrived)
     began = time.monotonic()
-    for number, message in enumerate(made):
-        while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
-            outbox.wait(min(early, 0.2))
-        if stopped() or outbox.refused:
-            break
-        outbox.put(message)
+    try:
+        for number, message in enumerate(made):
+            while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
+                outbox.wait(min(early, 0.2))
+            if stopped() or outbox.refused:
+                break
+            outbox.put(message)
+    except SluiceError:  # of what makes the messages
+        outbox.flush()
+        raise
     outbox.flush()
     return Sent(outbox.delivered, time.monotonic() - began)
 
@@ -183,14 +216,24 @@ class _Outbox:
             self._reason = self._reason or error.str()
 
 
-def _message(topic: Topic, made: dict[str, Any]) -> Message:
+def _message(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> Message:
     key = {name: made.pop(name) for name in list(made) if name.partition(".")[0] in topic.key_columns}
     headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
-    value = _text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))
-    return Message(_key(topic, key) if key else None, value.encode(), headers)
+    return Message(_key(topic, key, writers) if key else None, _value(topic, made, moment, writers), headers)
 
 
-def _key(topic: Topic, made: dict[str, Any]) -> bytes:
+def _value(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> bytes:
+    if "value" in writers:
+        return writers["value"].columns(_nested(made))
+    if topic.value == "debezium_json":
+        source = {"ts_ms": _time(BIGINT, moment)}
+        return _text({"op": "c", "before": None, "after": _nested(made), "source": source}).encode()
+    return (_text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))).encode()
+
+
+def _key(topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
+    if "key" in writers:
+        return writers["key"].columns(_nested(made))
     if topic.key_format == "json":
         return _text(_nested(made)).encode()
     (value,) = made.values()

@@ -100,6 +100,8 @@ def test_cases(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 # Codes that no text of a case can have, and the test that has them.
 ELSEWHERE = {
+    "not-in-schema": "test_avro.py",
+    "unsupported-schema": "test_avro.py",
     "bad-step": "test_own_steps.py",
     "duplicate-step": "test_own_steps.py",
     "no-folder": "test_spec.py",
@@ -118,7 +120,7 @@ JOINED = {
 
 def codes() -> set[str]:
     """Every text that looks like a code in what reads specs and makes plans."""
-    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "spec", "sql", "plan", "steps", "formats")]
+    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "spec", "sql", "plan", "steps")]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
     texts = [
         node.value

@@ -198,7 +198,7 @@ def test_a_table_as_iceberg_describes_it() -> None:
             {"fields": [dict(zip(("transform", "source-id", "direction", "null-order"), each, strict=True)) for each in order]}
         ),
         2,
-        "me",
+        {"sluice.owner": "me"},
     )
     assert str(types.Struct(found.columns)) == (
         "struct<n:bigint,at:timestamp,d:decimal(9,2),s:struct<x:int>,l:array<timestamp_ntz>,m:map<string,uuid>>"
@@ -459,7 +459,7 @@ def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Projec
     shop.send_good(6)
     shop.run()
     assert laid_out(shop) == [(0, 0, 12), (1, 1, 6), (2, 0, 6)]
-    with_into(shop, ", partition_by: [size, 'bucket(4, id)'], sort_by: [id]")  # as it was once
+    with_into(shop, ", partition_by: ['bucket(4, id)', size], sort_by: [id]")  # as it was once
     shop.send_good(6)
     shop.run()
     assert laid_out(shop) == [(0, 0, 12), (1, 1, 12), (2, 0, 6)]

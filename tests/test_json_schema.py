@@ -331,7 +331,7 @@ def test_what_is_written_by_a_schema_with_references() -> None:
 def run(spark: SparkSession, lake: Path, found: Merged, values: list[bytes], keys: list[bytes | None] | None = None) -> Outcome:
     """As a topic whose values (or keys) have the schemas of a registry."""
     of_: framed.Of = "value" if keys is None else "key"
-    made = framed.decoding(of_, found, json_schema.read(of_, found), ())
+    made = framed.decoding(of_, found, json_schema.read(of_, found), absent=(77,))
     said = ", ".join(f'"{each.name}": "{each.type.sql}"' for each in found.shapes)
     plan = plan_for(
         lake,
@@ -394,7 +394,7 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
     ]  # fmt: skip
     bad: list[tuple[bytes, str]] = [
         (message(101, {"id": "1"}), "`id` is not bigint but string"),
-        (message(101, {"id": 1.5}), "`id` is not bigint but decimal(2,1)"),
+        (message(101, {"id": 1.5}), "a value does not fit its column"),
         (message(101, {"x": {"days": ["2026-01-01"]}}), "a value does not fit its column"),
         (message(102, {"at": "10:00"}), "a value does not fit its column"),
         (message(102, {"more": {"a": "?"}}), "a value does not fit its column"),

@@ -20,7 +20,7 @@ from framework.engine.lake import Commit, Refused, commit_transaction
 from framework.engine.loop import batches
 from framework.engine.protocol import KILL_POINTS
 from framework.engine.rebuild_publish import Published
-from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack
+from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
 from tests.project import Project
 from tests.test_drop import sluice
@@ -97,7 +97,11 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     assert {row["batch"] for row in project.rows(bad=True)} == {3, 4}
     table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
-    assert [each.summary.operation.value for each in table.metadata.snapshots if each.summary][-2:] == ["overwrite", "append"]
+    assert [each.summary.operation.value for each in table.metadata.snapshots if each.summary][-3:] == [
+        "delete",
+        "append",
+        "append",
+    ]
 
 
 def test_partitions_order_format_and_columns(project: Project) -> None:
@@ -493,3 +497,20 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     project.run()
     project.assert_exactly_once()
     assert metadata.read(project.pipeline.table.catalog, f"{project.namespace}.trades") is not None
+
+
+@pytest.mark.slow
+def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -> None:
+    begun(project, count=60, bad_every=10)
+    with_flag(project, 500)
+    with victim(project, "rebuild_checked", signal.SIGSTOP, "rebuild") as process:
+        with_flag(project, 3)
+        with pytest.raises(SluiceError, match="a batch is being written to") as refused:
+            anew(project)
+        assert refused.value.code == "run-under-way"
+        os.kill(process.pid, signal.SIGCONT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert "Published(" in output
+    project.assert_exactly_once()
+    anew(project)
+    is_new(project)

@@ -177,7 +177,7 @@ def test_what_the_binder_takes_has_no_problem_of_shape() -> None:
         ("nothing: 1", []),
         ("topic: T-1\nvalue: string", ["topic"]),
         ("topic: t\nvalue: xml", ["value"]),
-        ("topic: t\nvalue: string\nsubject: x", []),
+        ("engine: spark\nremote: x", []),
         ("topic: t\nvalue: string\npartitions: six", ["partitions"]),
         ("topic: t\nvalue: string\npartitions: 0", ["partitions"]),
         ("topic: t\nvalue: string\npartitions: ${secret:six}", ["partitions"]),

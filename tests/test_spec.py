@@ -507,7 +507,7 @@ def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
     assert validators["topic"].is_valid(topic)
     assert validators["topic"].is_valid({**topic, "partitions": "${var:N}"})
     assert not validators["topic"].is_valid({**topic, "partitions": "six"})
-    assert not validators["topic"].is_valid({**topic, "subject": "x"})
+    assert not validators["engine"].is_valid({"engine": "spark", "remote": "sc://host"})
     security = {"protocol": "SASL_SSL", "password": "${secret:p}"}
     assert validators["cluster"].is_valid({"cluster": "a", "bootstrap": "a:1", "security": security})
     assert not validators["cluster"].is_valid({"cluster": "a", "bootstrap": "a:1", "security": {**security, "password": "x"}})

@@ -20,8 +20,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.cli import main
-from framework.engine.obvious import Decoded, decoded, in_one_line, indented, plainly_wrong
+from framework.engine.obvious import Decoded, decoded, in_one_line, indented
 from framework.engine.sample import Message
+from framework.engine.shown import Reader
 from framework.plan.passes import make
 from tests.shop import NOWHERE
 
@@ -169,7 +170,7 @@ def test_what_is_plainly_wrong(
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
     message = Message(0, 0, None, more.get("key"), value, more.get("headers", ()))
-    assert plainly_wrong(named, message) == found
+    assert Reader(named, plan.secrets).wrong(message) == found
 
 
 # Without a Kafka

@@ -9,71 +9,95 @@ from datetime import datetime, timezone
 from rich.text import Text
 
 from framework.cli._terminal import console, visible
-from framework.engine.obvious import decoded, in_one_line, indented, plainly_wrong
+from framework.engine.obvious import Decoded, decoded, in_one_line, indented
 from framework.engine.sample import Message
-from framework.plan.model import Topic
+from framework.engine.shown import Read, Reader
 
 _WIDEST = 4000  # characters of a value on a terminal
 
 
-def show(topic: Topic, message: Message) -> None:
+def show(reader: Reader, message: Message) -> None:
     out = console(sys.stdout, soft_wrap=True)
+    key, value = _read(reader, message)
     place = [f"partition {message.partition}, offset {message.offset}"]
     place += [moment] if (moment := _moment(message)) else []
-    place += [f"key {_text(topic.key_format, message.key)}"] if message.key is not None else []
+    place += [f"key {_text(key)}{f' by {key.version}' if key.version else ''}"] if key else []
+    place += [str(value.version)] if value and value.version else []
     out.print(Text(", ".join(place), style="bold"))
     if message.headers:
-        headers = ", ".join(f"{visible(name)}={_text('string', value)}" for name, value in message.headers)
+        headers = ", ".join(f"{visible(name)}={_header(data)}" for name, data in message.headers)
         out.print(Text(f"  headers: {headers}", style="dim"))
-    lines = _lines(topic.value, message.value) if out.is_terminal else [_text(topic.value, message.value)]
-    for line in lines:
+    for line in _lines(value, len(message.value or b"")) if out.is_terminal else [_text(value)]:
         out.print(Text(f"  {line}"))
-    if wrong := plainly_wrong(topic, message):
+    if wrong := reader.wrong(message):
         out.print(Text(f"  bad row: {wrong[0]}: {wrong[1]}", style="red"))
 
 
-def document(topic: Topic, message: Message) -> str:
+def document(reader: Reader, message: Message) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
-    wrong = plainly_wrong(topic, message)
-    headers = [_object({"name": json.dumps(name), **_raw("value", "string", value)}) for name, value in message.headers]
+    wrong = reader.wrong(message)
+    key, value = _read(reader, message)
+    headers = [_object({"name": json.dumps(name), **_raw("value", data, _of_header(data))}) for name, data in message.headers]
     said = {
-        "topic": json.dumps(topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
-        "timestamp": json.dumps(_moment(message)), **_raw("key", topic.key_format, message.key),
-        "headers": f"[{', '.join(headers)}]", **_raw("value", topic.value, message.value),
+        "topic": json.dumps(reader.topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
+        "timestamp": json.dumps(_moment(message)), **_raw("key", message.key, key),
+        "headers": f"[{', '.join(headers)}]", **_raw("value", message.value, value),
         "bad": json.dumps({"code": wrong[0], "message": wrong[1]} if wrong else None),
     }  # fmt: skip
+    for each in reader.topic.registered:
+        read = value if each.of == "value" else key
+        found = read.version if read else None
+        said[f"{each.of}_schema"] = json.dumps({"id": found.id, "version": found.number} if found else None)
     return _object(said)
+
+
+def _read(reader: Reader, message: Message) -> tuple[Read | None, Read | None]:
+    """The key and the value."""
+    key = None if message.key is None else reader.read("key", message.key)
+    return key, None if message.value is None else reader.read("value", message.value)
+
+
+def _of_header(data: bytes | None) -> Read | None:
+    return None if data is None else Read(decoded("string", data))
+
+
+def _header(data: bytes | None) -> str:
+    return _text(_of_header(data))
 
 
 def _object(fields: dict[str, str]) -> str:
     return "{" + ", ".join(f'"{name}": {text}' for name, text in fields.items()) + "}"
 
 
-def _raw(name: str, format_: str, data: bytes | None) -> dict[str, str]:
+def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
     """What is not of its format is null, with its bytes beside it."""
-    if data is None:
+    if data is None or read is None:
         return {name: "null"}
-    found = decoded(format_, data)
-    if found.json is None:
+    if read.decoded.json is None:
         return {name: "null", f"{name}_hex": json.dumps(data.hex())}
-    return {name: in_one_line(found.json) if format_ == "json" else found.json}
+    return {name: in_one_line(read.decoded.json)}
 
 
-def _text(format_: str, data: bytes | None) -> str:
-    if data is None:
+def _text(read: Read | None) -> str:
+    if read is None:
         return "(no value)"
-    found = decoded(format_, data)
-    return visible(in_one_line(found.json) if format_ == "json" and found.json else found.text)
+    found = read.decoded
+    return visible(in_one_line(found.json or "") if _is_document(found) else found.text)
 
 
-def _lines(format_: str, data: bytes | None) -> list[str]:
-    found = None if data is None else decoded(format_, data)
-    if found is None or format_ != "json" or found.json is None:
-        text = _text(format_, data)
-        return [text if len(text) <= _WIDEST else f"{text[:_WIDEST]}… ({len(data or b''):,} bytes, --json shows all)"]
-    if len(found.json) > _WIDEST:
-        return [f"{visible(found.json[:_WIDEST])}… ({len(data or b''):,} bytes, --json shows all)"]
-    return [visible(line) for line in indented(found.json)]
+def _lines(read: Read | None, size: int) -> list[str]:
+    if read is None or not _is_document(read.decoded):
+        text = _text(read)
+        return [text if len(text) <= _WIDEST else f"{text[:_WIDEST]}… ({size:,} bytes, --json shows all)"]
+    document = read.decoded.json or ""
+    if len(document) > _WIDEST:
+        return [f"{visible(document[:_WIDEST])}… ({size:,} bytes, --json shows all)"]
+    return [visible(line) for line in indented(document)]
+
+
+def _is_document(found: Decoded) -> bool:
+    """Whether it came as JSON, or is shown as such, and is no single value."""
+    return found.json is not None and found.json.lstrip()[:1] in ("{", "[")
 
 
 def _moment(message: Message) -> str | None:

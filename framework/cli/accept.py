@@ -17,7 +17,7 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
     """Go on from what a run refused, after showing what that means.
 
     A run refuses to go on where it would skip or repeat messages: a table that was rolled back, a topic that was made
-    again, messages that Kafka no longer has, bad rows with `bad_rows: stop`.
+    again, messages that Kafka no longer has, bad rows with `bad_rows: stop`, a change of columns that `schema_changes` refuses.
 
     Example: sluice accept flagged_stock_trades
     """

@@ -43,13 +43,15 @@ def command(
 ) -> None:
     """Send messages to TOPIC, made as its `generate:` says, until Ctrl-C.
 
-    Creates the topic if Kafka does not have it.
+    Creates the topic if Kafka does not have it. Where its schemas are in a registry, messages are written by the newest one; a
+    subject that has none gets one, made of the topic's `columns`.
 
     Example: sluice generate stock_trades --rate 10/s --for 1m
     """
     from framework import generate
     from framework.cli._progress import bar
     from framework.engine.loop import until_interrupted
+    from framework.engine.newest import newest, registered
 
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic)
@@ -59,12 +61,19 @@ def command(
     if seconds is not None:
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
+    found = newest(chosen, plan.secrets)
+    generate.refuse(chosen, {each.of: each.writer for each in found})
     if generate.ensure_topic(chosen, plan.secrets):
         click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, partitions: {chosen.partitions}")
+    there = tuple(registered(chosen, plan.secrets, found))
+    for before, each in zip(found, there, strict=True):
+        if before.new:
+            click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")
+    writers = {each.of: each.writer for each in there}
     start = datetime.now(timezone.utc)
     if not paced and count:  # as if they had come at the topic's rate until now
         start -= timedelta(seconds=count / generator.rate)
-    made = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start), count)
+    made = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
     with until_interrupted() as stop, bar(chosen.name, "messages", count) as shown:
         sent = generate.send(chosen, plan.secrets, made, generator.rate if paced else None, stop.is_set, shown.update)
     click.echo(f"{chosen.name}: {sent.messages:,} messages sent in {sent.seconds:.1f} s, {sent.rate:,.1f}/s")

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from framework.cli import _specs
 from framework.cli.generate import _Scalar
-from framework.spec.scalars import Addresses
+from framework.spec.scalars import Addresses, Url
 
 
 @click.command()
@@ -17,27 +17,38 @@ from framework.spec.scalars import Addresses
 @click.option("--topic", metavar="NAME", help="Write a spec for this topic of Kafka, from a sample of its messages.")
 @click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Messages that are looked at.")
 @click.option("--bootstrap", type=_Scalar(Addresses), metavar="HOST:PORT", help="Read them there; default: the specs' cluster.")
+@click.option("--registry", type=_Scalar(Url), metavar="URL", help="Its schemas are there; default: the cluster's registry.")
 @_specs.with_environment
 @click.pass_context
-def command(ctx: click.Context, folder: Path, topic: str | None, sample: int, bootstrap: str | None, environment: str) -> None:
+def command(
+    ctx: click.Context,
+    folder: Path,
+    topic: str | None,
+    sample: int,
+    bootstrap: str | None,
+    registry: str | None,
+    environment: str,
+) -> None:
     """Make a project in FOLDER (default: here) with a first spec that runs, and say what to type next.
 
     With --topic, write specs/NAME.yaml for a topic that Kafka has: columns as its newest messages have them, with comments
     on what was seen; no value of a message is written. Files that are there are never changed.
+
+    Where messages begin with the id of a schema that the registry has, their format and columns are the registry's.
 
     Example: sluice init --topic orders --bootstrap 127.0.0.1:19092
     """
     from framework.init import project
 
     if topic is None:
-        for param in ("sample", "bootstrap", "environment"):
+        for param in ("sample", "bootstrap", "registry", "environment"):
             if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
                 raise click.UsageError(f"--{'env' if param == 'environment' else param} means nothing without --topic")
         _tell(folder, project.start(folder), project.commands())
         return
     from framework.init import topic as topics
 
-    added = topics.add(folder, environment, topic, sample, bootstrap)
+    added = topics.add(folder, environment, topic, sample, bootstrap, registry)
     columns = f"{added.spec.columns:,} column{'' if added.spec.columns == 1 else 's'}"
     said = [f"{added.name}: {added.spec.value}, {columns}, from {added.messages:,} messages; into the table {added.table}"]
     out = len(added.spec.left_out)

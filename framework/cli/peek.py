@@ -13,6 +13,7 @@ from framework.cli import _complete, _specs, _topics
 if TYPE_CHECKING:
     from framework.engine.peek import Bounds
     from framework.engine.sample import Message
+    from framework.engine.shown import Reader
     from framework.plan.model import Plan, Topic
 
 _FEW = 10
@@ -34,6 +35,8 @@ def command(
     """Show messages of TOPIC, the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the
     topic's spec says. TOPIC is a topic of the specs, by its own name or by Kafka's.
 
+    Keys and values that have their schemas in a registry are shown as JSON, each by the schema that it names.
+
     What is plainly wrong, such as a value that is no JSON, is marked as a bad row; most bad rows need a closer look, which
     `sluice preview` takes. Reads without a consumer group: nothing in Kafka changes.
 
@@ -45,20 +48,24 @@ def command(
     found = _topics.topic(plan, topic)
     from framework.engine import peek
     from framework.engine.loop import until_interrupted
+    from framework.engine.shown import Reader
 
     within = _within(found, peek.bounds(found, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
     shown = [] if all_of_them else peek.some(found, plan.secrets, within, count or _FEW, start)
+    reader = Reader(found, plan.secrets)
     if not as_json:
         click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
-    _print(found, shown, as_json)
+    if reader.trouble:
+        click.echo(f"{reader.trouble.message}: bytes are shown, unless it said before what their schema is", err=True)
+    _print(reader, shown, as_json)
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
         from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
         with until_interrupted() as stop:
             for message in peek.follow(found, plan.secrets, from_, stop.is_set):
-                _print(found, [message], as_json)
+                _print(reader, [message], as_json)
 
 
 def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
@@ -85,12 +92,12 @@ def _head(plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, part
     return f"{head}\nonly what is plainly wrong is marked as a bad row{look}"
 
 
-def _print(topic: Topic, messages: Sequence[Message], as_json: bool) -> None:
+def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
     from framework.cli._messages import document, show
 
     for message in messages:
         if as_json:
-            click.echo(document(topic, message))
+            click.echo(document(reader, message))
         else:
             click.echo()
-            show(topic, message)
+            show(reader, message)

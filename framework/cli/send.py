@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
 
 if TYPE_CHECKING:
-    from framework.plan.model import Topic
+    from framework.engine.newest import Newest
+    from framework.plan.model import SecretStore, Topic
 
 _EACH = 10  # of more messages than these not each is shown
 
@@ -35,24 +37,28 @@ def command(
     """Send one message to TOPIC, a topic of the specs: JSON is its value, sent as it is, or any text where the topic is no
     `value: json`. With - each line of standard input is a message.
 
-    A key is a whole number where the topic's keys are `long`, one JSON object where they are `json`, and text otherwise.
-    Of standard input, lines before one that is refused are sent.
+    Where the schemas are in a registry, JSON is written by the newest one: dates and times are ISO text or the schema's own
+    numbers, decimals numbers or text, bytes base64, and a value of a union is the type that it looks like, or says it:
+    {"long": 5}.
+
+    A key is a whole number where the topic's keys are `long`, one JSON object where they are `json` or their schema is a record,
+    and text otherwise. Of standard input, lines before one that is refused are sent.
 
     Example: sluice send users '{"userid": "User_1", "gender": "OTHER"}'
     """
     header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
     found = _topics.topic(plan, topic)
-    key_bytes = None if key is None else _key(found, key, raw)
-    if value != "-":
-        refuse(found, value.encode("utf-8", "surrogateescape"), raw)
+    written = _Written(found, {} if raw else _newest(found, plan.secrets, key is not None), raw)
+    key_bytes = None if key is None else written.key(key)
+    given = None if value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework import generate
     from framework.engine import peek
 
     bounds = peek.bounds(found, plan.secrets)
     if partition is not None:
         _topics.refuse_partition(found, partition, bounds)
-    lines = _Lines(found, raw) if value == "-" else [value.encode("utf-8", "surrogateescape")]
+    lines = _Lines(written) if given is None else [given]
     made = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
     generate.send(found, plan.secrets, made, arrived=lambda *place: arrived.append(place))
@@ -64,17 +70,15 @@ def command(
 class _Lines:
     """The lines of standard input, up to the first that is refused."""
 
-    def __init__(self, topic: Topic, raw: bool) -> None:
-        self.topic = topic
-        self.raw = raw
+    def __init__(self, written: _Written) -> None:
+        self.written = written
         self.refused: SluiceError | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         with suppress(KeyboardInterrupt):  # Ctrl-C ends what is typed; what was typed is sent
             for number, line in enumerate(sys.stdin.buffer, 1):
-                value = line.removesuffix(b"\n")
                 try:
-                    refuse(self.topic, value, self.raw)
+                    value = self.written.value(line.removesuffix(b"\n"))
                 except SluiceError as error:
                     sent = "line before it was" if number == 2 else f"{number - 1:,} lines before it were"
                     before = "nothing was sent" if number == 1 else f"the {sent} sent"
@@ -83,31 +87,63 @@ class _Lines:
                 yield value
 
 
-def refuse(topic: Topic, value: bytes, raw: bool) -> None:
-    """Raises where a value could only become a bad row."""
-    from framework.engine.obvious import unlike
+@dataclass(frozen=True)
+class _Written:
+    """How what is said becomes a message's bytes; raises where it could only become a bad row."""
 
-    reason = None if raw else unlike(topic.value, value)
-    if reason:
-        wants = "one JSON object" if topic.value == "json" else "UTF-8 text"
-        message = f"`{topic.name}` takes {wants}, and the value {reason}"
-        raise SluiceError("not-its-format", message, "--raw sends it all the same: it becomes a bad row")
+    topic: Topic
+    newest: Mapping[str, Newest]
+    raw: bool
+
+    def value(self, said: bytes) -> bytes:
+        from framework.engine.obvious import AS_JSON, unlike
+
+        if "value" in self.newest:
+            return self.by_schema("value", said)
+        reason = None if self.raw else unlike(self.topic.value, said)
+        if reason:
+            wants = "one JSON object" if self.topic.value in AS_JSON else "UTF-8 text"
+            message = f"`{self.topic.name}` takes {wants}, and the value {reason}"
+            raise SluiceError("not-its-format", message, "--raw sends it all the same: it becomes a bad row")
+        return said
+
+    def key(self, said: str) -> bytes:
+        from framework.engine.obvious import unlike
+
+        data = said.encode("utf-8", "surrogateescape")
+        if "key" in self.newest:
+            return self.by_schema("key", data)
+        if self.topic.key_format == "long":
+            with suppress(ValueError, struct.error):
+                return struct.pack(">q", int(said))
+            reason = "is no whole number of 8 bytes"
+        else:
+            reason = unlike(self.topic.key_format, data) or ""
+        if reason and not self.raw:
+            message = f"the keys of `{self.topic.name}` are {self.topic.key_format}, and the key {reason}"
+            raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
+        return data
+
+    def by_schema(self, of: str, said: bytes) -> bytes:
+        from framework.engine.newest import encoded
+
+        try:
+            return encoded(self.newest[of], said)
+        except ValueError as error:
+            version, subject = self.newest[of].version, self.newest[of].subject
+            message = f"the {of} does not fit {version} of `{subject}`: {error}"
+            raise SluiceError("not-its-format", message, "correct it; --raw sends the bytes as they are") from None
 
 
-def _key(topic: Topic, key: str, raw: bool) -> bytes:
-    from framework.engine.obvious import unlike
+def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, Newest]:
+    from framework.engine.newest import newest
 
-    data = key.encode("utf-8", "surrogateescape")
-    if topic.key_format == "long":
-        with suppress(ValueError, struct.error):
-            return struct.pack(">q", int(key))
-        reason = "is no whole number of 8 bytes"
-    else:
-        reason = unlike(topic.key_format, data) or ""
-    if reason and not raw:
-        message = f"the keys of `{topic.name}` are {topic.key_format}, and the key {reason}"
-        raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
-    return data
+    found = newest(topic, secrets)
+    for each in found:
+        if each.new and (keyed or each.of == "value"):
+            hint = f"`sluice generate {topic.name}` registers one that is made of the topic's columns; --raw sends the bytes as they are"
+            raise SluiceError("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
+    return {each.of: each for each in found}
 
 
 def _header(header: str) -> tuple[str, bytes]:

@@ -9,8 +9,8 @@ from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.lake import Refused, Unknown, state
 from framework.engine.refusals import Acceptance
-from framework.engine.tables import bear, open_table
-from framework.errors import BatchError, RefusedError, TableRecreated
+from framework.engine.tables import accept_changes, bear, open_table
+from framework.errors import BatchError, ColumnsChanged, RefusedError, TableRecreated
 from framework.plan.model import Pipeline
 
 
@@ -32,6 +32,8 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
     try:
         if isinstance(refused, TableRecreated):
             _begin_anew(context, pipeline)
+        elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
+            accept_changes(context.lake(pipeline), pipeline, accepts)
         elif isinstance(accepts, Acceptance):
             _move(context, pipeline, accepts)
         else:

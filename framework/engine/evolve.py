@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from framework.plan.change import Change
@@ -13,13 +13,16 @@ def evolve(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table
     """Takes these changes into the transaction. `anew` is for a table of which no row stays: what cannot be changed in place is then
     taken out and comes back as another column of the same name, and what the spec no longer has is taken out."""
     out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if anew else []
-    gone = dict.fromkeys(change.path[0] for change in out)
+    # A narrower type that is allowed leaves the column as it is: older messages need the wider one.
+    gone = dict.fromkeys(change.path[0] for change in out if change.kind != "narrow" or not change.allowed)
     kinds = {change.kind for change in changes}
     if gone:
-        _partition(jvm, transaction, [field for field in planned.partition_by if field.column not in gone])
+        _unpartition(transaction, gone)
         _sort(jvm, transaction, [])
-    if {"add", "widen"} & kinds or gone:
-        _columns(jvm, transaction, [change for change in changes if change.kind in ("add", "widen")], planned, tuple(gone))
+    if {"add", "widen", "alias"} & kinds or gone:
+        _columns(
+            jvm, transaction, [change for change in changes if change.kind in ("add", "widen", "alias")], planned, tuple(gone)
+        )
     if "partition_by" in kinds or gone:
         _partition(jvm, transaction, planned.partition_by)
     if "sort_by" in kinds or gone:
@@ -60,21 +63,35 @@ def _columns(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Tab
         if change.path[0] in gone:
             continue
         type_ = _type(jvm, change.new)
-        if change.kind == "widen":
+        if change.kind == "alias":
+            update = update.renameColumn(".".join(change.path), change.to)
+        elif change.kind == "widen":
             update = update.updateColumn(".".join(change.path), type_)
         elif inside:
             update = update.addColumn(".".join(inside), name, type_)
         else:
             update = update.addColumn(name, type_, docs.get(name) or None)
     if gone:
-        lower = {name.lower() for name in gone}
+        renamed = {
+            change.to
+            for change in changes
+            if change.kind == "alias" and change.path == change.path[:1] and change.path[0] in gone
+        }
+        again = {name.lower() for name in (*gone, *renamed)}
         for column in planned.columns:
-            if column.name.lower() in lower:
+            if column.name.lower() in again:
                 update = update.addColumn(column.name, _type(jvm, column.type), column.doc or None)
-        before = None
-        for column in planned.columns:
-            update = update.moveAfter(column.name, before) if before else update.moveFirst(column.name)
-            before = column.name
+    update.commit()
+    if gone:
+        _move(transaction, planned)
+
+
+def _move(transaction: Any, planned: Table) -> None:
+    """Columns into the order that the spec has. An update of its own: one update knows no renamed column by its new name."""
+    update, before = transaction.updateSchema(), None
+    for column in planned.columns:
+        update = update.moveAfter(column.name, before) if before else update.moveFirst(column.name)
+        before = column.name
     update.commit()
 
 
@@ -103,6 +120,20 @@ def _partition(jvm: Any, transaction: Any, fields: Sequence[PartitionField]) -> 
             make = expressions.ref if wants.transform == "identity" else getattr(expressions, wants.transform)
             update = update.addField(make(wants.column, wants.width) if wants.width else make(wants.column))
     update.commit()
+
+
+def _unpartition(transaction: Any, gone: Collection[str]) -> None:
+    """Nothing is partitioned any more by these columns."""
+    table, update = transaction.table(), transaction.updateSpec()
+    found = [
+        field.name()
+        for field in table.spec().fields()
+        if (table.schema().findColumnName(field.sourceId()) or "").partition(".")[0] in gone
+    ]
+    for name in found:
+        update = update.removeField(name)
+    if found:
+        update.commit()
 
 
 def _said(field: PartitionField) -> tuple[str, str]:

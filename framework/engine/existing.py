@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from framework import types
+from framework.engine.protocol import ACCEPTED, OWNER
 from framework.plan.change import Existing
 from framework.types import Type
 
@@ -17,8 +18,8 @@ _ATOMS: dict[str, Type] = {
 }
 
 
-def existing(schema: str, partitions: str, order: str, format_version: int, owner: str | None) -> Existing:
-    """From the JSON of a schema, of a partition spec and of a sort order."""
+def existing(schema: str, partitions: str, order: str, format_version: int, properties: Any) -> Existing:
+    """From the JSON of a schema, of a partition spec and of a sort order, and from the properties."""
     said = json.loads(schema)
     names = dict(_names(said, ""))
     fields = [
@@ -29,7 +30,8 @@ def existing(schema: str, partitions: str, order: str, format_version: int, owne
         tuple(_transformed(field, names) for field in fields),
         tuple(_ordered(field, names) for field in json.loads(order)["fields"]),
         format_version,
-        owner,
+        properties.get(OWNER),
+        frozenset(json.loads(properties.get(ACCEPTED) or "[]")),
     )
 
 

@@ -108,11 +108,13 @@ class Lake:
         """Forgets a table, if there is one; its files stay."""
         self._catalog.dropTable(self._iceberg.catalog.TableIdentifier.parse(identifier), False)
 
-    def change(self, table: Any, changes: Iterable[Change], planned: Table) -> None:
+    def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
         with _answers():
             transaction = table.newTransaction()
             evolve.evolve(self._jvm, transaction, tuple(changes), planned)
+            if properties:
+                _set(transaction, properties)
             transaction.commitTransaction()
 
     def copy(
@@ -164,14 +166,18 @@ class Lake:
             evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
             if not _alike(transaction.table(), beside):
                 raise Refused("the table's columns have changed")
-            overwrite = transaction.newOverwrite().overwriteByRowFilter(self._iceberg.expressions.Expressions.alwaysTrue())
+            # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which
+            # DuckDB cannot read in the newest one.
+            everything = self._iceberg.expressions.Expressions.alwaysTrue()
+            transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
+            append = transaction.newAppend()
             for manifest in beside.snapshot(snapshot).dataManifests(beside.io()):
                 reader = self._iceberg.ManifestFiles.read(manifest, beside.io(), beside.specs())
                 files = reader.iterator()
                 while files.hasNext():
-                    overwrite = overwrite.addFile(files.next().copy())
+                    append = append.appendFile(files.next().copy())
                 reader.close()
-            overwrite.set(protocol.POSITION, position.text()).commit()
+            append.set(protocol.POSITION, position.text()).commit()
             made = transaction.table().currentSnapshot()
             position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
             _set(transaction, {protocol.POSITION: position.text(), **also})
@@ -182,6 +188,14 @@ class Lake:
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
         with _answers():
             _set(table, properties)
+
+    def mark_as_seen(self, transaction: Any, properties: Mapping[str, str]) -> None:
+        """The same, but refused if anything was committed since the transaction began."""
+        with _answers():
+            _set(transaction, properties)
+            if transaction.table().currentSnapshot() is not None:
+                _pin(transaction)
+            transaction.commitTransaction()
 
     def purge(self, table: Any, identifier: str, data: bool) -> None:
         """Drops a table with its files; those of its rows only with `data`."""
@@ -269,7 +283,7 @@ class Lake:
             iceberg.PartitionSpecParser.toJson(table.spec()),
             iceberg.SortOrderParser.toJson(table.sortOrder()),
             iceberg.TableUtil.formatVersion(table),
-            table.properties().get(protocol.OWNER),
+            table.properties(),
         )
 
 

@@ -69,7 +69,7 @@ def existing(table_: Table) -> Existing | None:
         json.dumps(found.partitions),
         json.dumps(found.order),
         found.said["format-version"],
-        found.properties.get(protocol.OWNER),
+        found.properties,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from framework.engine.sample import Message
 from framework.plan.model import Topic
 
+AS_JSON = ("json", "debezium_json")
 _BLANKS = " \t\r\n"  # of JSON
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _KINDS = ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "true or false"), (int, "a number"))
@@ -39,7 +40,7 @@ def decoded(format_: str, data: bytes) -> Decoded:
     if format_ == "string":
         return Decoded(text, json.dumps(text, ensure_ascii=False))
     try:
-        found = _first(text) if format_ == "json" else None
+        found = _first(text) if format_ in AS_JSON else None
     except RecursionError:  # as deep as that it is shown as it is
         found = None
     return Decoded(text, text.strip(_BLANKS) if found and not found.more else None)
@@ -66,19 +67,19 @@ def indented(document: str) -> list[str]:
     return lines
 
 
-def plainly_wrong(topic: Topic, message: Message) -> tuple[str, str] | None:
-    """The code and the reason by which any batch would make a bad row of the message; None where that takes a closer look."""
+Wrong = tuple[str, str]
+
+
+def plainly_wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Wrong | None:
+    """The code and the reason by which any batch would make a bad row of the message, whose value and key are found wrong or not;
+    None where that takes a closer look."""
     known = {fault.code for fault in topic.decoding.faults}
-    return next((wrong for wrong in _wrong(topic, message) if wrong[0] in known), None)
+    return next((wrong for wrong in _wrong(topic, message, value, key) if wrong and wrong[0] in known), None)
 
 
-def _wrong(topic: Topic, message: Message) -> Iterator[tuple[str, str]]:
-    if message.value is None:
-        yield "null_value", "the message has no value"
-    elif reason := unlike(topic.value, message.value):
-        yield "undecodable", f"the value {reason}"
-    if message.key is not None and (reason := unlike(topic.key_format, message.key)):
-        yield "undecodable_key", f"the key {reason}"
+def _wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Iterator[Wrong | None]:
+    yield ("null_value", "the message has no value") if message.value is None else value
+    yield key
     headers = dict(message.headers)  # of equal names the last counts
     for name in topic.headers:
         if _utf8(headers.get(name) or b"") is None:
@@ -90,11 +91,11 @@ def unlike(format_: str, data: bytes) -> str | None:
     if format_ == "long":
         return None if len(data) == 8 else "is not a number of 8 bytes"
     text = _utf8(data)
-    if format_ not in ("json", "string"):
+    if format_ not in (*AS_JSON, "string"):
         return None
     if text is None:
         return "is not UTF-8 text"
-    return _unlike_object(text) if format_ == "json" else None
+    return _unlike_object(text) if format_ in AS_JSON else None
 
 
 def _unlike_object(text: str) -> str | None:

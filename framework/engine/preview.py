@@ -96,10 +96,11 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
+    pipeline = context.schemas.current(pipeline)
     source = context.source(pipeline)
     if pipeline.source:
         range_ = Range({}, source.look().ends, 0)
-        return Preview(_looked_at(context.spark, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
+        return Preview(_looked_at(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
     refused, position, now = _asked(pipeline, source, which)
     most = max(_LEAST, 4 * count)
     next_ = next_range(position, now, most) if position else None
@@ -148,16 +149,20 @@ def _any_of(
         messages = context.source(pipeline).read(context.spark, range_)
         if at:
             messages = messages.orderBy(getattr(functions, order)("timestamp"), "topic", "partition", "offset").limit(most)
-        if found := _looked_at(context.spark, pipeline, messages):
+        if found := _looked_at(context, pipeline, messages):
             return found
     return ()
 
 
-def _looked_at(spark: SparkSession, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
+def _looked_at(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
     """The messages by their time, each with what becomes of it."""
     with named_errors(pipeline):
         found = [row.asDict() for row in _frame(messages, pipeline).collect()]
-        said = _said(spark, pipeline, found)
+    unknown = {row["_sluice_unknown"] for row in found if row.get("_sluice_unknown") is not None}
+    if unknown:  # schemas that the registry is asked for, once
+        return _looked_at(context, context.schemas.learn(pipeline, unknown), messages)
+    with named_errors(pipeline):
+        said = _said(context.spark, pipeline, found)
     by_message: dict[tuple[Any, ...], list[int]] = {}
     for at, row in enumerate(found):
         place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))

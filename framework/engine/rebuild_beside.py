@@ -32,7 +32,7 @@ def find(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | N
         raise RefusedError("table-not-ours", message, "rename or drop that table")
     if _goes_on(lake, pipeline, own, table, topic):
         return table
-    throw_away(lake, pipeline, own, table)
+    _throw_away(lake, pipeline, table)
     return None
 
 
@@ -43,6 +43,9 @@ def bear(
     seen = context.source(pipeline).look()
     begins = Position(protocol.BORN, 0, seen.cluster, seen.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
     properties = {**LAYOUT, protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
+    accepted_changes = own.properties().get(protocol.ACCEPTED)
+    if accepted_changes is not None:
+        properties[protocol.ACCEPTED] = accepted_changes
     identifier = beside(pipeline).table.identifier
     try:
         lake.copy(own, identifier, wanted(lake, pipeline, own), pipeline.table, properties, begins)
@@ -62,19 +65,26 @@ def was_taken(own: Any, table: Any) -> bool:
     return bool(own.properties().get(protocol.REBUILT) == str(table.uuid()))
 
 
-def throw_away(lake: Lake, pipeline: Pipeline, own: Any, table: Any) -> None:
-    """Its rows' files go, too, unless they may be another table's. Its bad rows go first, and before them what makes it a rebuild that can
-    be gone on with."""
-    names = [name.removeprefix(protocol.BRANCH) for name in table.refs() if name.startswith(protocol.BRANCH)]
-    if any(not attempts.is_dead(name) for name in names):
-        message = f"a batch is being written to {beside(pipeline).table.identifier}"
-        raise SluiceError("run-under-way", message, "another rebuild runs: let it end, or stop it")
+def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+    """Its rows' files go, too, unless they may be another table's. Who publishes it has a branch in it before and looks for the mark
+    behind that: either the one or the other sees it."""
+    second = beside(pipeline).table
+    try:
+        transaction = lake.begin(table)
+        names = [name.removeprefix(protocol.BRANCH) for name in transaction.table().refs() if name.startswith(protocol.BRANCH)]
+        if any(not attempts.is_dead(name) for name in names):
+            hint = "another rebuild runs: let it end, or stop it"
+            raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
+        lake.mark_as_seen(transaction, {GOING: "true"})
+    except (Refused, Unknown) as error:
+        raise _not_dropped(pipeline, error) from None
+    own = lake.load(pipeline.table.identifier)  # after the mark: from now on nobody takes the files
     of = table.properties().get(protocol.OF)
-    mine = of is None or (of == str(own.uuid()) and not was_taken(own, table))
-    take_away(lake, pipeline, data=mine)
+    take_away(lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_taken(own, table))))
 
 
 def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
+    """Its bad rows go first: what is left of it is then known by the mark."""
     second = beside(pipeline).table
     table = lake.load(second.identifier)
     if table is None:
@@ -88,8 +98,12 @@ def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
                 lake.purge(there, identifier, with_data)
                 _tidy(location)
     except (Refused, Unknown) as error:
-        message = f"the catalog did not drop {second.identifier}: {error}"
-        raise BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again") from None
+        raise _not_dropped(pipeline, error) from None
+
+
+def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
+    message = f"the catalog did not drop {beside(pipeline).table.identifier}: {error}"
+    return BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
 def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
@@ -98,7 +112,9 @@ def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicS
     if table.properties().containsKey(GOING):
         return False
     seen, second = state(table), beside(pipeline)
-    if seen.position is None or seen.position.spec != pipeline.spec or changes(second, lake.existing(table)):
+    if seen.position is None or seen.position.spec != pipeline.spec:
+        return False
+    if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
         return False
     try:
         refusals.check(second, seen, topic)

@@ -20,8 +20,6 @@ from framework.engine.waiting import SPEED, Waiting, waiting
 from framework.errors import BatchError
 from framework.plan.model import KAFKA_COLUMNS, Pipeline, Topic
 
-_REBUILD = "overwrite"  # the operation of a commit that makes a table anew
-
 
 @dataclass(frozen=True)
 class Lost:
@@ -147,7 +145,7 @@ def foreign(own: Metadata) -> Iterator[Foreign]:
         said = metadata.summary(each)
         operation = said.get("operation", "")
         if any(key.startswith("sluice.") for key in said):
-            if operation == _REBUILD or _is_birth(said):
+            if _is_rebuild(said) or _is_birth(said):
                 return
         elif operation != "replace":
             by = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said) or "another program"
@@ -186,7 +184,7 @@ def _positions(own: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
         said = metadata.summary(each)
         if protocol.POSITION in said:
             yield said, Position.read(said[protocol.POSITION])
-            if said.get("operation") == _REBUILD:
+            if _is_rebuild(said):
                 return
 
 
@@ -201,6 +199,11 @@ def _born_at(table: Metadata | None) -> Mapping[Partition, int]:
 
 def _is_birth(said: Mapping[str, str]) -> bool:
     return protocol.POSITION in said and Position.read(said[protocol.POSITION]).attempt == protocol.BORN
+
+
+def _is_rebuild(said: Mapping[str, str]) -> bool:
+    position = Position.read(said[protocol.POSITION]) if protocol.POSITION in said else None
+    return position is not None and 0 < position.batch == position.rebuilt
 
 
 def _counted(number: int, noun: str) -> str:

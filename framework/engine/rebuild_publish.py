@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, state
 from framework.engine.protocol import Position, TableState
 from framework.engine.rebuild_outlook import Outlook, foreign, owned
-from framework.engine.rebuild_second import beside
+from framework.engine.rebuild_second import GOING, beside
 from framework.engine.sweep import withdraw
 from framework.errors import BatchError, RefusedError, RolledBack
 from framework.plan.model import Pipeline
@@ -52,6 +53,11 @@ class Publishing:
         bad_rows.roll_forward(self.lake, self.second, built.uuid, reached)
         number = position.batch + 1
         try:
+            # Whoever throws the second table away looks for who is alive in it first, and marks it.
+            self.lake.branch(second, self.attempt, built.main)
+            if GOING in loaded(self.lake, self.second).properties():
+                self._withdraw()
+                return None
             bad = bad_rows.take_over(
                 self.context, self.lake, self.pipeline, self.second, self.attempt, opened, number, reached.batch
             )
@@ -64,13 +70,20 @@ class Publishing:
         except (Refused, Unknown):
             made = None
         except (BatchError, RefusedError):
-            withdraw(self.lake, self.pipeline, self.attempt)
+            self._withdraw()
             raise
         if made is None:
-            withdraw(self.lake, self.pipeline, self.attempt)
+            self._withdraw()
             return None
         self.context.at("rebuild_published")
         return made
+
+    def _withdraw(self) -> None:
+        second = self.lake.load(self.second.table.identifier)
+        with suppress(Refused, Unknown):
+            if second is not None and second.snapshot(protocol.BRANCH + self.attempt) is not None:
+                self.lake.sweep(second, self.attempt)
+            withdraw(self.lake, self.pipeline, self.attempt)
 
     def _commit(self, opened: TableState, second: Any, built: TableState, to: Position) -> Published | None:
         for left in reversed(range(_COMMITS)):

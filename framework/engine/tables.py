@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from framework.engine import bad_rows, protocol, refusals
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, state
 from framework.engine.protocol import Position, TableState, TopicState
-from framework.errors import BatchError
+from framework.errors import BatchError, ColumnsChanged
 from framework.plan.change import Change, changes
 from framework.plan.model import Pipeline
 
@@ -86,7 +86,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         found = changes(pipeline, there)
         if any(not change.allowed for change in found):
             raise _schema_change(pipeline, found)
-        wanted = [change for change in found if change.kind != "drop"]  # the column that the spec has lost stays
+        wanted = [change for change in found if change.kind not in ("drop", "narrow")]  # these leave the column as it is
         if not wanted:
             return table
         try:
@@ -103,9 +103,24 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     )
 
 
-def _schema_change(pipeline: Pipeline, found: Iterable[Change]) -> BatchError:
+def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
+    """Takes on what was refused, and notes it, in one commit."""
+    table = lake.load(pipeline.table.identifier)
+    there = lake.existing(table) if table is not None else None
+    if there is None or changes(pipeline, there) != changes_:
+        raise Refused
+    refused = [change for change in changes_ if not change.allowed]
+    noted = json.dumps(sorted({*there.accepted, *(change.key for change in refused)}))
+    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: noted})
+
+
+def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
     """All that is refused at once, each with what in the specs asks for it."""
     refused = [change for change in found if not change.allowed]
     message = "; ".join(f"{change.what} ({change.where})" for change in refused)
     hints = dict.fromkeys(change.hint for change in refused)
-    return BatchError("schema-change", f"{pipeline.table.identifier} is not what the spec says: {message}", "; ".join(hints))
+    said = f"{pipeline.table.identifier} is not what the spec says: {message}"
+    if not all(change.accepts for change in refused):
+        return ColumnsChanged("schema-change", said, "; ".join(hints))
+    does = "; ".join(dict.fromkeys(change.accepts for change in refused))
+    return ColumnsChanged("schema-change", said, "; ".join([*hints, f"or `sluice accept {pipeline.name}`, which {does}"]), found)

@@ -203,7 +203,9 @@ def value(raw: str, type_: Type, depth: int = 0) -> str:
             return f"CASE WHEN {_is_number(raw)} THEN {_number(raw, type_)} END"
         case Written(format="base64"):
             # As Connect's converters write it, which can be told to write a number.
-            return f"CASE WHEN {_is_number(raw)} THEN {_number(raw, type_.type)} ELSE {_from_base64(raw, type_.type)} END"
+            number, text = _is_number(raw), f"schema_of_variant({raw}) = 'STRING'"
+            decoded = _from_base64(raw, type_.type)
+            return f"CASE WHEN {number} THEN {_number(raw, type_.type)} WHEN {text} THEN {decoded} END"
         case Written():
             sql, first, last = _EPOCHS[type_.format]
             return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {sql.format(raw)} END"
@@ -223,14 +225,14 @@ def _number(raw: str, type_: Type) -> str:
 
 
 def _from_base64(raw: str, type_: Type) -> str:
-    """A decimal of its bytes, the highest first: two whole numbers of 8 bytes, of which the first has the sign."""
+    """A decimal of its bytes, the highest first: a number of 16 bytes as two of 8; a negative one by the bits that it has not."""
     assert isinstance(type_, Decimal)
     hex_ = f"hex(try_to_binary(try_variant_get({raw}, '$', 'string'), 'base64'))"
-    full = "lpad(h, 32, IF(h < '8', '0', 'F'))"
-    high = f"CAST(conv(substring({full}, 1, 16), 16, -10) AS DECIMAL(38, 0))"
-    low = f"CAST(conv(substring({full}, 17), 16, 10) AS DECIMAL(38, 0))"
+    full = "IF(h < '8', lpad(h, 32, '0'), translate(lpad(h, 32, 'F'), '0123456789ABCDEF', 'FEDCBA9876543210'))"
+    high, low = (f"CAST(conv(substring({full}, {at}, 16), 16, 10) AS DECIMAL(38, 0))" for at in (1, 17))
     whole = f"try_add(try_multiply({high}, CAST(18446744073709551616 AS DECIMAL(38, 0))), {low})"
-    found = f"try_cast(concat(CAST({whole} AS STRING), 'E-{type_.scale}') AS {type_})"
+    signed = f"IF(h < '8', {whole}, try_subtract(-{whole}, CAST(1 AS DECIMAL(38, 0))))"
+    found = f"try_cast(concat(CAST({signed} AS STRING), 'E-{type_.scale}') AS {type_})"
     return f"transform(array({hex_}), h -> CASE WHEN length(h) BETWEEN 2 AND 32 THEN {found} END)[0]"
 
 

@@ -49,8 +49,12 @@ class Difference:
     old: Type
     new: Type
 
+    @property
+    def what(self) -> str:
+        return f"has `{'.'.join(self.path)}` as {self.new}, and before it was {self.old}"
+
     def __str__(self) -> str:
-        return f"{self.version} has `{'.'.join(self.path)}` as {self.new}, and before it was {self.old}"
+        return f"{self.version} {self.what}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
     differences: list[Difference] = []
     for version, shapes in sorted(versions, key=lambda each: (each[0].number is None, each[0].number or 0, each[0].id)):
         found = list(_differences(version, slots, shapes, ()))
-        wrong = next((str(each) for each in found if each.kind == "retype"), None)
+        wrong = next((f"it {each.what}" for each in found if each.kind == "retype"), None)
         if version.number is None and wrong is None:
             wrong = next((f"`{'.'.join(path)}` is no column" for path in _new(slots, shapes, ())), None)
         if version.number is not None:

@@ -176,6 +176,8 @@ class Writer:
 
     def whole(self, value: Any) -> bytes:
         """A message, of a value as JSON has it."""
+        if not self.single and not isinstance(value, Mapping):
+            raise ValueError("it is no JSON object")
         return prefix(self.id) + self.encode(value)
 
     def columns(self, values: Mapping[str, Any]) -> bytes:

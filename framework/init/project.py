@@ -15,6 +15,10 @@ _CLUSTER = """\
 # where it wants a login.
 cluster: main
 bootstrap: {bootstrap}
+{registry}"""
+_REGISTRY = """\
+# Where messages' schemas are: `sluice services up registry` starts a registry here. `registry_auth` is its login, if it wants one.
+registry: {registry}
 """
 _CATALOG = """\
 # Where tables are known by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse.
@@ -88,10 +92,15 @@ def start(folder: Path) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def main(bootstrap: str | None = None, cluster: bool = True, catalog: bool = True, engine: bool = True) -> str:
+def main(
+    bootstrap: str | None = None, cluster: bool = True, catalog: bool = True, engine: bool = True, registry: str | None = None
+) -> str:
     """The documents that every project has."""
     address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
-    return "---\n".join([_CLUSTER.format(bootstrap=address)] * cluster + [_CATALOG] * catalog + [_ENGINE] * engine)
+    named = _REGISTRY.format(registry=registry) if registry else ""
+    return "---\n".join(
+        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster + [_CATALOG] * catalog + [_ENGINE] * engine
+    )
 
 
 def commands() -> tuple[tuple[str, str], ...]:

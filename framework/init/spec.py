@@ -16,9 +16,10 @@ from pathlib import Path
 
 from framework.engine.sample import Sample
 from framework.errors import SluiceError
-from framework.init import infer, project
+from framework.init import infer, project, registered
 from framework.init.infer import Column
 from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
+from framework.init.registered import Known, Schemaed
 from framework.plan.passes import draft
 from framework.spec import scalars
 from framework.types import TIMESTAMP
@@ -27,6 +28,7 @@ NAMESPACE = "raw"
 _MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
 _MOST_COLUMNS = 500
 _LONGEST_ID = 100  # characters
+_UNKNOWN = Known(None)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
 
@@ -34,7 +36,7 @@ _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scal
 @dataclass(frozen=True)
 class Spec:
     text: str
-    value: str  # json | string | bytes
+    value: str  # json | string | bytes, or a format of the registry
     columns: int
     left_out: tuple[str, ...]  # fields that are no columns
 
@@ -47,8 +49,11 @@ def name_of(kafka_name: str) -> str:
     return (meant if meant[0].isalpha() else f"topic_{meant}")[:63].rstrip("_")
 
 
-def write(kafka_name: str, sample: Sample, catalog: str | None = None) -> Spec:
-    """Columns that the language refuses are left out, with its own reason."""
+def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Known = _UNKNOWN) -> Spec:
+    """Columns that the language refuses are left out, with its own reason. What the registry has is not said again."""
+    if known.value:
+        lines = (*_head(kafka_name, sample), *_registered(known.value, known, sample), *_pipeline(name_of(kafka_name), catalog))
+        return Spec(text(lines), known.value.format, len(known.value.columns) + len(known.key.columns if known.key else ()), ())
     values = [message.value for message in sample.messages if message.value is not None]
     if not values:
         what = "none of its newest messages has a value" if sample.messages else "it has no messages"
@@ -60,7 +65,7 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None) -> Spec:
     name = name_of(kafka_name)
     while True:
         kept = [column for column in found if column.name not in out]
-        head = [*_head(kafka_name, sample), *(_json(kept, out, sample) if kept else _other(sample, values, len(objects)))]
+        head = [*_head(kafka_name, sample), *(_json(kept, out, sample) if kept else _other(sample, values, len(objects), known))]
         refused = _refused([*head, *_pipeline(name, None)])
         if not refused:
             said = text([*head, *_pipeline(name, catalog)])
@@ -114,7 +119,21 @@ def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Ite
     yield from _headers(sample)
 
 
-def _other(sample: Sample, values: Sequence[bytes], objects: int) -> Iterator[Line]:
+def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]:
+    empty = _without_value(sample)
+    if known.key:
+        yield registered.key_line(known.key)
+    elif known.key_why:
+        yield Line("# key: bytes", [f"the keys begin as those of a registry do, but {known.key_why}"])
+    else:
+        yield from _key(sample, {column.name.lower() for column in value.columns})
+    if empty:
+        yield Line(f"# {empty:,} of {len(sample.messages):,} messages have no value, which makes bad rows.")
+    yield from registered.value_lines(value)
+    yield from _headers(sample)
+
+
+def _other(sample: Sample, values: Sequence[bytes], objects: int, known: Known) -> Iterator[Line]:
     of = len(sample.messages)
     texts = sum(_text(value) is not None for value in values)
     empty = _without_value(sample)
@@ -122,7 +141,7 @@ def _other(sample: Sample, values: Sequence[bytes], objects: int) -> Iterator[Li
     yield Line(f"value: {_other_format(values)}", [
         *([f"{objects:,} of {of:,} messages are JSON objects"] if objects else []),
         *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
-        *(["they begin as those of a schema registry do, which is not in this version"] if _of_a_registry(values) else []),
+        *([_of_which_registry(known)] if _of_a_registry(values) else []),
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
     ])  # fmt: skip
     yield from _headers(sample)
@@ -130,6 +149,13 @@ def _other(sample: Sample, values: Sequence[bytes], objects: int) -> Iterator[Li
 
 def _other_format(values: Sequence[bytes]) -> str:
     return "bytes" if _of_a_registry(values) or any(_text(value) is None for value in values) else "string"
+
+
+def _of_which_registry(known: Known) -> str:
+    looks = "they begin as those of a schema registry do"
+    if known.why:
+        return f"{looks}, but {known.why}"
+    return f"{looks}: name it, by `registry: URL` in the cluster, and write `value: avro`, `json_schema` or `protobuf`"
 
 
 def _of_a_registry(values: Sequence[bytes]) -> bool:

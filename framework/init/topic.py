@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framework.engine import sample
 from framework.errors import SluiceError
-from framework.init import files, project, spec
+from framework.init import files, project, registered, spec
 from framework.init.spec import Spec
 from framework.plan.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
@@ -25,11 +25,11 @@ class Added:
     spec: Spec
 
 
-def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: str | None) -> Added:
+def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: str | None, registry: str | None = None) -> Added:
     """Reads at most so many messages. What the specs lack of a cluster and a catalog is written too."""
     specs = folder / "specs"
     plan = make(specs, environment) if any(specs.rglob("*.yaml")) else None
-    cluster = _cluster(plan, bootstrap)
+    cluster = _with_registry(_cluster(plan, bootstrap), plan, registry)
     name = spec.name_of(kafka_name)
     table = f"{spec.NAMESPACE}.{name}"
     if plan:
@@ -37,12 +37,18 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     catalogs = plan.catalogs if plan else ()
     missing = not (plan and plan.clusters), not catalogs
     texts = {} if plan else files.gitignore(folder)
-    texts |= {"specs/main.yaml": project.main(cluster.bootstrap, *missing, engine=plan is None)} if any(missing) else {}
+    texts |= (
+        {"specs/main.yaml": project.main(cluster.bootstrap, *missing, engine=plan is None, registry=cluster.registry)}
+        if any(missing)
+        else {}
+    )
     own = f"specs/{name if name != 'main' else 'topic_main'}.yaml"
     texts[own] = ""
     files.refuse(folder, texts)
-    found = sample.newest(cluster, plan.secrets if plan else SecretStore(), kafka_name, most)
-    made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None)
+    secrets = plan.secrets if plan else SecretStore()
+    found = sample.newest(cluster, secrets, kafka_name, most)
+    known = registered.find(kafka_name, found, cluster, secrets)
+    made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text
     files.put(folder, texts)
     return Added(name, table, tuple(texts), len(found.messages), made)
@@ -69,6 +75,18 @@ def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
     if not clusters:
         raise SluiceError("no-cluster", "the specs have no cluster to read from", "name it: `--bootstrap host:port`")
     return clusters[0]
+
+
+def _with_registry(cluster: Cluster, plan: Plan | None, registry: str | None) -> Cluster:
+    """The spec that is written runs by the registry of the specs' cluster, if there is one: it has to be the same."""
+    specs = plan.clusters[0] if plan and plan.clusters else None
+    if specs is None:
+        return replace(cluster, registry=registry)
+    if registry and registry.rstrip("/") != (specs.registry or "").rstrip("/"):
+        has = f"names another registry, {specs.registry}" if specs.registry else "names no registry"
+        hint = "write it there: `registry: URL` of the cluster; then leave the option out"
+        raise SluiceError("other-registry", f"the specs' cluster `{specs.name}` {has}", hint)
+    return replace(cluster, registry=specs.registry, registry_auth=specs.registry_auth)
 
 
 def _refuse_taken(plan: Plan, name: str, table: str) -> None:

@@ -1,12 +1,13 @@
 """A table as it is, held against what a pipeline's spec says of it: what a run would change in it, what only a rebuild can, and what
 neither does.
 
-Limit: a column that got another name is seen as one that is new and one that is gone.
+Limit: a column that got another name in the spec is seen as one that is new and one that is gone; in a schema of the registry its
+older name is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,12 +31,16 @@ from framework.types import (
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 
 Path = tuple[str, ...]  # into structs by their fields' names, into arrays by `element`, into maps by `key` and `value`
-Kind = Literal["create", "add", "widen", "drop", "rename", "narrow", "retype", "partition_by", "sort_by", "format_version"]
+Kind = Literal[
+    "create", "add", "widen", "drop", "alias", "rename", "narrow", "retype", "schema", "partition_by", "sort_by", "format_version"
+]  # fmt: skip
 
 HINTS: dict[Kind, str] = {
     "add": "say `schema_changes: {add: allow}`, or take the column out of the spec",
     "widen": "say `schema_changes: {widen: allow}`, or write the type that the table has",
     "drop": "say `schema_changes: {drop: keep}`, or put the column back into the spec",
+    "alias": "say `schema_changes: {rename: allow}`, which gives the column the name and keeps its data",
+    "schema": "say `schema_changes: {narrow: allow}` for a narrower type, or register a schema that fits",
     "rename": "write the name as the table has it",
     "narrow": "write the type that the table has, or a new column",
     "retype": "write the type that the table has, or a new column",
@@ -52,12 +57,14 @@ class Existing:
     sort_by: tuple[str, ...]
     format_version: int
     owner: str | None
+    accepted: frozenset[str] = frozenset()  # keys of refused changes that somebody has accepted
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path. `rebuild` is the
-    pipeline whose rebuild makes what a run refuses."""
+    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path, by the names
+    that the table has. `rebuild` is the pipeline whose rebuild makes what a run refuses; `accepts` is what accepting it would do, and
+    `key` what is noted then."""
 
     kind: Kind
     what: str
@@ -67,6 +74,9 @@ class Change:
     old: Type | None = None
     new: Type | None = None
     rebuild: str = ""
+    to: str = ""  # the name that an `alias` gives
+    accepts: str = ""
+    key: str = ""
 
     @property
     def hint(self) -> str:
@@ -85,8 +95,10 @@ def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]
     if existing is None:
         return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), True),)
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
-    found = _inside((), Struct(existing.columns), planned)
-    return (*(_column(pipeline, *each) for each in found), *_layout(pipeline, existing))
+    renamed = {(path, to) for column in pipeline.table.columns for path, to in column.renamed}
+    found = _inside((), Struct(existing.columns), planned, renamed)
+    columns = [_column(pipeline, existing, *each) for each in found]
+    return (*columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
 def stored(type_: Type) -> Type:
@@ -107,56 +119,91 @@ def widens(old: Type, new: Type) -> bool:
     return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))
 
 
-_Found = tuple[Kind, Path, Type | None, Type | None]
+_Found = tuple[Kind, Path, Type | None, Type | None, str]
+_Renamed = Set[tuple[Path, str]]  # a place with the older name, and the name now
 
 
-def _differences(path: Path, old: Type, new: Type) -> Iterator[_Found]:
+def _differences(path: Path, old: Type, new: Type, renamed: _Renamed, above: Path) -> Iterator[_Found]:
+    """`above` is the path by the names of now, and without what is no name."""
     if isinstance(old, Struct) and isinstance(new, Struct):
-        yield from _inside(path, old, new)
+        yield from _inside(path, old, new, renamed, above)
     elif isinstance(old, Array) and isinstance(new, Array):
-        yield from _differences((*path, "element"), old.element, new.element)
+        yield from _differences((*path, "element"), old.element, new.element, renamed, above)
     elif isinstance(old, Map) and isinstance(new, Map):
         if old.key != new.key:
-            yield "retype", (*path, "key"), old.key, new.key  # Iceberg changes no key
-        yield from _differences((*path, "value"), old.value, new.value)
+            yield "retype", (*path, "key"), old.key, new.key, ""  # Iceberg changes no key
+        yield from _differences((*path, "value"), old.value, new.value, renamed, above)
     elif old != new:
-        yield "widen" if widens(old, new) else "narrow" if widens(new, old) else "retype", path, old, new
+        yield "widen" if widens(old, new) else "narrow" if widens(new, old) else "retype", path, old, new, ""
 
 
-def _inside(path: Path, old: Struct, new: Struct) -> Iterator[_Found]:
+def _inside(path: Path, old: Struct, new: Struct, renamed: _Renamed, above: Path = ()) -> Iterator[_Found]:
     there = {field.name: field.type for field in old.fields}
+    taken = set()
     for field in new.fields:
         other = old.field(field.name)
+        before = next((name for name in there if ((*above, name), field.name) in renamed and new.field(name) is None), None)
         if field.name in there:
-            yield from _differences((*path, field.name), there[field.name], field.type)
+            yield from _differences((*path, field.name), there[field.name], field.type, renamed, (*above, field.name))
         elif other is not None:
-            yield "rename", (*path, other.name), other.type, field.type
+            yield "rename", (*path, other.name), other.type, field.type, ""
+        elif before is not None and before not in taken:
+            taken.add(before)
+            yield "alias", (*path, before), there[before], field.type, field.name
+            yield from _differences((*path, before), there[before], field.type, renamed, (*above, field.name))
         else:
-            yield "add", (*path, field.name), None, field.type
+            yield "add", (*path, field.name), None, field.type, ""
     for field in old.fields:
-        if new.field(field.name) is None:
-            yield "drop", (*path, field.name), field.type, None
+        if new.field(field.name) is None and field.name not in taken:
+            yield "drop", (*path, field.name), field.type, None, ""
 
 
-def _column(pipeline: Pipeline, kind: Kind, path: Path, old: Type | None, new: Type | None) -> Change:
+def _column(
+    pipeline: Pipeline, existing: Existing, kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
+) -> Change:
     said = pipeline.table.schema_changes
-    allowed = (kind == "add" and said.add == "allow") or (kind == "widen" and said.widen == "allow")
+    ways = {"add": said.add, "widen": said.widen, "drop": said.drop, "alias": said.rename, "narrow": said.narrow}
     # Spark writes null where a whole column is missing, not where a field inside of one is.
-    allowed = allowed or (kind == "drop" and said.drop == "keep" and len(path) == 1)
-    what = _does(kind, path, old, new) if allowed else _refuses(kind, path, old, new)
+    can = kind in ways and not (kind == "drop" and len(path) > 1)
+    key = f"{kind}:{'.'.join(path)}"
+    allowed = can and (ways[kind] != "refuse" or key in existing.accepted)
+    does = _does(kind, path, old, new, to) if can else ""
+    what = does if allowed else _refuses(kind, path, old, new, to)
     beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
-    return Change(kind, what, place(pipeline, path[0]), allowed, path, old, new, pipeline.name if beyond else "")
+    rebuild = pipeline.name if beyond and not allowed else ""
+    return Change(
+        kind, what, place(pipeline, to if len(path) == 1 and to else path[0]), allowed, path, old, new, rebuild, to, does, key
+    )
 
 
-def _does(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
+def _schemas(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
+    """What versions of the registry do that the table need not take."""
+    narrow = pipeline.table.schema_changes.narrow == "allow"
+    for topic in pipeline.topics:
+        for registered in topic.registered:
+            for id_, kind, what in registered.refused:
+                key = f"schema:{topic.name}:{id_}"
+                if key in existing.accepted or (kind == "narrow" and narrow):
+                    continue
+                does = "keeps the column's type" if kind == "narrow" else f"makes a bad row of each message of schema {id_}"
+                yield Change("schema", f"`{registered.subject}`: {what}", topic.where, False, accepts=does, key=key)
+
+
+def _does(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
     name = ".".join(path)
     if kind == "add":
         return f"adds column {name} {new}"
+    if kind == "alias":
+        return f"renames {name} to {to}"
+    if kind == "narrow":
+        return f"keeps {name} {old}, which holds {new}"
     return f"widens {name} from {old} to {new}" if kind == "widen" else f"keeps {name} {old}, null in new rows"
 
 
-def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None) -> str:
+def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
     name = ".".join(path)
+    if kind == "alias":
+        return f"`{name}` is `{to}` in the newest schema, and `rename: refuse`"
     if kind == "add":
         return f"`{name}` {new} is new in the spec, which says `add: refuse`"
     if kind == "drop":

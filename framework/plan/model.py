@@ -231,11 +231,13 @@ class Run:
 
 @dataclass(frozen=True)
 class SchemaChanges:
-    """Which differences between a spec and its table a run brings into the table. Nothing else ever is: no renaming, no narrowing."""
+    """Which differences between a spec, or the registry, and a table a run takes. A column that is narrower now keeps its type."""
 
     add: Literal["allow", "refuse"] = "allow"
     widen: Literal["allow", "refuse"] = "allow"
     drop: Literal["keep", "refuse"] = "keep"
+    rename: Literal["allow", "refuse"] = "refuse"
+    narrow: Literal["allow", "refuse"] = "refuse"
 
 
 @dataclass(frozen=True)

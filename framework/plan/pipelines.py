@@ -198,6 +198,10 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     return resolved
 
 
+def _schema_changes(said: kinds.pipeline.SchemaChanges) -> SchemaChanges:
+    return SchemaChanges(said.add, said.widen, said.drop, said.rename, said.narrow)
+
+
 def _run(said: kinds.Pipeline) -> Run:
     if isinstance(said.run, kinds.Run):
         return Run(said.run.every, said.run.cron)
@@ -227,6 +231,6 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
         catalog, namespace, name, columns, into.write,
         partitions, order,
         into.format_version, said.doc or "",
-        SchemaChanges(into.schema_changes.add, into.schema_changes.widen, into.schema_changes.drop),
+        _schema_changes(into.schema_changes),
         {option: into.place(option) for option in options},
     )  # fmt: skip

@@ -157,7 +157,7 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     return replace(
         decoding, columns=tuple(columns), faults=tuple(faults), apart=(*decoding.apart, *key.apart),
         natively=(*decoding.natively, *key.natively), unknown=f"coalesce({', '.join(unknown)})" if unknown else None,
-        schema_id=f"coalesce({', '.join(each.schema_id for each in (decoding, key))})",
+        schema_id=f"CASE WHEN stage = 'key' THEN {key.schema_id} ELSE {decoding.schema_id} END",
     )  # fmt: skip
 
 

@@ -91,6 +91,14 @@ class Registry:
                 return None  # it may have it when it is asked again
         return self._schemas[id_]
 
+    def subjects(self, id_: int) -> tuple[str, ...]:
+        """Which of them have the schema of an id."""
+        try:
+            said = self._ask("GET", f"/schemas/ids/{id_}/versions")
+        except _Absent:
+            return ()
+        return tuple(dict.fromkeys(str(each["subject"]) for each in said))
+
     def register(self, name: str, kind: Kind, text: str) -> int:
         """The schema's id, under which the subject has it from now on if it had not before."""
         said = {"schema": text, **({} if kind == "AVRO" else {"schemaType": kind})}

@@ -28,12 +28,12 @@ def read(of: Of, merged: Merged) -> Read:
     options = f"map('mode', 'PERMISSIVE', 'avroSchema', {quoted(made.reader)})"
     into = decoded(of)
     columns = tuple((name, convert(f"{into}.v")) for name, convert in made.columns)
-    texts = [
-        found for (_, sql), shape in zip(columns, merged.shapes, strict=True) if (found := _not_text(sql, shape.type))
-    ]  # Avro gives bytes for text as they are
+    unfit = [
+        found for (_, sql), shape in zip(columns, merged.shapes, strict=True) if (found := _unfit(sql, shape.type))
+    ]  # Avro gives texts and times as they are
     return Read(
         columns=columns,
-        wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *texts]),
+        wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *unfit]),
         apart=((into, f"from_avro({message}, {quoted(made.writer)}, {options})"),),
     )
 
@@ -46,21 +46,25 @@ def _index(of: Of, merged: Merged) -> str:
     return f"try_element_at(map({', '.join(f'{literal}, {index}' for literal, index in there)}), {prefix(of)})"
 
 
-def _not_text(sql: str, type_: Type, depth: int = 0) -> str | None:
-    """SQL that is true where a text is not UTF-8."""
+def _unfit(sql: str, type_: Type, depth: int = 0) -> str | None:
+    """SQL that is true where a text is not UTF-8 or a time is not of the years 1 to 9999, beyond which readers fail."""
     variable = f"u{depth}"
     match type_:
         case types.STRING:
             return f"NOT coalesce(is_valid_utf8({sql}), true)"
+        case types.DATE | types.TIMESTAMP | types.TIMESTAMP_NTZ:
+            name = str(type_).upper()
+            first, behind = (f"{name}'{day}'" for day in ("0001-01-01", "+10000-01-01"))
+            return f"NOT coalesce({sql} >= {first} AND {sql} < {behind}, true)"
         case types.Array():
-            found = _not_text(variable, type_.element, depth + 1)
+            found = _unfit(variable, type_.element, depth + 1)
             return f"coalesce(exists({sql}, {variable} -> {found}), false)" if found else None
         case types.Map():
             ways = [(f"map_keys({sql})", type_.key), (f"map_values({sql})", type_.value)]
-            found_in = ((of, _not_text(variable, each, depth + 1)) for of, each in ways)
+            found_in = ((of, _unfit(variable, each, depth + 1)) for of, each in ways)
             return " OR ".join(f"coalesce(exists({of}, {variable} -> {found}), false)" for of, found in found_in if found)
         case types.Struct():
-            parts = (_not_text(f"{sql}.{named(each.name)}", each.type, depth) for each in type_.fields)
+            parts = (_unfit(f"{sql}.{named(each.name)}", each.type, depth) for each in type_.fields)
             return " OR ".join(part for part in parts if part) or None
     return None
 

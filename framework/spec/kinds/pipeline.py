@@ -98,8 +98,13 @@ class SchemaChanges(Bound):
     drop: Literal["keep", "refuse"] = option(
         "Columns that the spec no longer has: they stay and are null in new rows.", default="keep", example="keep", aka=["remove"]
     )
-    rename: Literal["refuse"] = option("Other names for columns.", default="refuse", example="refuse")
-    narrow: Literal["refuse"] = option("Types that do not hold all of the old values.", default="refuse", example="refuse")
+    rename: Literal["allow", "refuse"] = option(
+        "Other names for columns, where a schema of the registry says what they were: the column gets the name and keeps its data.",
+        default="refuse", example="allow",
+    )  # fmt: skip
+    narrow: Literal["allow", "refuse"] = option(
+        "Types that do not hold all of the old values: the column keeps the type that it has.", default="refuse", example="allow"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,172 @@
+"""Measures formats of a registry: Avro beside JSON, beside a job written by hand, and 500 schema ids beside one. In turns, in one run.
+
+It never fails on a number. `make bench-changes` runs it, below ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench import handwritten, load
+from bench.quick import ROOT, TURNS, report, whole
+from framework.engine.context import Context
+from framework.plan.model import Cluster, SecretStore, Security
+from framework.plan.passes import make
+from framework.registry.client import Registry
+
+MESSAGES = 1_000_000
+IDS = 500
+OPTIONAL = 20  # fields of which each of the 500 schemas has some
+
+FIELDS: list[dict[str, Any]] = [
+    {"name": "side", "type": "string"}, {"name": "quantity", "type": "int"}, {"name": "symbol", "type": "string"},
+    {"name": "price", "type": "double"}, {"name": "account", "type": "string"}, {"name": "userid", "type": "string"},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+]  # fmt: skip
+TRADE = {"type": "record", "name": "Trade", "fields": FIELDS}
+
+PIPELINE = """
+---
+topic: {name}
+value: avro
+---
+pipeline: {name}
+from: {{topic: {name}}}
+{steps}
+into: {{table: bench.{name}}}
+"""
+
+
+def main() -> None:
+    from framework import jars
+    from framework.services import kafka, registry
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "home")
+        os.environ["SLUICE_HOME"] = str(home)
+        home.mkdir()
+        (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
+        os.chdir(folder)
+        jars.fetch("registry")
+        with kafka.running(home) as bootstrap, registry.running(home) as url:
+            print(f"sending {4 * MESSAGES:,} messages", flush=True)
+            load.send(bootstrap, "json", MESSAGES)
+            _send(bootstrap, url, "avro", [TRADE])
+            _send(bootstrap, url, "one", [_with(range(OPTIONAL))])
+            _send(bootstrap, url, "many", [_with(each) for each in _sets()])
+            report(_measured(bootstrap, url), BARS, time.monotonic() - began)
+
+
+def _with(optional: Any) -> dict[str, Any]:
+    more = [{"name": f"x{each}", "type": ["null", "int"], "default": None} for each in optional]
+    return {**TRADE, "fields": [*FIELDS, *more]}
+
+
+def _sets() -> Iterator[list[int]]:
+    """Which of the optional fields each of the 500 schemas has; no two have the same."""
+    chance = random.Random(1)
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < IDS:
+        found = sorted(chance.sample(range(OPTIONAL), chance.randint(3, 9)))
+        if tuple(found) not in seen:
+            seen.add(tuple(found))
+            yield found
+
+
+def _send(bootstrap: str, url: str, topic: str, schemas: list[dict[str, Any]]) -> None:
+    """The trades of the JSON topic, by one schema after the other."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, load.PARTITIONS, 1)])[topic].result()
+    registry = Registry(Cluster("main", bootstrap, Security(), url), SecretStore())
+    ids = [registry.register(f"{topic}-value", "AVRO", json.dumps(schema)) for schema in schemas]
+    parsed = [fastavro.parse_schema(schema) for schema in schemas]
+    settings = {"linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
+    chance = random.Random(1)
+    for number in range(MESSAGES):
+        which = number // load.PARTITIONS % len(ids)
+        out = io.BytesIO()
+        out.write(b"\0" + ids[which].to_bytes(4, "big"))
+        fastavro.schemaless_writer(out, parsed[which], _trade(chance, number))
+        producer.produce(topic, out.getvalue(), partition=number % load.PARTITIONS)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def _trade(chance: random.Random, number: int) -> dict[str, Any]:
+    trade = {
+        "side": chance.choice(["BUY", "SELL"]), "quantity": chance.randint(1, 5000), "symbol": chance.choice(["ZVZZT", "ZBZX", "ZJZZT"]),
+        "price": float(chance.randint(-10, 1000)), "account": chance.choice(["ABC123", "XYZ789"]), "userid": f"User_{chance.randint(1, 9)}",
+        "at": 1767607200000 + number,
+    }  # fmt: skip
+    return trade | {f"x{each}": number + each for each in range(OPTIONAL)}
+
+
+def _measured(bootstrap: str, url: str) -> dict[str, float]:
+    """Seconds of whole batches of all messages, in one warm session, in turns."""
+    folder = load.specs(bootstrap, {"json": "json"})
+    steps = load.TRADES[load.TRADES.index("steps:") : load.TRADES.index("\ninto: {{table")].replace("{{", "{").replace("}}", "}")
+    text = (folder / "bench.yaml").read_text().replace("---\ncatalog", f'registry: "{url}"\n---\ncatalog', 1)
+    for name in ("avro", "one", "many"):
+        text += PIPELINE.format(name=name, steps=steps if name == "avro" else "")
+    (folder / "bench.yaml").write_text(text)
+    context = Context(make(folder))
+    seconds: dict[str, list[float]] = {}
+    for turn in range(TURNS + 2):
+        ways: dict[str, Callable[[], float]] = {}
+        for name in ("json", "avro", "one", "many"):
+            pipeline = context.plan.pipeline(name)
+            assert pipeline
+            ways[name] = partial(whole, context, pipeline)
+        ways["hand"] = partial(_by_hand, context, bootstrap, f"lake.hand.t{turn}")
+        for name, run in ways.items():
+            taken = run()
+            if turn >= 2:  # before that the JVM is not warm
+                seconds.setdefault(name, []).append(taken)
+            print(f"turn {turn} {name}: {MESSAGES / taken:,.0f} rows/s", flush=True)
+    context.stop()
+    median = {name: statistics.median(found) for name, found in seconds.items()}
+    return {
+        "avro_vs_json": median["json"] / median["avro"],
+        "avro_vs_handwritten": median["hand"] / median["avro"],
+        "schema_ids_500_cost": median["many"] / median["one"],
+        **{f"{name}_rows_per_s": MESSAGES / found for name, found in median.items()},
+    }
+
+
+def _by_hand(context: Context, bootstrap: str, table: str) -> float:
+    """The same columns and flag by Spark's own `from_avro` with the one schema, and an append."""
+    from pyspark.sql import functions
+    from pyspark.sql.avro.functions import from_avro
+
+    handwritten.create(context.spark, table)
+    starts, ends = load.offsets(bootstrap, "avro")
+    began = time.perf_counter()
+    messages = handwritten.messages(context.spark, bootstrap, "avro", starts, ends)
+    body = functions.expr("substring(value, 6)")
+    parsed = messages.select(from_avro(body, json.dumps(TRADE)).alias("m"), "partition", "offset", "timestamp")
+    handwritten.rows(parsed).writeTo(table).append()
+    return time.perf_counter() - began
+
+
+BARS = {"avro_vs_json": "≥ 1.4", "avro_vs_handwritten": "≥ 0.95", "schema_ids_500_cost": "≤ 2"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""What a registry knows of a topic that is to have a spec: by which schemas its newest messages are written, and the columns of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from framework.engine.sample import Sample
+from framework.errors import Problem, SluiceError, Where
+from framework.formats import written
+from framework.init.lines import Line, key, scalar, shown
+from framework.plan.model import Cluster, Column, Registered, SecretStore
+from framework.plan.registered import Asked, Found, Schemas, resolve
+from framework.plan.rows import name_problems
+from framework.registry.client import Registry
+from framework.types import TIMESTAMP
+
+Of = Literal["key", "value"]
+FORMATS = {"AVRO": "avro", "JSON": "json_schema", "PROTOBUF": "protobuf"}
+_MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
+_MOST = 20  # ids that are asked for
+_ENVELOPE = {"op", "before", "after", "source"}
+_NOWHERE = Where("", 0, 0)
+
+
+@dataclass(frozen=True)
+class Schemaed:
+    """Keys or values whose schemas are in the registry."""
+
+    of: Of
+    format: str
+    subject: str | None  # where it is not the one that is taken if none is named
+    single: str | None  # the column that a key without fields makes
+    columns: tuple[Column, ...]
+    registered: Registered
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the registry knows; `why` says for which reason it does not know the values."""
+
+    value: Schemaed | None
+    key: Schemaed | None = None
+    why: str = ""
+    key_why: str = ""
+
+
+def looks_so(messages: Iterable[bytes | None]) -> bool:
+    """Whether they begin as those of a registry do."""
+    there = [each for each in messages if each is not None]
+    return bool(there) and sum(written.id_of(each) is not None for each in there) >= _MOSTLY * len(there)
+
+
+def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Known:
+    """Asks for what the messages name; of a topic without values for the subject of its name."""
+    values = [message.value for message in sample.messages if message.value is not None]
+    if cluster.registry is None or (values and not looks_so(values)):
+        return Known(None)
+    value = _schemaed("value", kafka_name, values, cluster, secrets, set())
+    if isinstance(value, str):
+        return Known(None, why=value)
+    keys = [message.key for message in sample.messages if message.key is not None]
+    if not looks_so(keys):
+        return Known(value)
+    found = _schemaed("key", kafka_name, keys, cluster, secrets, {column.name.lower() for column in value.columns})
+    return Known(value, key_why=found) if isinstance(found, str) else Known(value, found)
+
+
+def _schemaed(
+    of: Of, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken: set[str]
+) -> Schemaed | str:
+    """What is known of them, or why it is not."""
+    own = f"{kafka_name}-{of}"
+    registry = Registry(cluster, secrets, 5.0)
+    counted = Counter(id_ for each in messages if (id_ := written.id_of(each)) is not None)
+    ids = [id_ for id_, _ in counted.most_common(_MOST)]
+    known = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
+    if ids and sum(counted[id_] for id_ in known) < _MOSTLY * sum(counted[id_] for id_ in ids):
+        return "the registry does not have the schemas that they name"
+    subject = _subject(registry, own, ids)
+    if subject is None:
+        return f"the registry has no subject `{own}` and none for schema {ids[0]}" if ids else ""
+    versions = registry.subject(subject).versions
+    format_ = FORMATS[versions[-1].schema.kind]
+    single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
+    asked = Asked(kafka_name, of, format_, subject, _NOWHERE, (), {}, single if of == "key" else None)
+    problems: list[Problem] = []
+    found = resolve(asked, cluster, Schemas(secrets), problems)
+    problems += _unnamed(found, taken)
+    if problems:
+        return f"{subject}: {problems[0].message}"
+    alone = len(found.columns) == 1 and found.columns[0].name == single
+    other = None if subject == own else subject
+    return Schemaed(of, format_, other, single if alone else None, found.columns, found.registered)
+
+
+def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
+    """The subject of the topic's name or, where that is not there, the one that has the most frequent schema."""
+    try:
+        registry.numbers(own)
+        return own
+    except SluiceError as error:
+        if error.code != "no-subject":
+            raise
+    subjects = registry.subjects(ids[0]) if ids else ()
+    return min(subjects, default=None)
+
+
+def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
+    """Columns that no topic can have."""
+    names: list[str] = []
+    for column in found.columns:
+        yield from name_problems(column.name, _NOWHERE, names)
+        if column.name.lower() in taken:
+            yield Problem(_NOWHERE, "duplicate-column", f"its field `{column.name}` is a column of the value already")
+        names.append(column.name)
+
+
+def value_lines(found: Schemaed) -> Iterator[Line]:
+    yield Line(f"value: {found.format}", [f"by {found.registered.newest} of {_named(found)}"])
+    if found.subject:
+        yield Line(f"subject: {scalar(found.subject)}")
+    names = {column.name for column in found.columns}
+    if names >= _ENVELOPE and found.format == "avro":
+        yield Line(
+            "# value: debezium_avro", ["if these are changes of a table, as Debezium sends them: its rows are the columns"]
+        )
+    yield Line("# The columns are the fields of all versions of the schema. With those of today they are:")
+    width = max(len(column.name) for column in found.columns)
+    yield from (_column(column, width) for column in found.columns)
+    time = next((column for column in found.columns if column.type == TIMESTAMP), None)
+    if time:
+        yield Line(f"# event_time: {key(time.name)}", ["if that is when it happened; else Kafka's own time counts"])
+
+
+def key_line(found: Schemaed) -> Line:
+    options = [f"format: {found.format}"]
+    options += [f"as: {found.single}"] if found.single else []
+    options += [f"subject: {scalar(found.subject)}"] if found.subject else []
+    said = ", ".join(f"{_visible(column.name)} {column.type}" for column in found.columns)
+    return Line(f"key: {{{', '.join(options)}}}", [f"by {found.registered.newest} of {_named(found)}", f"its columns: {said}"])
+
+
+def _named(found: Schemaed) -> str:
+    return shown(found.registered.subject)
+
+
+def _column(column: Column, width: int) -> Line:
+    doc = f"  -- {_visible(column.doc)}" if column.doc else ""
+    return Line(f"#   {_visible(column.name).ljust(width)}  {_visible(str(column.type))}{doc}")
+
+
+def _visible(text: str) -> str:
+    """On one line of any terminal."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

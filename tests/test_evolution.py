@@ -1,0 +1,178 @@
+"""A registry's schemas change while the table is there: what is allowed comes into it at once, what is not stops the pipeline and says
+what accepting means. By Avro, since the rules are the same for all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.engine import accept
+from framework.engine.loop import batches
+from framework.errors import ColumnsChanged
+from tests.registered import Registered, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+V1 = (("id", "int"), ("who", record(("mail", "string"), ("age", "int"), name="Who")), ("note", "string"))
+M1 = {"id": 1, "who": {"mail": "a", "age": 30}, "note": "x"}
+
+
+@pytest.fixture
+def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+    """With a table of the first version's columns and one row."""
+    made = Registered(tmp_path, lake, kafka, spark, registry)
+    made.make_topic()
+    made.send(made.avro(made.register(record(*V1)), M1))
+    made.run()
+    yield made
+    made.close()
+
+
+def columns(project: Registered) -> dict[str, str]:
+    return {
+        name: type_
+        for name, type_, *_ in project.sql("describe {table}")
+        if name and not name.startswith(("_", "#", "Part", "Not"))
+    }
+
+
+def second(project: Registered, *fields: tuple[Any, ...], **message: Any) -> int:
+    """A second version, and a message of each."""
+    one, two = project.register(record(*V1)), project.register(record(*fields))
+    project.send(project.avro(one, {**M1, "id": 2}) + project.avro(two, message))
+    return two
+
+
+def accepted(project: Registered) -> str:
+    context = project.context()
+    refused = accept.refusal(context, context.plan.pipelines[0])
+    assert refused is not None
+    accept.accept(context, context.plan.pipelines[0], refused)
+    return refused.hint
+
+
+def test_add_and_widen_at_any_depth(trades: Registered) -> None:
+    who = record(("mail", "string"), ("age", "long"), ("phone", ["null", "string"], {"default": None}), name="Who")
+    second(trades, ("id", "long"), ("who", who), ("note", "string"), ("price", "double", {"default": 0}),
+           id=2**40, who={"mail": "b", "age": 2**40, "phone": "1"}, note="y", price=1.5)  # fmt: skip
+    trades.run()
+    assert columns(trades) == {
+        "id": "bigint", "who": "struct<mail:string,age:bigint,phone:string>", "note": "string", "price": "double",
+    }  # fmt: skip
+    assert trades.sql("select id, who.age, who.phone, note, price from {table} order by id") == [
+        (1, 30, None, "x", None), (2, 30, None, "x", None), (2**40, 2**40, "1", "y", 1.5),
+    ]  # fmt: skip
+    trades.assert_exactly_once()
+
+
+def test_a_field_that_is_gone_stays_a_column(trades: Registered) -> None:
+    """Messages of the older version keep it."""
+    second(trades, ("id", "int"), ("who", record(("mail", "string"), name="Who")), id=3, who={"mail": "c"})
+    trades.run()
+    assert trades.sql("select id, who.age, note from {table} order by id") == [(1, 30, "x"), (2, 30, "x"), (3, None, None)]
+
+
+def test_a_refused_addition_can_be_accepted(trades: Registered) -> None:
+    trades.into_more = ", schema_changes: {add: refuse}"
+    second(trades, *V1, ("price", ["null", "double"], {"default": None}), **{**M1, "id": 3}, price=1.5)
+    with pytest.raises(ColumnsChanged, match="`price` double is new in the spec, which says `add: refuse`"):
+        trades.run()
+    assert trades.sql("select count(*) from {table}") == [(1,)]
+    assert accepted(trades).endswith("or `sluice accept trades`, which adds column price double")
+    trades.run()
+    assert trades.sql("select id, price from {table} order by id") == [(1, None), (2, None), (3, 1.5)]
+
+
+def test_another_name_by_alias(trades: Registered) -> None:
+    """Refused until somebody allows or accepts it; then the column keeps its data, at any depth, and older messages go into it."""
+    who = record(("email", "string", {"aliases": ["mail"]}), ("age", "int"), name="Who")
+    second(
+        trades,
+        ("id", "int"),
+        ("customer", who, {"aliases": ["who"]}),
+        ("note", "string"),
+        id=3,
+        customer={"email": "c", "age": 1},
+        note="z",
+    )
+    with pytest.raises(ColumnsChanged) as refused:
+        trades.run()
+    assert "`who` is `customer` in the newest schema, and `rename: refuse`" in refused.value.message
+    assert "`who.mail` is `email` in the newest schema, and `rename: refuse`" in refused.value.message
+    assert "which renames who to customer; renames who.mail to email" in accepted(trades)
+    trades.run()
+    assert columns(trades) == {"id": "int", "customer": "struct<email:string,age:int>", "note": "string"}
+    assert trades.sql("select id, customer.email from {table} order by id") == [(1, "a"), (2, "a"), (3, "c")]
+    trades.assert_exactly_once()
+
+
+def test_another_name_where_it_is_allowed(trades: Registered) -> None:
+    trades.into_more = ", schema_changes: {rename: allow}"
+    second(trades, ("number", "long", {"aliases": ["id"]}), *V1[1:], **{**M1, "number": 3})
+    trades.run()
+    assert columns(trades)["number"] == "bigint"
+    assert trades.sql("select number from {table} order by 1") == [(1,), (2,), (3,)]
+
+
+def test_a_narrower_type(trades: Registered) -> None:
+    """The column keeps its type once that is allowed or accepted."""
+    wide = trades.register(record(("id", "long"), *V1[1:]))
+    trades.send(trades.avro(wide, {**M1, "id": 2}))
+    trades.run()
+    narrow = trades.register(record(("id", "int"), *V1[1:], ("more", ["null", "int"], {"default": None})))
+    trades.send(trades.avro(narrow, {**M1, "id": 3, "more": 1}))
+    with pytest.raises(ColumnsChanged, match=rf"schema {narrow} \(version 3\) has `id` as int, and before it was bigint"):
+        trades.run()
+    assert accepted(trades).endswith("or `sluice accept trades`, which keeps the column's type")
+    trades.run()
+    assert trades.sql("select id, more from {table} order by id") == [(1, None), (2, None), (3, 1)]
+    trades.into_more, trades.namespace = ", schema_changes: {narrow: allow}", f"{trades.namespace}b"
+    trades.run()
+    assert trades.sql("select count(*) from {table}") == [(3,)]
+
+
+def test_another_type(trades: Registered) -> None:
+    """Nothing goes on until it is accepted; then its messages are bad rows that say why, and nothing else is lost."""
+    other = second(trades, ("id", "string"), *V1[1:], **{**M1, "id": "three"})
+    with pytest.raises(ColumnsChanged, match=rf"schema {other} \(version 2\) has `id` as string, and before it was int"):
+        trades.run()
+    assert f"which makes a bad row of each message of schema {other}" in accepted(trades)
+    trades.run()
+    assert trades.sql("select id from {table} order by id") == [(1,), (2,)]
+    assert [(row["code"], row["schema_id"], row["message"]) for row in trades.rows(bad=True)] == [
+        ("wrong_schema", other,
+         f"the value's schema {other} (version 2) does not fit the columns: it has `id` as string, and before it was int"),
+    ]  # fmt: skip
+    trades.assert_exactly_once()
+
+
+def test_all_that_is_refused_is_said_at_once(trades: Registered) -> None:
+    trades.into_more = ", schema_changes: {add: refuse, drop: refuse}"
+    two = second(trades, ("id", "string"), ("price", ["null", "double"]), id="x", price=1.0)
+    third = trades.register(record(("id", "int"), ("price", ["null", "double"]), ("remark", "string", {"aliases": ["note"]})))
+    with pytest.raises(ColumnsChanged) as refused:
+        trades.run()
+    assert third > two
+    for said in (
+        "`price` double is new in the spec", "`note` is `remark` in the newest schema",
+        f"`{trades.subject}`: schema {two} (version 2) has `id` as string",
+    ):  # fmt: skip
+        assert said in refused.value.message
+
+
+def test_a_column_that_comes_while_it_runs(trades: Registered) -> None:
+    """Two batches of one process with a version between them: the second takes the new column on before its rows."""
+    context = trades.context()
+    pipeline = context.plan.pipelines[0]
+    trades.send(trades.avro(trades.register(record(*V1)), {**M1, "id": 2}))
+    list(batches(context, pipeline))
+    new = trades.register(record(*V1, ("price", ["null", "double"], {"default": None})))
+    trades.send(trades.avro(new, {**M1, "id": 3, "price": 2.5}))
+    list(batches(context, pipeline))
+    assert trades.sql("select id, price from {table} order by id") == [(1, None), (2, None), (3, 2.5)]
