@@ -271,10 +271,17 @@ def test_a_time_that_a_version_writes_otherwise() -> None:
 
 
 def test_one_reading_of_all_that_is_written_alike() -> None:
-    read = json_schema.read("key", merged(of(id={"type": "integer"}), of(id={"type": "integer"}, n={"type": "string"})))
-    assert read.columns == (("id", "_sluice_decoded_key.`id`"), ("n", "_sluice_decoded_key.`n`"))
+    many = {f"c{at}": {"type": "integer"} for at in range(41)}
+    read = json_schema.read("key", merged(of(c0={"type": "integer"}), of(**many)))
+    assert read.columns[:2] == (("c0", "_sluice_decoded_key.`c0`"), ("c1", "_sluice_decoded_key.`c1`"))
     assert [name for name, _ in read.apart] == ["_sluice_decoded_key"]
-    assert not any("_sluice_value" in sql for sql in (read.wrong, read.why or "", read.apart[0][1]))
+    few = json_schema.read("key", merged(of(id={"type": "integer"})))
+    assert few.columns == (
+        ("id", f"({read.apart[0][1]}).`id`".replace(", ".join(f"`c{at}` bigint" for at in range(41)), "`id` bigint")),
+    )
+    assert few.apart == ()
+    for each in (read, few):
+        assert not any("_sluice_value" in sql for sql in (each.wrong, each.why or "", each.columns[0][1]))
 
 
 COLUMNS = {

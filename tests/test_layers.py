@@ -68,13 +68,13 @@ ONLY: dict[str, tuple[str, ...]] = {
     "grpc_tools": ("formats",),
     "duckdb": ("engine",),
     "yaml": ("spec",),
-    "jsonschema": ("spec",),
+    "jsonschema": ("spec", "formats"),
     "click": ("cli",),
     "rich": ("cli", "side_by_side"),
 }
 # Where a third party is imported inside functions only, so that importing the part does not load it.
 LAZILY = {
-    *(("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch"), ("requests", "registry")),
+    *(("pyspark", "steps"), ("pyspark", "formats"), ("pyiceberg", "watch"), ("requests", "registry"), ("jsonschema", "formats")),
     *(("google", "formats"), ("grpc_tools", "formats")),
 }
 HEAVY = (

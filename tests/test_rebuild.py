@@ -116,7 +116,7 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
     project.template = project.template.replace("\n  old: int\n  S: 'struct<a:int,b:int>'", "\n  s: 'struct<a:int>'\n  new: date")
     with_into(project, ", partition_by: ['bucket(4, id)', size], sort_by: [price]")
     project.template = project.template.replace("json\n", "json\n", 1)
-    with pytest.raises(BatchError, match="is not what the spec says"):
+    with pytest.raises(RefusedError, match="is not what the spec says"):
         project.send_good(1)
         project.run()
 
@@ -172,7 +172,7 @@ def test_a_table_from_a_table(project: Project) -> None:
     context = project.context()
     copy = context.plan.pipeline("with_copy")
     assert copy is not None
-    with pytest.raises(BatchError, match="`id` is bigint, the spec says string"):
+    with pytest.raises(RefusedError, match="`id` is bigint, the spec says string"):
         next_batch(context, copy)
     said = sluice(project, "plan", "with_copy", status=1)
     assert f"`sluice rebuild with_copy` makes them anew: computes it from {project.namespace}.trades: 9 rows" in said

@@ -22,7 +22,7 @@ def show(reader: Reader, message: Message) -> None:
     place = [f"partition {message.partition}, offset {message.offset}"]
     place += [moment] if (moment := _moment(message)) else []
     place += [f"key {_text(key)}{f' by {key.version}' if key.version else ''}"] if key else []
-    place += [str(value.version)] if value and value.version else []
+    place += [f"value by {value.version}"] if value and value.version else []
     out.print(Text(", ".join(place), style="bold"))
     if message.headers:
         headers = ", ".join(f"{visible(name)}={_header(data)}" for name, data in message.headers)

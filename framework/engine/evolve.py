@@ -124,15 +124,13 @@ def _partition(jvm: Any, transaction: Any, fields: Sequence[PartitionField]) -> 
 
 def _unpartition(transaction: Any, gone: Collection[str]) -> None:
     """Nothing is partitioned any more by these columns."""
-    table, update = transaction.table(), transaction.updateSpec()
-    found = [
-        field.name()
-        for field in table.spec().fields()
-        if (table.schema().findColumnName(field.sourceId()) or "").partition(".")[0] in gone
-    ]
-    for name in found:
-        update = update.removeField(name)
+    table = transaction.table()
+    sources = {field.name(): table.schema().findColumnName(field.sourceId()) or "" for field in table.spec().fields()}
+    found = [name for name, source in sources.items() if source.partition(".")[0] in gone]
     if found:
+        update = transaction.updateSpec()
+        for name in found:
+            update = update.removeField(name)
         update.commit()
 
 

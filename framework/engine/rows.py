@@ -181,8 +181,12 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
 
 
 def _natively(messages: DataFrame, native: Native) -> DataFrame:
-    """With a column that Python makes of the key or the value, whole batches of Arrow at a time."""
+    """With a column that Python makes of the key or the value, whole batches of Arrow at a time. As `mapInArrow` does, which
+    wants pandas to be there and does not use it; a function of columns would be called twice where a filter names its result."""
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
 
     whole = messages.schema
     of, using, into = native.of, native.using, native.into
@@ -192,7 +196,10 @@ def _natively(messages: DataFrame, native: Native) -> DataFrame:
             yield batch.append_column(into, using(batch.column(of)))
 
     type_ = messages.sparkSession.createDataFrame([], f"made {native.type.sql}").schema[0].dataType
-    return messages.mapInArrow(made, StructType([*whole.fields, StructField(into, type_)]))
+    schema = StructType([*whole.fields, StructField(into, type_)])
+    columns = _create_udf(made, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(*(messages[name] for name in messages.columns))
+    jvm: Any = messages
+    return DataFrame(jvm._jdf.mapInArrow(cast(Any, columns)._jc, False, None), messages.sparkSession)
 
 
 def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:

@@ -47,9 +47,10 @@ def decoding(fields: Sequence[json.Field]) -> tuple[tuple[Column, ...], Decoding
             faults.append(Fault("value", "missing_field", f"`{name}` is required and missing or null", lacks))
     own = ((OP.name, "_sluice_decoded.op"), (SOURCE_AT.name, json.value("_sluice_decoded.at", _MILLIS)))
     return (*(Column(field.name, field.type) for field in fields), *COLUMNS), Decoding(
-        parse=_parse(image),
+        parse=None,
         columns=(*columns, *own),
         faults=tuple(faults),
+        apart=(("_sluice_decoded", _parse(image)),),  # Spark does not see that lambdas are the same, and would compute each
         explain=tuple(_explain(fields)),
         explained=f"transform(array({json.EXPLAINED}), e -> {_payload('e')})[0]",
         keep="_sluice_value IS NOT NULL AND coalesce(_sluice_decoded.op <> 'm', NOT coalesce(_sluice_decoded.sound, false))",

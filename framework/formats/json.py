@@ -230,10 +230,12 @@ def _from_base64(raw: str, type_: Type) -> str:
     hex_ = f"hex(try_to_binary(try_variant_get({raw}, '$', 'string'), 'base64'))"
     full = "IF(h < '8', lpad(h, 32, '0'), translate(lpad(h, 32, 'F'), '0123456789ABCDEF', 'FEDCBA9876543210'))"
     high, low = (f"CAST(conv(substring({full}, {at}, 16), 16, 10) AS DECIMAL(38, 0))" for at in (1, 17))
-    whole = f"try_add(try_multiply({high}, CAST(18446744073709551616 AS DECIMAL(38, 0))), {low})"
-    signed = f"IF(h < '8', {whole}, try_subtract(-{whole}, CAST(1 AS DECIMAL(38, 0))))"
+    whole = f"({high} * CAST({1 << 64} AS DECIMAL(38, 0)) + {low})"
+    signed = f"IF(h < '8', {whole}, -{whole} - 1)"
+    # Asked before, since of decimals not even `try_add` keeps to the 38 digits.
+    fits = f"length(h) BETWEEN 2 AND 32 AND {full} <= IF(h < '8', '{10**38 - 1:032X}', '{10**38 - 2:032X}')"
     found = f"try_cast(concat(CAST({signed} AS STRING), 'E-{type_.scale}') AS {type_})"
-    return f"transform(array({hex_}), h -> CASE WHEN length(h) BETWEEN 2 AND 32 THEN {found} END)[0]"
+    return f"transform(array({hex_}), h -> CASE WHEN {fits} THEN {found} END)[0]"
 
 
 def _mark(raw: str, at: int) -> str:

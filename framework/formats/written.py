@@ -178,14 +178,24 @@ class Writer:
         """A message, of a value as JSON has it."""
         if not self.single and not isinstance(value, Mapping):
             raise ValueError("it is no JSON object")
-        return prefix(self.id) + self.encode(value)
+        try:
+            return prefix(self.id) + self.encode(value)
+        except ValueError as error:  # a library's own words may go on for lines
+            raise ValueError(str(error).strip().splitlines()[0].rstrip(".")) from None
 
     def columns(self, values: Mapping[str, Any]) -> bytes:
         """A message, of the values of columns; what is not named is left out."""
         if self.single:
             return self.whole(next(iter(values.values()), None))
-        said = {name: _written(value, self.ways.get(name)) for name, value in values.items()}
-        return self.whole(_renamed(said, (), self.back) if self.back else said)
+        wrong: ValueError | None = None
+        for base64_ in (False, True) if self.ways else (False,):  # a decimal is a number, or text where the schema takes none
+            said = {name: _written(value, self.ways.get(name), base64_) for name, value in values.items()}
+            try:
+                return self.whole(_renamed(said, (), self.back) if self.back else said)
+            except ValueError as error:
+                wrong = wrong or error
+        assert wrong is not None
+        raise wrong
 
     def column(self, field: str) -> str:
         """What columns call a field of the message."""
@@ -218,19 +228,19 @@ def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> An
     return {name: _renamed(each, (*path, name), back) for name, each in named.items()}
 
 
-def _written(value: Any, type_: Type | None) -> Any:
+def _written(value: Any, type_: Type | None, base64_: bool) -> Any:
     from framework.formats.json import Written
 
     match type_:
         case Array() if isinstance(value, list):
-            return [_written(each, type_.element) for each in value]
+            return [_written(each, type_.element, base64_) for each in value]
         case Map() if isinstance(value, Mapping):
-            return {name: _written(each, type_.value) for name, each in value.items()}
+            return {name: _written(each, type_.value, base64_) for name, each in value.items()}
         case Struct() if isinstance(value, Mapping):
             types_ = {each.name: each.type for each in type_.fields}
-            return {name: _written(each, types_.get(name)) for name, each in value.items()}
-        case Written(inner, "base64") if isinstance(inner, Decimal) and isinstance(value, (int, Number)):
-            unscaled = Fraction(value) * 10**inner.scale
+            return {name: _written(each, types_.get(name), base64_) for name, each in value.items()}
+        case Written(Decimal() as decimal, "base64") if base64_ and isinstance(value, (int, Number)):
+            unscaled = Fraction(value) * 10**decimal.scale
             whole = int(unscaled)
             if whole == unscaled:
                 return base64.b64encode(whole.to_bytes(whole.bit_length() // 8 + 1, "big", signed=True)).decode()

@@ -25,6 +25,8 @@ from framework.types import VOID, Type
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
 _RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
 
+_NAMED = re.compile(r'`([^`.]+)[`.]|parse (\w+) field|field named "(\w+)"')  # the field that does not fit, as each format says it
+
 
 @dataclass(frozen=True)
 class _Value:
@@ -168,8 +170,9 @@ class Messages:
         except ValueError as error:
             registered = next(each for each in self.pipeline.topic.registered if each.of == of)
             made = f"{registered.newest} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
-            field = writer.column((re.findall(r"`([^`.]+)[`.]", str(error)) or [""])[0])
-            where = places.get(field) or self.test.place()
+            named = _NAMED.search(str(error))
+            where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
+            where = where or next(iter(places.values()), self.test.place())
             self.refuse(where, "wrong-type", f"the {of} does not fit {made}: {error}", _RAW)
             return None
 

@@ -26,6 +26,7 @@ from framework.registry import Schema
 from framework.types import Array, Decimal, Map, Struct, Type
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
+_INLINED = 40  # columns up to which a message is parsed in the projection that uses it, as plain JSON is
 _SHOWN = 200  # characters of what a validator says
 _WAYS = {
     "text": "text",
@@ -74,12 +75,14 @@ def read(of: Of, merged: Merged) -> Read:
     fields = [json.Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
     text = f"substring({raw(of)}, 6)"
 
+    parse = json.parse(fields)
+    apart = ((decoded(of), json.behind(parse, text, "")),) if len(fields) > _INLINED else ()
+
     def here(sql: str) -> str:
-        return json.behind(sql, text, decoded(of))
+        return json.behind(sql, text, decoded(of) if apart else f"({parse})")
 
     columns = tuple((field.name, here(json.value(f"_sluice_decoded.{named(field.name)}", field.type))) for field in fields)
     wrong = [*(f"{prefix(of)} = {each}" for each in others), here(json.wrong(fields))]
-    apart = ((decoded(of), here(json.parse(fields))),)
     return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here))
 
 
