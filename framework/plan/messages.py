@@ -173,7 +173,8 @@ class Messages:
             named = _NAMED.search(str(error))
             where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
             where = where or next(iter(places.values()), self.test.place())
-            self.refuse(where, "wrong-type", f"the {of} does not fit {made}: {error}", _RAW)
+            hint = _RAW if of == "value" else "write the key as its schema has it"
+            self.refuse(where, "wrong-type", f"the {of} does not fit {made}: {error}", hint)
             return None
 
     def json(self, node: Node, column: Column, format_: str | None) -> str:

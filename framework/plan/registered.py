@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from framework.errors import Problem, SluiceError, Where
-from framework.formats import avro, framed, json, written
+from framework.formats import avro, debezium, framed, json, written
 from framework.formats.framed import Of, Read
 from framework.formats.versions import Merged, Shape, Unsupported, merge
-from framework.plan.change import widens
-from framework.plan.model import Cluster, Column, Decoding, Registered, SecretStore
-from framework.plan.rows import named, quoted
+from framework.plan.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
+from framework.plan.reshape import reshaped, unlike
+from framework.plan.rows import quoted
 from framework.registry import Kind, Schema, Subject, Version
 from framework.sql.faults import closest
-from framework.types import Array, Field, Map, Struct, Type
+from framework.types import Field
 
 
 class Format(Protocol):
@@ -99,11 +99,8 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     kind, format_ = _format(asked.format)
     said = [(version, _shapes(asked, format_, kind, version)) for version in subject.versions]
     if isinstance(said[-1][1], str):
-        problems.append(
-            Problem(
-                asked.where, "unsupported-schema", f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}", "write `value: bytes`"
-            )
-        )
+        message = f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}"
+        problems.append(Problem(asked.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
         return _unread(asked, SluiceError("unsupported-schema", said[-1][1]))
     said += [
         (each, _shapes(asked, format_, kind, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))
@@ -111,26 +108,57 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     merged = merge((version, shapes) for version, shapes in said if not isinstance(shapes, str))
     unreadable = tuple((version, reason) for version, reason in said if isinstance(reason, str))
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
-    read = format_.read(asked.of, merged)
-    columns, required = _columns(asked, merged, read, problems)
-    sql = tuple((column.name, text) for column, text in columns)
+    try:
+        shown = _shown(asked, merged, format_.read(asked.of, merged))
+    except Unsupported as error:
+        problems.append(Problem(asked.where, "unsupported-schema", f"`{asked.subject}`: {error.message}", error.hint))
+        return _unread(asked, SluiceError("unsupported-schema", error.message, error.hint))
+    columns, required = _columns(asked, shown, problems)
     absent = (id_ for id_, schema in also.items() if schema is None)
+    read = replace(shown.read, columns=tuple((column.name, text) for column, text in columns))
     decoding = framed.decoding(
-        asked.of,
-        merged,
-        Read(sql, read.wrong, read.apart, read.natively, read.why),
-        absent,
-        [(name, dict(sql)[name]) for name in required],
+        asked.of, merged, read, absent, [(name, shown.there(dict(read.columns)[name])) for name in required]
     )
+    if shown.keep:  # a tombstone is left out
+        faults = (*(fault for fault in decoding.faults if fault.code != "null_value"), *shown.faults)
+        decoding = replace(decoding, faults=faults, keep=shown.keep)
     refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest = subject.versions[-1]
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest), ())
-    return Found(
-        tuple(column for column, _ in columns),
-        decoding,
-        Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest, names),
-    )
+    registered = Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest, names)
+    return Found(tuple(column for column, _ in columns), decoding, registered)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The fields that can be columns, and how they are read. `own` are columns that are there whatever `columns` says."""
+
+    shapes: tuple[Shape, ...]
+    read: Read
+    own: tuple[Column, ...] = ()
+    keep: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def there(self, sql: str) -> str:
+        """SQL that is null where a column lacks its value. Of a row that was deleted Debezium may know the key alone."""
+        if self.keep is None:
+            return sql
+        op = dict(self.read.columns)["_op"]
+        return f"CASE WHEN {sql} IS NOT NULL OR coalesce({op} NOT IN ('c', 'u', 'r'), true) THEN true END"
+
+
+def _shown(asked: Asked, merged: Merged, read: Read) -> _Shown:
+    """Of Debezium's envelopes, what they say of a row."""
+    if asked.format != "debezium_avro":
+        return _Shown(merged.shapes, read)
+    shapes = debezium.unwrap(merged.shapes)
+    own = tuple(column.name for column in debezium.COLUMNS)
+    parts = ", ".join(f"{quoted(name)}, {sql}" for name, sql in read.columns)
+    envelope = ("_sluice_envelope", f"CASE WHEN {read.apart[0][0]} IS NOT NULL THEN named_struct({parts}) END")
+    columns, faults, keep = debezium.of_envelope([each.name for each in shapes if each.name not in own], envelope[0])
+    read = replace(read, columns=tuple(columns), apart=(*read.apart, envelope))
+    return _Shown(shapes, read, debezium.COLUMNS, keep, tuple(faults))
 
 
 def _unread(asked: Asked, error: SluiceError) -> Found:
@@ -167,10 +195,10 @@ def _shapes(asked: Asked, format_: Format, kind: Kind, version: Version) -> tupl
     return shapes or "has no field that could be a column"
 
 
-def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
+def _columns(asked: Asked, shown: _Shown, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
     """The columns with the SQL that makes them, and those that may not be null."""
-    sql = dict(read.columns)
-    shapes = {shape.name: shape for shape in merged.shapes}
+    sql = dict(shown.read.columns)
+    shapes = {shape.name: shape for shape in shown.shapes}
     if not asked.contract:
         alone = len(shapes) == 1 and "value" in shapes and asked.single
         return [
@@ -185,7 +213,7 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
             hint = closest(each.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
             problems.append(Problem(where, "not-in-schema", f"no schema of `{asked.subject}` has a field `{each.name}`", hint))
             continue
-        wrong = next(_unlike(each.type, shape.type, each.name), None)
+        wrong = next(unlike(each.type, shape.type, each.name), None)
         if wrong:
             problems.append(
                 Problem(where, "not-in-schema", f"in the schemas of `{asked.subject}` {wrong}", "write the type that they have")
@@ -193,7 +221,9 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
             continue
         made = reshaped(sql[each.name], shape.type, each.type)
         found.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), made))
-    return found, [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in found}]
+    required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in found}]
+    found += [(column, sql[column.name]) for column in shown.own]
+    return found, required
 
 
 def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
@@ -205,39 +235,3 @@ def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
             yield from inside(inner, (*above, each.name))
 
     return tuple(inside(shape, ()))
-
-
-def _unlike(asked: Type, there: Type, name: str) -> Iterator[str]:
-    """Where a type does not hold what another one does; of a struct it may have some of the fields."""
-    if isinstance(asked, Struct) and isinstance(there, Struct):
-        fields = {each.name: each.type for each in there.fields}
-        for each in asked.fields:
-            if each.name not in fields:
-                yield f"`{name}` has no field `{each.name}`"
-            else:
-                yield from _unlike(each.type, fields[each.name], f"{name}.{each.name}")
-    elif isinstance(asked, Array) and isinstance(there, Array):
-        yield from _unlike(asked.element, there.element, name)
-    elif isinstance(asked, Map) and isinstance(there, Map) and asked.key == there.key:
-        yield from _unlike(asked.value, there.value, name)
-    elif asked != there and not widens(there, asked):
-        yield f"`{name}` is {there}, and the spec says {asked}"
-
-
-def reshaped(sql: str, there: Type, asked: Type, depth: int = 0) -> str:
-    """A value as the type that is asked for, its fields by their names."""
-    if there == asked:
-        return sql
-    inner = f"r{depth}"
-    if isinstance(asked, Struct) and isinstance(there, Struct):
-        fields = {each.name: each.type for each in there.fields}
-        parts = ", ".join(
-            f"{quoted(each.name)}, {reshaped(f'{sql}.{named(each.name)}', fields[each.name], each.type, depth)}"
-            for each in asked.fields
-        )
-        return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({parts}) END"
-    if isinstance(asked, Array) and isinstance(there, Array):
-        return f"transform({sql}, {inner} -> {reshaped(inner, there.element, asked.element, depth + 1)})"
-    if isinstance(asked, Map) and isinstance(there, Map):
-        return f"transform_values({sql}, (k{depth}, {inner}) -> {reshaped(inner, there.value, asked.value, depth + 1)})"
-    return f"CAST({sql} AS {asked.sql})"

@@ -1,0 +1,113 @@
+"""JSON Schema and Debezium's Avro through a real registry, Kafka and Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.errors import SpecError
+from tests.registered import Registered, framed, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+@pytest.fixture
+def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+    made = Registered(tmp_path, lake, kafka, spark, registry)
+    made.make_topic()
+    yield made
+    made.close()
+
+
+def schema(**properties: Any) -> dict[str, Any]:
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": properties}
+
+
+def text(id_: int, value: Any) -> bytes:
+    return framed(id_, value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def test_json_schema(trades: Registered) -> None:
+    """Two versions in one batch; text that is not what the schemas say is a bad row."""
+    trades.format = "json_schema"
+    one = trades.register(json.dumps(schema(id={"type": "integer"}, at={"type": "string", "format": "date-time"})), kind="JSON")
+    who = {"type": "object", "properties": {"name": {"type": "string"}}}
+    two = trades.register(
+        json.dumps(schema(id={"type": "integer"}, who=who, tags={"type": "array", "items": {"type": "number"}})), kind="JSON"
+    )
+    trades.send([
+        text(one, {"id": 1, "at": "2026-01-05T10:00:00Z"}), text(two, {"id": 2, "who": {"name": "n"}, "tags": [1.5], "more": 1}),
+        text(one, {"id": "x"}), text(one, b'{"id": 1} {"id": 2}'), text(one, b"no json"), b"\0\0", None,
+    ])  # fmt: skip
+    trades.run()
+    assert trades.sql("select id, cast(at as string), who.name, tags from {table} order by id") == [
+        (1, "2026-01-05 10:00:00", None, None), (2, None, "n", [1.5]),
+    ]  # fmt: skip
+    assert sorted(row["code"] for row in trades.rows(bad=True)) == ["null_value", *["undecodable"] * 4]
+    assert {row["schema_id"] for row in trades.rows(bad=True)} == {one, None}
+    trades.assert_exactly_once()
+
+
+ROW = record(("id", "long"), ("name", ["null", "string"], {"default": None}), name="Value")
+SOURCE = record(("ts_ms", "long"), ("db", "string"), name="Source")
+ENVELOPE = record(
+    ("before", ["null", ROW], {"default": None}), ("after", ["null", "Value"], {"default": None}), ("source", SOURCE),
+    ("op", "string"), ("ts_ms", ["null", "long"], {"default": None}), name="Envelope",
+)  # fmt: skip
+
+
+def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
+    return {"before": before, "after": after, "source": {"ts_ms": 1767607200000, "db": "d"}, "op": op, "ts_ms": 1}
+
+
+def test_debezium_avro(trades: Registered) -> None:
+    """Each change is a row of what the database row became, of a delete of what it was; a tombstone is left out."""
+    trades.format = "debezium_avro"
+    id_ = trades.register(ENVELOPE)
+    a, b = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
+    good = trades.avro(
+        id_, change("r", None, a), change("c", None, a), change("u", a, b), change("u", None, b), change("d", b, None)
+    )
+    trades.send([*good, None, *trades.avro(id_, change("c")), good[0][:-1]])
+    (batch,) = trades.run()
+    assert batch.filtered == 1
+    assert trades.sql("select _op, id, name, cast(_source_at as string) from {table} order by _op, name") == [
+        (op, 1, name, "2026-01-05 10:00:00") for op, name in (("c", "a"), ("d", "b"), ("r", "a"), ("u", "b"), ("u", "b"))
+    ]
+    assert [row["code"] for row in trades.rows(bad=True)] == ["undecodable", "undecodable"]
+
+
+def test_debezium_with_columns(trades: Registered) -> None:
+    trades.format, trades.topic_more = "debezium_avro", "columns: {id: bigint, name: {type: string, required: true}}"
+    id_ = trades.register(ENVELOPE)
+    trades.send(
+        trades.avro(
+            id_,
+            change("c", None, {"id": 1, "name": None}),
+            change("d", {"id": 1, "name": None}),
+            change("c", None, {"id": 2, "name": "x"}),
+        )
+    )
+    trades.run()
+    assert trades.sql("select _op, id, name from {table} order by id") == [("d", 1, None), ("c", 2, "x")]
+    assert [row["code"] for row in trades.rows(bad=True)] == ["missing_field"]
+
+
+@pytest.mark.parametrize("format_", ["json_schema", "protobuf", "debezium_avro"])
+def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
+    trades.format = format_
+    trades.register(record(("id", "long")))
+    with pytest.raises(SpecError) as error:
+        _ = trades.plan
+    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
+    said = (
+        "an envelope of Debezium has `op`" if format_ == "debezium_avro" else f"is of the kind AVRO, and the spec says {format_}"
+    )
+    assert said in error.value.problems[0].message
