@@ -33,11 +33,12 @@ steps:
       otherwise: NORMAL
 into: {{table: markets.{name}, partition_by: [day(at)]}}
 """
+VALUES = "`json`, `avro`, `json_schema`, `protobuf`, `string`, `bytes`, `debezium_json` or `debezium_avro`"
 WRONG = "topic: a\nvalue: jsn\n---\npipeline: b\nfrom: {topic: c}\ninto: {table: x.y}\nruns: often\n"
-SAID = """\
+SAID = f"""\
 specs/a.yaml:1:1: no-cluster: there is no `cluster` in the specs
   hint: add a document `cluster: main`
-specs/a.yaml:2:8: unknown-value: `value` must be `json`, `string` or `bytes`, and is `jsn`
+specs/a.yaml:2:8: unknown-value: `value` must be {VALUES}, and is `jsn`
   hint: did you mean `json`?
 specs/a.yaml:5:15: unknown-topic: there is no topic `c`
   hint: there is `a`
@@ -110,7 +111,7 @@ def test_json(project: Path) -> None:
             "line": 2,
             "column": 8,
             "code": "unknown-value",
-            "message": "`value` must be `json`, `string` or `bytes`, and is `jsn`",
+            "message": f"`value` must be {VALUES}, and is `jsn`",
             "hint": "did you mean `json`?",
         },
         {

@@ -256,7 +256,11 @@ def test_no_value_of_a_message_is_written() -> None:
         ([b'{"a": NaN}', b"{} {}", b"5"], "value: string"),
         ([{}], "value: string  # 1 of 1 messages are JSON objects"),
         ([b"a", b"\xff"], "value: bytes  # 1 of 2 messages are UTF-8 text"),
-        ([b"\0\0\0\0\1abc"], "value: bytes  # they begin as those of a schema registry do, which is not in this version"),
+        (
+            [b"\0\0\0\0\1abc"],
+            "value: bytes  # they begin as those of a schema registry do: name it, by `registry: URL` in the cluster, and write"
+            " `value: avro`, `json_schema` or `protobuf`",
+        ),
         ([b'{"a": ' + b"[" * 100_000], "value: string"),
     ],
 )

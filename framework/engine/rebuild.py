@@ -82,11 +82,12 @@ def rebuild(
             if stopped():
                 return None
         context.at("rebuild_built")
-        with attempts.attempt() as attempt:
-            published = Publishing(context, lake, pipeline, ahead, attempt).run()
+        with attempts.attempt() as attempt, attempts.attempt() as using:
+            published = Publishing(context, lake, pipeline, ahead, attempt, using).run()
             if published is not None:
                 _end(context, lake, pipeline)
                 attempts.forget(attempt)
+                attempts.forget(using)
                 sweep(lake, pipeline)
                 return published
     raise BatchError(

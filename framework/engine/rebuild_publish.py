@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from framework.engine import bad_rows, protocol, rebuild_beside, refusals
+from framework.engine import attempts, bad_rows, protocol, rebuild_beside, refusals
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, state
 from framework.engine.protocol import Position, TableState
@@ -29,15 +29,17 @@ class Published:
 
 
 class Publishing:
-    """One try to publish, under an attempt's id of its own."""
+    """One try to publish, under an attempt's id of its own; `using` is another, by which others see that it uses the second table. One id
+    in both tables would be forgotten with the first branch that is swept."""
 
-    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook, attempt: str) -> None:
+    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook, attempt: str, using: str) -> None:
         self.context = context
         self.lake = lake
         self.pipeline = pipeline
         self.second = beside(pipeline)
         self.ahead = ahead
         self.attempt = attempt
+        self.using = using
 
     def run(self) -> Published | None:
         """None where it is to be built further first."""
@@ -54,7 +56,7 @@ class Publishing:
         number = position.batch + 1
         try:
             # Whoever throws the second table away looks for who is alive in it first, and marks it.
-            self.lake.branch(second, self.attempt, built.main)
+            self.lake.branch(second, self.using, built.main)
             if GOING in loaded(self.lake, self.second).properties():
                 self._withdraw()
                 return None
@@ -81,8 +83,10 @@ class Publishing:
     def _withdraw(self) -> None:
         second = self.lake.load(self.second.table.identifier)
         with suppress(Refused, Unknown):
-            if second is not None and second.snapshot(protocol.BRANCH + self.attempt) is not None:
-                self.lake.sweep(second, self.attempt)
+            if second is not None and second.snapshot(protocol.BRANCH + self.using) is not None:
+                self.lake.sweep(second, self.using)
+            attempts.forget(self.using)
+        with suppress(Refused, Unknown):
             withdraw(self.lake, self.pipeline, self.attempt)
 
     def _commit(self, opened: TableState, second: Any, built: TableState, to: Position) -> Published | None:

@@ -231,7 +231,7 @@ def _from_base64(raw: str, type_: Type) -> str:
     full = "IF(h < '8', lpad(h, 32, '0'), translate(lpad(h, 32, 'F'), '0123456789ABCDEF', 'FEDCBA9876543210'))"
     high, low = (f"CAST(conv(substring({full}, {at}, 16), 16, 10) AS DECIMAL(38, 0))" for at in (1, 17))
     whole = f"({high} * CAST({1 << 64} AS DECIMAL(38, 0)) + {low})"
-    signed = f"IF(h < '8', {whole}, -{whole} - 1)"
+    signed = f"IF(h < '8', {whole}, CAST(-1 AS DECIMAL(38, 0)) - {whole})"  # Spark's minus alone rounds to 34 digits
     # Asked before, since of decimals not even `try_add` keeps to the 38 digits.
     fits = f"length(h) BETWEEN 2 AND 32 AND {full} <= IF(h < '8', '{10**38 - 1:032X}', '{10**38 - 2:032X}')"
     found = f"try_cast(concat(CAST({signed} AS STRING), 'E-{type_.scale}') AS {type_})"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from framework.errors import MOST_PROBLEMS, Problem, SpecError
@@ -43,23 +43,26 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
     """As `draft`, and the pipelines that can run whatever is wrong elsewhere."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-    return _parts(folder, environment, written, {})
+        here = copy_context()  # planned again, own steps are those that were found the first time
+        plan, problems, known = _parts(environment, written, {})
+
+    def again(also: Also) -> Plan:
+        return here.run(_again, environment, written, also)
+
+    return replace(plan, again=again), problems, known
 
 
-def _again(folder: Path, environment: str, written: Written, also: Also) -> Plan:
-    plan, problems, _ = _parts(folder, environment, written, also)
+def _again(environment: str, written: Written, also: Also) -> Plan:
+    plan, problems, _ = _parts(environment, written, also)
     if problems:
         raise SpecError(problems)
     return plan
 
 
-def _parts(
-    folder: Path, environment: str, written: Written, also: Also
-) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    with without_collection(), extensions.project(folder.absolute().parent):
-        made = Draft(written, list(written.problems), schemas=Schemas(also=also))
-        for do in PASSES:
-            made = do(made)
+def _parts(environment: str, written: Written, also: Also) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    made = Draft(written, list(written.problems), schemas=Schemas(also=also))
+    for do in PASSES:
+        made = do(made)
     plan = Plan(
         environment,
         made.engine,
@@ -68,7 +71,6 @@ def _parts(
         tuple(made.catalogs.values()),
         tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
         made.pipelines,
-        partial(_again, folder, environment, written),
     )
     known = [] if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
     return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)

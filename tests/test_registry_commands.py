@@ -1,0 +1,322 @@
+"""`generate`, `send`, `peek` and `init` of topics whose schemas are in a real registry."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from click.testing import CliRunner, Result
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from framework.cli import main
+from framework.plan.passes import make
+from framework.services.ports import free_port
+from tests.registered import encoded, framed, record
+
+pytestmark = pytest.mark.kafka
+BASE = """
+cluster: main
+bootstrap: "{kafka}"
+registry: "{registry}"
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+"""
+ORDERS = """
+---
+topic: orders
+kafka_name: {name}
+value: {format}
+key: {{format: {format}, columns: {{order_id: bigint}}}}
+columns:
+  side: {{type: string, required: true}}
+  price: decimal(9,2)
+  at: timestamp
+  day: date
+  deep: struct<a int, b string>
+  parts: array<string>
+  data: binary
+generate:
+  rate: 10/s
+  columns:
+    order_id: {{between: [1, 9]}}
+    side: {{one_of: [BUY, SELL]}}
+    price: {{between: [1, 5]}}
+    at: {{now: true}}
+    day: {{now: true}}
+    deep.a: {{between: [1, 5]}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+"""
+TRADES = """
+---
+topic: trades
+kafka_name: {name}
+value: avro
+{more}
+"""
+
+
+class Shop:
+    """A folder with specs, whose one topic has a name of its own in Kafka and in the registry."""
+
+    def __init__(self, folder: Path, kafka: str, registry: str) -> None:
+        self.folder = folder
+        self.kafka = kafka
+        self.registry = registry
+        self.name = f"t{uuid.uuid4().hex[:10]}"
+
+    def specs(self, text: str = "", registry: str | None = None, **said: str) -> None:
+        (self.folder / "specs").mkdir(exist_ok=True)
+        base = BASE.format(kafka=self.kafka, registry=registry or self.registry)
+        (self.folder / "specs" / "a.yaml").write_text(base + text.format(name=self.name, **said))
+
+    def run(self, *arguments: str, given: bytes | None = None) -> Result:
+        done = CliRunner().invoke(main, arguments, input=given)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+        return done
+
+    def ok(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def refused(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 1, done.output
+        return done.output
+
+    def peeked(self, topic: str, count: int = 100) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.ok("peek", topic, "--count", str(count), "--json").splitlines()]
+
+    def register(self, schema: Any, subject: str | None = None, kind: str = "AVRO") -> int:
+        said = {"schema": schema if kind == "PROTOBUF" else json.dumps(schema), "schemaType": kind}
+        answer = requests.post(f"{self.registry}/subjects/{subject or self.name + '-value'}/versions", json=said, timeout=20)
+        answer.raise_for_status()
+        return int(answer.json()["id"])
+
+    def put(self, *values: bytes | None, key: bytes | None = None) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka})
+        for value in values:
+            producer.produce(self.name, value, key=key, partition=0)
+        assert producer.flush(30) == 0
+
+
+@pytest.fixture
+def shop(tmp_path: Path, kafka: str, registry: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    monkeypatch.chdir(tmp_path)
+    made = Shop(tmp_path, kafka, registry)
+    yield made
+    for future in AdminClient({"bootstrap.servers": kafka}).delete_topics([made.name]).values():
+        future.exception()
+
+
+@pytest.mark.parametrize("format_", ["avro", "json_schema", "protobuf"])
+def test_generate_send_and_peek(shop: Shop, format_: str) -> None:
+    """The first messages register a schema of the columns; what is sent comes back as it was, by the same schema."""
+    shop.specs(ORDERS, format=format_)
+    said = shop.ok("generate", "orders", "--count", "3", "--seed", "1")
+    value, key = (
+        re.search(rf"^orders: registered the schema of {shop.name}-{of}, id (\d+)$", said, re.M) for of in ("value", "key")
+    )
+    assert value and key, said
+    assert "registered" not in shop.ok("generate", "orders", "--count", "1", "--seed", "1")
+    order = {"side": "BUY", "price": 1.5, "at": "2026-01-05T10:00:00Z", "day": "2026-01-05", "deep": {"a": 1, "b": "x"},
+             "parts": ["p"], "data": "AAE="}  # fmt: skip
+    shop.ok("send", "orders", json.dumps(order), "--key", '{"order_id": 7}')
+    *made, sent = shop.peeked("orders")
+    assert [each["key"]["order_id"] for each in made] == [3, 8, 2, 3]
+    assert {each["value"]["side"] for each in made} <= {"BUY", "SELL"}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", each["value"]["day"]) for each in made)
+    assert [each["bad"] for each in made] == [None] * 4
+    assert (sent["value"], sent["key"]) == (order, {"order_id": 7})
+    assert (sent["value_schema"], sent["key_schema"]) == ({"id": int(value[1]), "version": 1}, {"id": int(key[1]), "version": 1})
+    assert "no problems" in shop.ok("check")
+
+
+def test_what_does_not_fit_is_not_sent(shop: Shop) -> None:
+    shop.specs(ORDERS, format="avro")
+    said = shop.refused("send", "orders", "{}")
+    assert said.startswith(
+        f"no-subject: the registry has no schema for the subject `{shop.name}-value`\n  hint: `sluice generate orders`"
+    )
+    shop.ok("generate", "orders", "--count", "1")
+    before = len(shop.peeked("orders"))
+    for value, wrong in (
+        ('{"side": 5}', "`side` must be string, and is 5"),
+        ('{"prise": 5}', "there is no field `prise`"),
+        ('{"price": 1.234}', "`price` must be decimal(9,2), and is 1.234"),
+        ("nope", "it is not one JSON object, or names a field twice"),
+        ('{"side": "a", "side": "b"}', "it is not one JSON object, or names a field twice"),
+        ("[1]", "it is no JSON object"),
+    ):
+        said = shop.refused("send", "orders", value)
+        assert re.fullmatch(
+            rf"not-its-format: the value does not fit schema \d+ \(version 1\) of `{shop.name}-value`: {re.escape(wrong)}\n"
+            r"  hint: correct it; --raw sends the bytes as they are\n", said,
+        ), said  # fmt: skip
+    assert "`order_id` must be long" in shop.refused("send", "orders", "{}", "--key", '{"order_id": "x"}')
+    lines = b'{"side": "a"}\n{"side": 5}\n{"side": "b"}\n'
+    assert "line 2: the value does not fit" in shop.refused("send", "orders", "-", given=lines)
+    shop.ok("send", "orders", '{"side": 5}', "--raw", "--key", "k")
+    *_, one, raw = shop.peeked("orders")
+    assert len(shop.peeked("orders")) == before + 2
+    assert one["value"]["side"] == "a"
+    assert (raw["value"], raw["value_hex"], raw["key_hex"]) == (None, b'{"side": 5}'.hex(), b"k".hex())
+    assert raw["bad"] == {"code": "undecodable", "message": "the value does not begin with the id of a schema"}
+
+
+def test_generate_by_a_schema_that_is_there(shop: Shop) -> None:
+    """Defaults and nulls are the schema's; a field that has none, and a symbol that there is not, are refused before all else."""
+    side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
+    shop.register(record(("side", side), ("note", ["null", "string"]), ("at", {"type": "long", "logicalType": "timestamp-millis"}),
+                         ("kind", "string", {"default": "web"})))  # fmt: skip
+    more = "generate: {{rate: 1/s, columns: {{{0}}}}}".format
+    for columns, said in (
+        ("side: {one_of: [BUY]}", "`at` is missing, and the schema has no default for it"),
+        ("side: {one_of: [BUY, HOLD]}, at: {now: true}", '`side` must be one of BUY, SELL, and is "HOLD"'),
+    ):
+        shop.specs(TRADES, more=more(columns))
+        assert f"cannot-generate: no messages for `trades` can be made: {said}\n" in shop.refused("generate", "trades")
+        assert "no-topic" in shop.refused("peek", "trades")
+    shop.specs(TRADES, more=more("side: {one_of: [BUY]}, at: {now: true}"))
+    shop.ok("generate", "trades", "--count", "1")
+    (one,) = shop.peeked("trades")
+    assert {**one["value"], "at": None} == {"side": "BUY", "note": None, "at": None, "kind": "web"}
+
+
+def test_what_cannot_be_generated(shop: Shop) -> None:
+    shop.specs(TRADES, more="generate: {rate: 1/s, columns: {side: {one_of: [BUY]}}}")
+    assert "no-subject" in shop.refused("generate", "trades")
+    shop.specs(TRADES, more="columns: {small: tinyint}\ngenerate: {rate: 1/s, columns: {small: {one_of: [1]}}}")
+    assert "the topic's `columns` make none" in shop.refused("generate", "trades")
+    columns = "columns: {{id: bigint, at: {{type: timestamp, format: epoch_micros}}}}\n"
+    spec = f"\n---\ntopic: trades\nkafka_name: {{name}}\nvalue: debezium_json\n{columns}"
+    shop.specs(spec + "generate: {{rate: 1/s, columns: {{id: {{between: [1, 1]}}}}}}\n")
+    shop.ok("generate", "trades", "--count", "1")
+    (one,) = shop.peeked("trades")
+    assert (one["value"]["op"], one["value"]["before"], one["value"]["after"]) == ("c", None, {"id": 1})
+    assert isinstance(one["value"]["source"]["ts_ms"], int)
+
+
+def test_peek_shows_each_by_its_own_schema(shop: Shop) -> None:
+    first, second = record(("id", "long")), record(("id", "long"), ("note", ["null", "string"], {"default": None}))
+    one, two = shop.register(first), shop.register(second)
+    other = shop.register(record(("id", "int"), name="Other"), f"{shop.name}-other")
+    key = shop.register("string", f"{shop.name}-key")
+    shop.specs(TRADES, more="key: {format: avro, as: who}")
+    shop.ok("topics", "create", "trades")
+    good = framed(one, encoded(first, {"id": 1}))
+    shop.put(good, framed(two, encoded(second, {"id": 2, "note": "n"})), framed(other, b"\x06"), good + b"\0", framed(77777, b"x"),
+             b"\0\0", None, key=framed(key, b"\x02k"))  # fmt: skip
+    found = shop.peeked("trades")
+    assert [each["value"] for each in found] == [{"id": 1}, {"id": 2, "note": "n"}, {"id": 3}, None, None, None, None]
+    versions = [(one, 1), (two, 2), (other, None), (one, 1), None, None, None]
+    assert [each["value_schema"] for each in found] == [each and {"id": each[0], "version": each[1]} for each in versions]
+    assert {each["key"] for each in found} == {"k"}
+    assert [each["bad"] and each["bad"]["message"] for each in found] == [
+        None, None, None, f"the value is not what schema {one} says: more follows behind the message",
+        "the registry has no schema 77777", "the value does not begin with the id of a schema", "the message has no value",
+    ]  # fmt: skip
+    said = shop.ok("peek", "trades")
+    assert f', key k by schema {key} (version 1), value by schema {two} (version 2)\n  {{"id": 2, "note": "n"}}\n' in said
+    assert f"value by schema {other}\n" in said
+    assert f"  0x{good.hex()}00\n  bad row: undecodable: " in said
+
+
+def test_the_registry_is_away(shop: Shop) -> None:
+    first = record(("id", "long"))
+    id_ = shop.register(first)
+    more = "columns: {id: bigint}\ngenerate: {rate: 1/s, columns: {id: {between: [1, 9]}}}"
+    shop.specs(TRADES, more=more)
+    shop.ok("topics", "create", "trades")
+    shop.put(framed(id_, encoded(first, {"id": 1})))
+    shop.specs(TRADES, registry=f"http://127.0.0.1:{free_port()}", more=more)
+    done = shop.run("peek", "trades")
+    assert "bytes are shown" in done.stderr
+    sent = framed(id_, encoded(first, {"id": 1}))
+    assert f"  0x{sent.hex()}\n" in done.stdout
+    assert "bad row:" not in done.stdout
+    for words in (("send", "trades", '{"id": 1}'), ("generate", "trades", "--count", "1")):
+        assert "registry-unreachable" in shop.refused(*words)
+    shop.ok("send", "trades", "text", "--raw")
+
+
+# A first spec
+
+
+def test_a_spec_from_the_registry(shop: Shop) -> None:
+    value = record(("side", "string", {"doc": "BUY or SELL"}), ("at", {"type": "long", "logicalType": "timestamp-millis"}))
+    id_ = shop.register(value)
+    key = shop.register(record(("order_id", "long"), name="Key"), f"{shop.name}-key")
+    shop.specs()
+    AdminClient({"bootstrap.servers": shop.kafka})
+    shop.put(framed(id_, b"\x06BUY\x00"), key=framed(key, b"\x0e"))
+    said = shop.ok("init", "--topic", shop.name)
+    assert f"{shop.name}: avro, 3 columns, from 1 messages; into the table raw.{shop.name}" in said
+    spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
+    lines = spec.splitlines()
+    assert lines[4:12] == [
+        f"key: {{format: avro}}  # by schema {key} (version 1) of `{shop.name}-key`; its columns: order_id bigint",
+        f"value: avro  # by schema {id_} (version 1) of `{shop.name}-value`",
+        "# The columns are the fields of all versions of the schema. With those of today they are:",
+        "#   side  string  -- BUY or SELL",
+        "#   at    timestamp",
+        "# event_time: at  # if that is when it happened; else Kafka's own time counts",
+        "---",
+        f"pipeline: {shop.name}",
+    ]
+    assert "no problems" in shop.ok("check")
+    assert [column.name for column in make(Path("specs")).topics[0].columns] == ["side", "at", "order_id"]
+
+
+@pytest.mark.parametrize(("kind", "format_"), [("JSON", "json_schema"), ("PROTOBUF", "protobuf")])
+def test_an_empty_topic_with_a_subject_into_an_empty_folder(shop: Shop, kind: str, format_: str) -> None:
+    schemas = {"JSON": {"type": "object", "properties": {"id": {"type": "integer"}}},
+               "PROTOBUF": 'syntax = "proto3"; message M { int64 id = 1; }'}  # fmt: skip
+    shop.register(schemas[kind], kind=kind)
+    shop.specs(TRADES, more="columns: {a: int}")
+    shop.ok("topics", "create", "trades")
+    (shop.folder / "specs" / "a.yaml").unlink()
+    shop.ok("init", "--topic", shop.name, "--bootstrap", shop.kafka, "--registry", shop.registry)
+    assert f"registry: {shop.registry}\n" in (shop.folder / "specs" / "main.yaml").read_text()
+    assert f"\nvalue: {format_}  # by schema " in (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
+    assert "no problems" in shop.ok("check")
+
+
+def test_schemas_of_a_subject_with_another_name(shop: Shop) -> None:
+    id_ = shop.register(record(("id", "long")), f"{shop.name}.Trade")
+    shop.specs()
+    shop.put(framed(id_, b"\x02"), key=b"k1")
+    shop.ok("init", "--topic", shop.name)
+    spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
+    assert f'\nvalue: avro  # by schema {id_} (version 1) of `{shop.name}.Trade`\nsubject: "{shop.name}.Trade"\n' in spec
+    assert "\nkey: {format: string, as: key}\n" in spec
+    assert "no problems" in shop.ok("check")
+
+
+def test_what_only_looks_like_it(shop: Shop) -> None:
+    shop.specs()
+    shop.put(framed(77777, b"x"))
+    shop.ok("init", "--topic", shop.name)
+    spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
+    said = "they begin as those of a schema registry do, but the registry does not have the schemas that they name"
+    assert f"value: bytes  # {said}\n" in spec
+    assert "no problems" in shop.ok("check")
+
+
+def test_a_registry_beside_that_of_the_specs(shop: Shop) -> None:
+    shop.specs()
+    said = shop.refused("init", "--topic", shop.name, "--registry", "http://registry.example.com")
+    assert said.startswith(f"other-registry: the specs' cluster `main` names another registry, {shop.registry}\n")
