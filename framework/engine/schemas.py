@@ -98,7 +98,7 @@ class Schemas:
             self.plan = replace(self.plan.again(self.also), again=self.plan.again)
         except SpecError as error:
             hint = "`sluice check` shows the same; no message is lost: they wait until it is mended"
-            raise BatchError("schema-change", f"the specs do not fit what the registry has now: {error}", hint) from None
+            raise BatchError("specs-broken", f"the specs do not fit what the registry has now: {error}", hint) from None
         found = self.plan.pipeline(pipeline.name)
         assert found is not None
         return found

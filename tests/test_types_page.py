@@ -1,0 +1,48 @@
+"""docs/types.md says of Protobuf and JSON Schema what their own tests send through the formats; Avro's table has a test of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests import type_table
+from tests.test_json_schema import TYPES
+from tests.test_protobuf import TABLE
+
+PROTOBUF = {declared: type_ for declared, type_, _ in TABLE}
+JSON = {json.dumps(said): type_ for said, type_ in TYPES}
+
+
+@pytest.mark.parametrize(("row", "type_"), type_table.rows("Protobuf").items())
+def test_protobuf(row: str, type_: str) -> None:
+    assert PROTOBUF[f"{row} f = 1;"] == type_
+
+
+@pytest.mark.parametrize(("row", "type_"), type_table.rows("JSON Schema").items())
+def test_json_schema(row: str, type_: str) -> None:
+    assert JSON[row] == type_
+
+
+def test_every_type_of_a_column_has_a_row() -> None:
+    assert set(type_table.rows("Protobuf").values()) >= {
+        "int",
+        "bigint",
+        "decimal(20,0)",
+        "float",
+        "double",
+        "boolean",
+        "binary",
+        "date",
+        "timestamp",
+    }
+    assert set(type_table.rows("JSON Schema").values()) >= set(JSON.values()) & {
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "boolean",
+        "binary",
+        "date",
+        "timestamp",
+    }
