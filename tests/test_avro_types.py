@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -77,16 +78,12 @@ def test_the_page_has_these_rows() -> None:
 
 @pytest.mark.parametrize("row", SAMPLES)
 def test_the_type_is_what_the_page_says(row: str) -> None:
-    import json
-
     (shape,) = shapes(Schema("AVRO", json.dumps(record(("c", SAMPLES[row][0])))))
     assert str(shape.type) == TYPES[row].replace(" ", "")
 
 
 @pytest.mark.parametrize("row", LEFT_OUT)
 def test_what_holds_nothing_is_no_column(row: str) -> None:
-    import json
-
     found = shapes(Schema("AVRO", json.dumps(record(("c", LEFT_OUT[row]), ("d", "int")))))
     assert [shape.name for shape in found] == ["d"]
     assert TYPES[row] == "no column"
@@ -100,64 +97,65 @@ def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registr
     made.close()
 
 
+PLACES = ("alone", "in_array", "in_map", "in_record")
+
+
+def placed(type_: Any, place: str, name: str) -> Any:
+    """The type there; what has a name gets one of its own."""
+    type_ = named(type_, f"{name}_{place}")
+    match place:
+        case "in_array":
+            return {"type": "array", "items": type_}
+        case "in_map":
+            return {"type": "map", "values": type_}
+        case "in_record":
+            return record(("x", type_), name=f"R_{name}")
+    return type_
+
+
+def named(type_: Any, to: str) -> Any:
+    if isinstance(type_, list):
+        return [named(each, to) for each in type_]
+    return {**type_, "name": f"{type_['name']}_{to}"} if isinstance(type_, dict) and "name" in type_ else type_
+
+
+def given(value: Any, place: str) -> Any:
+    return {"alone": value, "in_array": [value], "in_map": {"k": value}, "in_record": {"x": value}}[place]
+
+
+def came(value: Any, place: str) -> Any:
+    return [("k", value)] if place == "in_map" else given(value, place)
+
+
+def of_union(value: Any, to: str) -> Any:
+    """A union's struct has the record's name for a field."""
+    return {f"Rec_{to}" if name == "Rec" else name: each for name, each in value.items()} if isinstance(value, dict) else value
+
+
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_values_come_back(project: Registered) -> None:
     """All types at once, alone, inside of arrays, maps and records, beside fields that are no columns."""
-
-    def renamed(type_: Any, to: str) -> Any:
-        if isinstance(type_, list):
-            return [renamed(each, to) for each in type_]
-        return {**type_, "name": f"{type_['name']}_{to}"} if isinstance(type_, dict) and "name" in type_ else type_
-
-    names = {row: f"c{at}" for at, row in enumerate(SAMPLES)}
     fields: list[tuple[Any, ...]] = [("number", "long")]
-    for row, (type_, _) in SAMPLES.items():
-        name = names[row]
-        fields += [
-            (name, renamed(type_, name)),
-            (f"{name}_in_array", {"type": "array", "items": renamed(type_, f"{name}a")}),
-            (f"{name}_in_map", {"type": "map", "values": renamed(type_, f"{name}m")}),
-            (f"{name}_in_record", record(("x", renamed(type_, f"{name}r")), name=f"R{name}")),
-            (f"{name}_nothing", "null"),
-        ]
+    for at, (type_, _) in enumerate(SAMPLES.values()):
+        fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
+        fields.append((f"c{at}_nothing", "null"))
     id_ = project.register(record(*fields))
-    most = max(len(values) for _, values in SAMPLES.values())
     sent, expected = [], []
-    for number in range(most):
+    for number in range(max(len(values) for _, values in SAMPLES.values())):
         message: dict[str, Any] = {"number": number}
-        row_: dict[str, Any] = {"number": number}
-        for row, (_, values) in SAMPLES.items():
-            name, (given, come) = names[row], values[number % len(values)]
-            if row == "union of other types" and isinstance(given, dict):
-                to = [f"Rec_{name}{more}" for more in ("", "a", "m", "r")]
-                gives, comes = (
-                    [("", {"-type": each, **given}) for each in to],
-                    [{("Rec" if k == "Rec" else k): v for k, v in come.items()}] * 4,
+        row: dict[str, Any] = {"number": number}
+        for at, (kind, (_, values)) in enumerate(SAMPLES.items()):
+            value, comes = values[number % len(values)]
+            message[f"c{at}_nothing"] = None
+            for place in PLACES:
+                name = f"c{at}_{place}"
+                message[name] = given(
+                    (f"Rec_{name}", value) if kind == "union of other types" and isinstance(value, dict) else value, place
                 )
-                gives = [(to[at], given) for at in range(4)]
-            else:
-                gives, comes = [given] * 4, [come] * 4
-            if row == "union of other types":
-                comes = [
-                    None if come is None else {(f"Rec_{name}{more}" if k == "Rec" else k): v for k, v in come.items()}
-                    for more in ("", "a", "m", "r")
-                ]
-            message |= {
-                name: gives[0],
-                f"{name}_in_array": [gives[1]],
-                f"{name}_in_map": {"k": gives[2]},
-                f"{name}_in_record": {"x": gives[3]},
-                f"{name}_nothing": None,
-            }
-            row_ |= {
-                name: comes[0],
-                f"{name}_in_array": [comes[1]],
-                f"{name}_in_map": [("k", comes[2])],
-                f"{name}_in_record": {"x": comes[3]},
-            }
+                row[name] = came(of_union(comes, name) if kind == "union of other types" else comes, place)
         sent.append(message)
-        expected.append(row_)
+        expected.append(row)
     project.send(project.avro(id_, *sent))
     project.run()
     assert project.rows(bad=True) == []

@@ -28,6 +28,7 @@ from framework.errors import RolledBack
 from framework.plan.model import Plan
 from framework.plan.passes import make
 from tests.project import BASE, Project, good, plan_for
+from tests.registered import Registered, framed, record
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = """
@@ -368,6 +369,26 @@ def test_where_transactions_left_nothing(project: Project) -> None:
         found = preview(context, pipeline, 2, which)  # type: ignore[arg-type]
         offsets = [52, 53] if which == "latest" else [51, 52]
         assert (found.which, found.waiting, [each.offset for each in found.messages]) == (which, waiting, offsets)
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_schemas_of_a_registry(tmp_path: Path, lake: Path, kafka: str, spark: Any, registry: str) -> None:
+    """A version that came since the plan was made, a schema of another subject, and one that there is not: as a run has them."""
+    project = Registered(tmp_path, lake, kafka, spark, registry)
+    project.make_topic(partitions=1)
+    one = project.register(record(("id", "long")))
+    context = project.context()
+    two = project.register(record(("id", "long"), ("note", ["null", "string"], {"default": None})))
+    other = project.register(record(("id", "int"), name="Other"), f"{project.topic}-other")
+    good = [*project.avro(one, {"id": 1}), *project.avro(two, {"id": 2, "note": "n"}), *project.avro(other, {"id": 3})]
+    project.send([*good, framed(77777, b"x"), good[0] + b"\0"], partition=0)
+    found = preview(context, context.plan.pipelines[0], 9)
+    rows = [row for message in found.messages for row in message.rows]
+    assert [row.after[0] for row in rows[:3]] == [{"id": 1, "note": None}, {"id": 2, "note": "n"}, {"id": 3, "note": None}]
+    assert [row.code for row in rows] == ["", "", "", "unknown_schema", "undecodable"]
+    assert look.table(project.pipeline.table.catalog, project.table.removeprefix("lake.")) is None
+    project.close()
 
 
 @pytest.mark.kafka

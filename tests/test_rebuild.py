@@ -18,7 +18,6 @@ from framework.engine.ahead import look_ahead
 from framework.engine.batch import Batch, next_batch
 from framework.engine.lake import Commit, Refused, commit_transaction
 from framework.engine.loop import batches
-from framework.engine.protocol import KILL_POINTS
 from framework.engine.rebuild_publish import Published
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
@@ -441,7 +440,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [*KILL_POINTS, *rebuild.POINTS])
+@pytest.mark.parametrize("point", ["staged", "published", *rebuild.POINTS])  # at all others a batch's own tests do it
 def test_killed_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
     begun(project, count=60, bad_every=10)

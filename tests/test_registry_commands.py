@@ -13,9 +13,10 @@ import pytest
 import requests
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.cli import main
+from framework.plan.model import Message
 from framework.plan.passes import make
 from framework.services.ports import free_port
 from tests.registered import encoded, framed, record
@@ -106,6 +107,9 @@ class Shop:
         answer.raise_for_status()
         return int(answer.json()["id"])
 
+    def make_topic(self) -> None:
+        AdminClient({"bootstrap.servers": self.kafka}).create_topics([NewTopic(self.name, 1, 1)])[self.name].result()
+
     def put(self, *values: bytes | None, key: bytes | None = None) -> None:
         producer = Producer({"bootstrap.servers": self.kafka})
         for value in values:
@@ -136,7 +140,7 @@ def test_generate_send_and_peek(shop: Shop, format_: str) -> None:
              "parts": ["p"], "data": "AAE="}  # fmt: skip
     shop.ok("send", "orders", json.dumps(order), "--key", '{"order_id": 7}')
     *made, sent = shop.peeked("orders")
-    assert [each["key"]["order_id"] for each in made] == [3, 8, 2, 3]
+    assert [each["key"]["order_id"] for each in made] == [3, 8, 4, 3]
     assert {each["value"]["side"] for each in made} <= {"BUY", "SELL"}
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", each["value"]["day"]) for each in made)
     assert [each["bad"] for each in made] == [None] * 4
@@ -253,6 +257,36 @@ def test_the_registry_is_away(shop: Shop) -> None:
     shop.ok("send", "trades", "text", "--raw")
 
 
+# Tests of specs
+
+
+def test_given_values_are_written_by_the_newest_schema(shop: Shop) -> None:
+    """What the spec leaves out of its columns can be given, too; what does not fit is a problem of the spec."""
+    side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
+    shop.register(record(("id", "long"), ("side", side)))
+    id_ = shop.register(record(("id", "long"), ("side", side), ("kind", "string", {"default": "web"})))
+    more = """
+columns: {id: bigint}
+---
+pipeline: trades
+from: {topic: trades}
+into: {table: shop.trades}
+tests: [{name: one, given: [{id: 1, side: BUY}, {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}], expect: [{id: 1}]}]
+"""
+    shop.specs(TRADES, more=more)
+    version = f"schema {id_} (version 2) of `{shop.name}-value`"
+    problems = re.findall(r"a\.yaml:(\d+:\d+): (.*)", shop.refused("check"))
+    assert problems == [
+        ("21:57", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "HOLD"'),
+        ("21:73", f"wrong-type: the value does not fit {version}: `side` is missing, and the schema has no default for it"),
+        ("21:88", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "5"'),
+    ]
+    shop.specs(TRADES, more=more.replace(", {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}", ""))
+    (given,) = make(Path("specs")).pipelines[0].examples[0].given
+    assert isinstance(given, Message)
+    assert given.value == framed(id_, b"\x02\x00\x06web")
+
+
 # A first spec
 
 
@@ -261,7 +295,7 @@ def test_a_spec_from_the_registry(shop: Shop) -> None:
     id_ = shop.register(value)
     key = shop.register(record(("order_id", "long"), name="Key"), f"{shop.name}-key")
     shop.specs()
-    AdminClient({"bootstrap.servers": shop.kafka})
+    shop.make_topic()
     shop.put(framed(id_, b"\x06BUY\x00"), key=framed(key, b"\x0e"))
     said = shop.ok("init", "--topic", shop.name)
     assert f"{shop.name}: avro, 3 columns, from 1 messages; into the table raw.{shop.name}" in said
@@ -286,9 +320,7 @@ def test_an_empty_topic_with_a_subject_into_an_empty_folder(shop: Shop, kind: st
     schemas = {"JSON": {"type": "object", "properties": {"id": {"type": "integer"}}},
                "PROTOBUF": 'syntax = "proto3"; message M { int64 id = 1; }'}  # fmt: skip
     shop.register(schemas[kind], kind=kind)
-    shop.specs(TRADES, more="columns: {a: int}")
-    shop.ok("topics", "create", "trades")
-    (shop.folder / "specs" / "a.yaml").unlink()
+    shop.make_topic()
     shop.ok("init", "--topic", shop.name, "--bootstrap", shop.kafka, "--registry", shop.registry)
     assert f"registry: {shop.registry}\n" in (shop.folder / "specs" / "main.yaml").read_text()
     assert f"\nvalue: {format_}  # by schema " in (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
@@ -298,6 +330,7 @@ def test_an_empty_topic_with_a_subject_into_an_empty_folder(shop: Shop, kind: st
 def test_schemas_of_a_subject_with_another_name(shop: Shop) -> None:
     id_ = shop.register(record(("id", "long")), f"{shop.name}.Trade")
     shop.specs()
+    shop.make_topic()
     shop.put(framed(id_, b"\x02"), key=b"k1")
     shop.ok("init", "--topic", shop.name)
     spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
@@ -308,6 +341,7 @@ def test_schemas_of_a_subject_with_another_name(shop: Shop) -> None:
 
 def test_what_only_looks_like_it(shop: Shop) -> None:
     shop.specs()
+    shop.make_topic()
     shop.put(framed(77777, b"x"))
     shop.ok("init", "--topic", shop.name)
     spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()

@@ -108,6 +108,40 @@ WRONG = """
 """
 
 
+REGISTERED = """
+---
+topic: {format}
+value: {format}
+key: {{format: {format}, columns: {{id: bigint}}}}
+columns:
+  side: {{type: string, required: true}}
+  price: "decimal(9,2)"
+  at: timestamp
+  day: date
+  parts: array<struct<n string>>
+  more: "map<string,int>"
+  b: binary
+---
+pipeline: {format}
+from: {{topic: {format}}}
+steps: [{{filter: price > 0}}]
+into: {{table: shop.{format}}}
+tests:
+  - name: values and keys come back
+    given:
+      - {{side: BUY, price: 1.25, at: 2026-01-05T10:00:00Z, day: 2026-01-05, parts: [{{n: x}}], more: {{k: 1}}, b: hi, id: 5}}
+      - {{message: {{key: {{id: 7}}, value: {{side: SELL, price: 2}}}}}}
+      - {{side: SELL, price: -1}}
+      - {{message: {{raw: "no"}}}}
+      - {{message: {{raw: "\\0\\0\\0\\0\\x09abc"}}}}
+      - {{price: 2}}
+    expect:
+      - {{side: BUY, price: 1.25, id: 5, parts: [{{n: x}}], more: {{k: 1}}, b: hi, day: 2026-01-05, at: 2026-01-05T10:00:00Z}}
+      - {{side: SELL, id: 7, b: null}}
+    expect_bad: [{{error: undecodable}}, {{error: unknown_schema}}, {{error: missing_field}}]
+"""
+
+
 def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str, str]:
     temporary = folder / "temporary"
     temporary.mkdir(exist_ok=True)
@@ -164,6 +198,16 @@ def test_a_pipeline_that_reads_a_table(tmp_path: Path, sluice_home: Path) -> Non
     assert (status, said.splitlines()[0]) == (1, "days: 1 of 3 tests failed"), said
     assert "specs/a.yaml:56:5: test-failed: it is wrong" in said
     assert "- expected BUY 7 + came BUY 6.00" in " ".join(said.split())
+
+
+def test_formats_of_a_registry_without_one(tmp_path: Path, sluice_home: Path) -> None:
+    """By schemas that are made of the columns, and no real table is touched by a message that names another."""
+    (tmp_path / "specs").mkdir()
+    registered = "".join(REGISTERED.format(format=each) for each in ("avro", "json_schema", "protobuf"))
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + registered)
+    status, said, _ = sluice_test(tmp_path, sluice_home)
+    assert (status, said.splitlines()[:3]) == (0, ["avro: 1 test ok", "json_schema: 1 test ok", "protobuf: 1 test ok"]), said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]
 
 
 def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from secrets import token_bytes, token_hex
@@ -21,6 +22,7 @@ CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
 _END = f"_sluice_end_{token_hex(8)}"
 _MARK = bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()  # no byte can end one of Avro's numbers
+_DECODED = re.compile(r"\b_sluice_decoded\b")  # and not that of a key
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
@@ -228,7 +230,7 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _inlined(sql: str, parse: str | None = None) -> str:
-    sql = sql.replace("_sluice_decoded", f"({parse})") if parse else sql
+    sql = _DECODED.sub(lambda _: f"({parse})", sql) if parse else sql
     return _marked(sql).replace("_sluice_text", "CAST(_sluice_value AS STRING)")
 
 

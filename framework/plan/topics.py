@@ -84,8 +84,8 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
         except types.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
-        if column.format and type_ != types.TIMESTAMP:
-            hint = "write `type: timestamp`, or remove `format`"
+        if column.format and not json.suits(column.format, type_):
+            hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
         fields.append(json.Field(name, type_, column.required, column.format))
     return fields
@@ -207,13 +207,22 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
 def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[Problem]) -> Generator | None:
     generate = said.generate
     assert generate is not None
+    fields = tuple(fields)
     known = dict(_generated(said, fields))
+    written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
     made = []
     for name, way in generate.columns.items():
         if len(problems) > MOST_PROBLEMS or (
             name not in known and name.partition(".")[0] in dict(_places(said)).keys() - known.keys()
         ):
             continue  # of a column whose type is wrong, that has been said
+        if name in written:
+            where, message = (
+                said.key_place("generate", "columns", name),
+                f"`generate` makes no columns with `format: {written[name]}`",
+            )
+            problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
+            continue
         if name not in known:
             hint = closest(name, known, "name one of the topic's columns")
             where = said.key_place("generate", "columns", name)
@@ -230,7 +239,7 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
 def _generated(said: kinds.Topic, fields: Iterable[json.Field]) -> Iterator[tuple[str, Type]]:
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
-        yield from _paths(field.name, types.BIGINT if field.format else field.type)
+        yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)
     for name in (*(["value"] if said.value in ("string", "bytes") else []), *said.headers):
         yield name, types.STRING
 

@@ -111,6 +111,13 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
         if rest:
             raise Wrong(node.where, "wrong-type", f"`{_short(node)}` is no whole number of milliseconds", "leave the rest out")
         return str(millis)
+    if format_ == "epoch_micros":
+        return str((value - _EPOCH) // _EPOCH.resolution)
+    if format_ == "epoch_days":
+        return str((value - _EPOCH.date()).days)
+    if format_ == "base64" and isinstance(type_, Decimal):
+        unscaled = int(value.scaleb(type_.scale))
+        return json.dumps(base64.b64encode(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)).decode())
     if isinstance(value, datetime):
         return json.dumps(value.replace(tzinfo=None).isoformat() + ("" if type_ == TIMESTAMP_NTZ else "Z"))
     if type_ == DATE:

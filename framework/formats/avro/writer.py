@@ -212,7 +212,7 @@ def _noun(kind: str, said: Mapping[str, Any]) -> str:
 
 
 def _misfit(path: Path, noun: str, value: Any) -> Misfit:
-    shown = json.dumps(value, ensure_ascii=False, default=str)
+    shown = str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False, default=str)
     shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
     return Misfit(f"{'`' + '.'.join(path) + '`' if path else 'the value'} must be {noun}, and is {shown}")
 
