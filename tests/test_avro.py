@@ -119,7 +119,12 @@ def test_types_that_avro_cannot_read_as_one(trades: Registered) -> None:
     # By Spark: PyIceberg 0.12 reads a list of structs that is null as one that is empty.
     found = trades.sql("select cast(at as string), side, deep[0].at = at, deep is null from {table} order by 1, 2")
     text = "2026-01-05 10:00:00.123"
-    assert found == [(None, "SELL", None, True), (text, "BUY", True, False), (text, "HOLD", None, True), (text, "free", True, False)]
+    assert found == [
+        (None, "SELL", None, True),
+        (text, "BUY", True, False),
+        (text, "HOLD", None, True),
+        (text, "free", True, False),
+    ]
     assert bad(trades) == []
 
 
@@ -145,7 +150,11 @@ def test_keys(trades: Registered) -> None:
     trades.send_keys([(good, message), (None, message), (good[:-1], message), (b"x", message), (good, None)])
     trades.run()
     assert sorted(((row["id"], row["price"]) for row in trades.rows()), key=str) == [(7, 1.0), (None, 1.0)]
-    assert [(code, id_) for code, id_, _ in bad(trades)] == [("null_value", None), ("undecodable_key", key), ("undecodable_key", None)]
+    assert [(code, id_) for code, id_, _ in bad(trades)] == [
+        ("null_value", None),
+        ("undecodable_key", key),
+        ("undecodable_key", None),
+    ]
 
 
 def test_a_key_that_is_one_value(trades: Registered) -> None:
@@ -154,6 +163,26 @@ def test_a_key_that_is_one_value(trades: Registered) -> None:
     trades.send_keys([(trades.avro(key, "User_1")[0], trades.avro(value, {"price": 1.0})[0])])
     trades.run()
     assert values(trades, "userid", "price") == [("User_1", 1.0)]
+
+
+def test_keys_beside_json(trades: Registered) -> None:
+    trades.format, trades.topic_more = "json", "columns: {price: double}\nkey: {format: avro}"
+    key = trades.register(record(("id", "long"), ("name", "string"), name="Key"), f"{trades.topic}-key")
+    good = trades.avro(key, {"id": 7, "name": "n"})[0]
+    trades.send_keys([(good, b'{"price": 1.5}'), (good + b"x", b'{"price": 2.5}'), (good, b"no json")])
+    trades.run()
+    assert values(trades, "id", "name", "price") == [(7, "n", 1.5)]
+    assert [(code, id_) for code, id_, _ in bad(trades)] == [("undecodable", None), ("undecodable_key", key)]
+
+
+def test_very_many_ids_that_nobody_knows(trades: Registered) -> None:
+    """They are not of this registry: it is asked for a thousand of them, and all are bad rows that name their id."""
+    id_ = trades.register(record(("id", "long")))
+    trades.send([*trades.avro(id_, {"id": 1}), *(framed(1_000_000 + each, b"x") for each in range(1500))])
+    trades.run()
+    assert values(trades, "id") == [(1,)]
+    assert {(code, schema) for code, schema, _ in bad(trades)} == {("unknown_schema", 1_000_000 + each) for each in range(1500)}
+    trades.assert_exactly_once()
 
 
 def test_columns_are_a_contract(trades: Registered) -> None:

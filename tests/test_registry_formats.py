@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 
 from framework.errors import SpecError
 from tests.registered import Registered, framed, record
+from tests.test_avro import broken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,3 +113,21 @@ def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
         "an envelope of Debezium has `op`" if format_ == "debezium_avro" else f"is of the kind AVRO, and the spec says {format_}"
     )
     assert said in error.value.problems[0].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", ["json_schema", "debezium_avro"])
+def test_broken_bytes(trades: Registered, format_: str) -> None:
+    """3,000 messages with bytes changed, cut, added and doubled: each is a row or a bad row, and nothing fails."""
+    trades.format = format_
+    if format_ == "json_schema":
+        tags = {"type": "array", "items": {"type": "number"}}
+        id_ = trades.register(json.dumps(schema(id={"type": "integer"}, name={"type": "string"}, tags=tags)), kind="JSON")
+        good = text(id_, {"id": 5, "name": "n\u00e9", "tags": [1, 2.5]})
+    else:
+        good = trades.avro(trades.register(ENVELOPE), change("u", {"id": 1, "name": "a"}, {"id": 1, "name": "b"}))[0]
+    chance = random.Random(1)
+    trades.send([broken(good, chance) for _ in range(3000)])
+    trades.run()
+    trades.assert_exactly_once()
+    assert len(trades.rows(bad=True)) > 500

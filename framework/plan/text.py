@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Run, Step, Topic
+from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
 
 _WIDTH = 118  # of a line, without what it is indented by
 
@@ -63,7 +63,16 @@ def _source(pipeline: Pipeline) -> Iterator[str]:
         topic, columns = pipeline.topic, pipeline.topic.columns
         names = [each.name if each.name == each.kafka_name else f"{each.name} ({each.kafka_name})" for each in pipeline.topics]
         yield f"  from  topic{'s'[: len(names) - 1]} {', '.join(names)} on {topic.cluster.name}, {topic.value}, {_starts(pipeline.topics)}"
+        yield from (f"          {_versions(each)}" for topic in pipeline.topics for each in topic.registered)
     yield from (f"          {line}" for line in _columns(columns))
+
+
+def _versions(registered: Registered) -> str:
+    numbers = registered.numbers
+    if not numbers:
+        return f"{registered.of}s by {registered.subject}, of which nothing is known: the registry does not answer, or has no such subject"
+    said = f"version {numbers[0]}" if len(numbers) == 1 else f"versions {numbers[0]} to {numbers[-1]}"
+    return f"{registered.of}s by {registered.subject}, {said}"
 
 
 def _starts(topics: tuple[Topic, ...]) -> str:
