@@ -157,6 +157,8 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
 
 
 def _raw(data: bytes | None) -> str:
+    if data is not None and data.startswith(b"\0"):  # of a registry's formats the columns say what it holds
+        return f"0x{data[:500].hex()}"
     return "(no value)" if data is None else _visible(data.decode("utf-8", errors="replace"))
 
 

@@ -14,7 +14,7 @@ from framework import types
 from framework.engine import look
 from framework.engine.ahead import look_ahead
 from framework.engine.existing import existing
-from framework.errors import BatchError, RefusedError, Where
+from framework.errors import ColumnsChanged, RefusedError, Where
 from framework.plan.change import Existing, changes, place
 from framework.plan.model import Pipeline
 from tests.project import Project, plan_for
@@ -343,7 +343,7 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
         shop.template = shop.template.replace(".trades}}", ".trades, " + into.replace("{", "{{").replace("}", "}}") + "}}")
     send(shop)
 
-    with pytest.raises(BatchError) as refused:
+    with pytest.raises(ColumnsChanged) as refused:
         shop.run()
 
     assert refused.value.code == "schema-change"

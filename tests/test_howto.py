@@ -123,7 +123,12 @@ SPECS = [(page.name, block) for page in PAGES for block in blocks(page.name, "ya
 
 
 def test_there_are_specs() -> None:
-    assert {name for name, block in SPECS if kind(block)} == {"another-kafka.md", "production.md", "read-again.md"}
+    assert {name for name, block in SPECS if kind(block)} == {
+        "another-kafka.md",
+        "production.md",
+        "read-again.md",
+        "schema-registry.md",
+    }
     assert len(SPECS) > 8
 
 

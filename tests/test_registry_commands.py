@@ -108,7 +108,8 @@ class Shop:
         return int(answer.json()["id"])
 
     def make_topic(self) -> None:
-        AdminClient({"bootstrap.servers": self.kafka}).create_topics([NewTopic(self.name, 1, 1)])[self.name].result()
+        admin = AdminClient({"bootstrap.servers": self.kafka})
+        admin.create_topics([NewTopic(self.name, 1, 1)])[self.name].result()
 
     def put(self, *values: bytes | None, key: bytes | None = None) -> None:
         producer = Producer({"bootstrap.servers": self.kafka})
@@ -278,8 +279,8 @@ tests: [{name: one, given: [{id: 1, side: BUY}, {id: 2, side: HOLD}, {id: 3}, {i
     problems = re.findall(r"a\.yaml:(\d+:\d+): (.*)", shop.refused("check"))
     assert problems == [
         ("21:57", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "HOLD"'),
-        ("21:73", f"wrong-type: the value does not fit {version}: `side` is missing, and the schema has no default for it"),
-        ("21:88", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "5"'),
+        ("21:71", f"wrong-type: the value does not fit {version}: `side` is missing, and the schema has no default for it"),
+        ("21:87", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "5"'),
     ]
     shop.specs(TRADES, more=more.replace(", {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}", ""))
     (given,) = make(Path("specs")).pipelines[0].examples[0].given
