@@ -97,7 +97,8 @@ def _schemaed(
 
 
 def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
-    """The subject of the topic's name or, where that is not there, the one that has the most frequent schema."""
+    """The subject of the topic's name or, where that is not there, one that has the most frequent schema: one with the topic's name
+    in its own, if there is any."""
     try:
         registry.numbers(own)
         return own
@@ -105,7 +106,7 @@ def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
         if error.code != "no-subject":
             raise
     subjects = registry.subjects(ids[0]) if ids else ()
-    return min(subjects, default=None)
+    return min(subjects, key=lambda name: (own.rpartition("-")[0] not in name, name), default=None)
 
 
 def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:

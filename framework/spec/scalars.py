@@ -163,7 +163,7 @@ Url = Annotated[
 ]  # fmt: skip
 Subject = Annotated[
     str,
-    Scalar("a subject", "bad-subject", "orders-value", r"^[^\s](.{0,253}[^\s])?$(?!\n)", rule="the name as the registry has it"),
+    Scalar("a subject", "bad-subject", "stock_trades-value", r"^[^\s](.{0,253}[^\s])?$(?!\n)", rule="the name as the registry has it"),
 ]  # fmt: skip
 Master = Annotated[
     str,
