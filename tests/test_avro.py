@@ -246,8 +246,9 @@ HUGE = b"\xfe\xff\xff\xff\x0f"  # 2,147,483,647
 
 def test_items_without_bytes_are_refused(trades: Registered) -> None:
     trades.register(record(("a", {"type": "array", "items": "null"}), ("b", "int")))
-    with pytest.raises(SpecError, match="an array has items without bytes"):
+    with pytest.raises(SpecError, match="an array has items without bytes") as error:
         _ = trades.plan
+    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ NEW_BATCH = "new_batch"
 class Message(Bound):
     """A message as Kafka has it."""
 
-    key: Node | None = option("The text of the key; default: none.", default=None, example="User_1")
+    key: Node | None = option("The key: text or, where keys have fields, a map; default: none.", default=None, example="User_1")
     at: Time | None = option(
         "Kafka's timestamp; default: 2026-01-01T00:00:00Z and a second more for each message before it.", default=None,
         example="2026-01-05T10:00:00Z", aka=["timestamp", "time"],
