@@ -24,6 +24,7 @@ from framework.plan.model import Catalog, Plan
 # Of services, Dagster, notes, catalogs and jars the functions below know more.
 _MADE = {
     "attempts": ("[0-9a-f]" * 32,),
+    "registry": ("[0-9a-f]" * 16,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
 }

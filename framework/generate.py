@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Literal
 
 from framework.engine.kafka import Kafka, client_settings
 from framework.errors import SluiceError, UnreachableError
+from framework.formats.plain import text
 from framework.formats.written import Writer
 from framework.plan.generated import Part, constant, parts
 from framework.plan.model import Generated, SecretStore, Topic
@@ -27,7 +27,6 @@ from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal
 Writers = Mapping[Literal["key", "value"], Writer]
 _Make = Callable[[Random, datetime], Any]
 _PATIENCE = 30  # seconds until a message counts as not taken
-_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True)
@@ -227,15 +226,15 @@ def _value(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writer
         return writers["value"].columns(_nested(made))
     if topic.value == "debezium_json":
         source = {"ts_ms": _time(BIGINT, moment)}
-        return _text({"op": "c", "before": None, "after": _nested(made), "source": source}).encode()
-    return (_text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))).encode()
+        return text({"op": "c", "before": None, "after": _nested(made), "source": source}).encode()
+    return (text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))).encode()
 
 
 def _key(topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
     if "key" in writers:
         return writers["key"].columns(_nested(made))
     if topic.key_format == "json":
-        return _text(_nested(made)).encode()
+        return text(_nested(made)).encode()
     (value,) = made.values()
     return struct.pack(">q", value) if topic.key_format == "long" else str(value).encode()
 
@@ -250,13 +249,6 @@ def _nested(made: dict[str, Any]) -> dict[str, Any]:
             place = place.setdefault(each, {})
         place[last] = value
     return root
-
-
-def _text(value: Any) -> str:
-    """JSON; a decimal keeps all its digits."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_encode(name)}: {_text(each)}" for name, each in value.items()) + "}"
-    return format(value, "f") if isinstance(value, Number) else _encode(value)
 
 
 def _maker(type_: Type, way: Generated) -> _Make:

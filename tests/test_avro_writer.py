@@ -15,6 +15,7 @@ from framework.formats import written
 from framework.formats.avro import shapes
 from framework.formats.avro.shown import decoder
 from framework.formats.avro.writer import encoder, schema_text
+from framework.formats.kinds import of_kind
 from framework.formats.versions import Unsupported
 from framework.registry import Schema
 from framework.types import Field
@@ -148,7 +149,7 @@ def test_a_schema_that_is_no_record(text: str) -> None:
     writer = written.writer(3, Schema("AVRO", text))
     assert writer.single
     assert writer.columns({"userid": "User_1"})[:5] == b"\0\0\0\0\3"
-    assert written.decoder(Schema("AVRO", text))(writer.whole("User_1")[5:]) == '"User_1"'
+    assert of_kind("AVRO").decoder(Schema("AVRO", text))(writer.whole("User_1")[5:]) == '"User_1"'
 
 
 def test_a_name_from_another_subject_alone() -> None:
@@ -175,7 +176,7 @@ def test_a_schema_made_of_columns_has_them() -> None:
 def test_columns_with_another_name_than_the_fields() -> None:
     made = Schema("AVRO", json.dumps(record(("who", record(("mail", "string"), name="Who")))))
     writer = written.writer(1, made, ((("who",), "customer"), (("who", "mail"), "email")))
-    assert written.decoder(made)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
+    assert of_kind("AVRO").decoder(made)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
     assert writer.column("who") == "customer"
 
 

@@ -170,7 +170,7 @@ def test_what_is_plainly_wrong(
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
     message = Message(0, 0, None, more.get("key"), value, more.get("headers", ()))
-    assert Reader(named, plan.secrets).wrong(message) == found
+    assert Reader(named, plan.secrets).look(message).wrong == found
 
 
 # Without a Kafka

@@ -18,7 +18,8 @@ _WIDEST = 4000  # characters of a value on a terminal
 
 def show(reader: Reader, message: Message) -> None:
     out = console(sys.stdout, soft_wrap=True)
-    key, value = _read(reader, message)
+    found = reader.look(message)
+    key, value = found.key, found.value
     place = [f"partition {message.partition}, offset {message.offset}"]
     place += [moment] if (moment := _moment(message)) else []
     place += [f"key {_text(key)}{f' by {key.version}' if key.version else ''}"] if key else []
@@ -29,14 +30,14 @@ def show(reader: Reader, message: Message) -> None:
         out.print(Text(f"  headers: {headers}", style="dim"))
     for line in _lines(value, len(message.value or b"")) if out.is_terminal else [_text(value)]:
         out.print(Text(f"  {line}"))
-    if wrong := reader.wrong(message):
-        out.print(Text(f"  bad row: {wrong[0]}: {wrong[1]}", style="red"))
+    if found.wrong:
+        out.print(Text(f"  bad row: {found.wrong[0]}: {found.wrong[1]}", style="red"))
 
 
 def document(reader: Reader, message: Message) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
-    wrong = reader.wrong(message)
-    key, value = _read(reader, message)
+    found = reader.look(message)
+    key, value, wrong = found.key, found.value, found.wrong
     headers = [_object({"name": json.dumps(name), **_raw("value", data, _of_header(data))}) for name, data in message.headers]
     said = {
         "topic": json.dumps(reader.topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
@@ -46,15 +47,9 @@ def document(reader: Reader, message: Message) -> str:
     }  # fmt: skip
     for each in reader.topic.registered:
         read = value if each.of == "value" else key
-        found = read.version if read else None
-        said[f"{each.of}_schema"] = json.dumps({"id": found.id, "version": found.number} if found else None)
+        version = read.version if read else None
+        said[f"{each.of}_schema"] = json.dumps({"id": version.id, "version": version.number} if version else None)
     return _object(said)
-
-
-def _read(reader: Reader, message: Message) -> tuple[Read | None, Read | None]:
-    """The key and the value."""
-    key = None if message.key is None else reader.read("key", message.key)
-    return key, None if message.value is None else reader.read("value", message.value)
 
 
 def _of_header(data: bytes | None) -> Read | None:

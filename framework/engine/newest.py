@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from framework.errors import SluiceError
-from framework.formats import written
+from framework.formats import plain, written
 from framework.formats.versions import Unsupported
 from framework.formats.written import Writer
 from framework.plan.model import Registered, SecretStore, Topic
@@ -81,7 +81,7 @@ def encoded(newest: Newest, said: bytes) -> bytes:
         with suppress(ValueError):
             return newest.writer.whole(text)
     try:
-        value = written.loads(text)
+        value = plain.loads(text)
     except (ValueError, RecursionError):
         if not newest.writer.single:
             raise ValueError("it is not one JSON object, or names a field twice") from None

@@ -8,7 +8,7 @@ from typing import Any
 from framework.engine import metadata, protocol, refusals
 from framework.engine.protocol import Position
 from framework.errors import BatchError
-from framework.plan.change import Change
+from framework.plan.change import Change, hints, told
 from framework.plan.model import Pipeline
 
 _AFTER = "__rebuild"
@@ -48,6 +48,5 @@ def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
 def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
     refused = [change for change in found if not change.allowed and not change.rebuild]
     if refused:
-        message = "; ".join(f"{change.what} ({change.where})" for change in refused)
-        hint = "; ".join(dict.fromkeys(change.hint for change in refused))
-        raise BatchError("schema-change", f"a rebuild of {pipeline.table.identifier} does not do this: {message}", hint)
+        said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
+        raise BatchError("schema-change", said, "; ".join(hints(refused)))

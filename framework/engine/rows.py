@@ -186,7 +186,7 @@ def _natively(messages: DataFrame, native: Native) -> DataFrame:
     """With a column that Python makes of the key or the value, whole batches of Arrow at a time. As `mapInArrow` does, which
     wants pandas to be there and does not use it; a function of columns would be called twice where a filter names its result."""
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import StructType
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
 
@@ -197,8 +197,7 @@ def _natively(messages: DataFrame, native: Native) -> DataFrame:
         for batch in batches:
             yield batch.append_column(into, using(batch.column(of)))
 
-    type_ = messages.sparkSession.createDataFrame([], f"made {native.type.sql}").schema[0].dataType
-    schema = StructType([*whole.fields, StructField(into, type_)])
+    schema = StructType([*whole.fields, *cast(StructType, StructType.fromDDL(f"{into} {native.type.sql}")).fields])
     columns = _create_udf(made, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(*(messages[name] for name in messages.columns))
     jvm: Any = messages
     return DataFrame(jvm._jdf.mapInArrow(cast(Any, columns)._jc, False, None), messages.sparkSession)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from framework.errors import BatchError, SpecError, UnreachableError
 from framework.formats.framed import ALL
@@ -95,7 +95,7 @@ class Schemas:
     def _again(self, pipeline: Pipeline) -> Pipeline:
         assert self.plan.again is not None
         try:
-            self.plan = replace(self.plan.again(self.also), again=self.plan.again)
+            self.plan = self.plan.again(self.also)
         except SpecError as error:
             hint = "`sluice check` shows the same; no message is lost: they wait until it is mended"
             raise BatchError("specs-broken", f"the specs do not fit what the registry has now: {error}", hint) from None

@@ -6,6 +6,7 @@ Limit: while the registry is away, messages are shown as bytes unless it said be
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,9 +14,9 @@ from framework.engine import obvious
 from framework.engine.obvious import Decoded
 from framework.engine.sample import Message
 from framework.errors import SluiceError
-from framework.formats import written
+from framework.formats.framed import id_of
+from framework.formats.kinds import of_kind
 from framework.formats.versions import Unsupported
-from framework.formats.written import Decode
 from framework.plan.model import SecretStore, Topic
 from framework.registry import Version
 from framework.registry.client import Registry
@@ -33,6 +34,16 @@ class Read:
     wrong: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class Look:
+    """A message's key and value. `wrong`: the code and the reason by which any batch would make a bad row of it; None where that takes
+    a closer look."""
+
+    key: Read | None
+    value: Read | None
+    wrong: tuple[str, str] | None
+
+
 @dataclass
 class Reader:
     """`trouble`: the registry does not answer."""
@@ -42,7 +53,7 @@ class Reader:
     trouble: SluiceError | None = None
     _registry: Registry | None = None
     _versions: dict[Of, dict[int, Version]] = field(default_factory=dict)
-    _decoders: dict[int, Decode | str] = field(default_factory=dict)
+    _decoders: dict[int, Callable[[bytes], str] | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """The subjects are asked for once: they say which version an id is."""
@@ -63,7 +74,7 @@ class Reader:
             reason = obvious.unlike(format_, data)
             return Read(obvious.decoded(format_, data), None, (_code(of), f"the {of} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
-        id_ = written.id_of(data)
+        id_ = id_of(data)
         if id_ is None:
             return Read(bytes_, None, (_code(of), f"the {of} does not begin with the id of a schema"))
         version = self._version(of, id_)
@@ -79,10 +90,11 @@ class Reader:
             return Read(bytes_, version, (_code(of), f"the {of} is not what schema {id_} says: {error}"))
         return Read(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
 
-    def wrong(self, message: Message) -> tuple[str, str] | None:
-        """The code and the reason by which any batch would make a bad row of the message; None where that takes a closer look."""
-        found = {of: None if data is None else self.read(of, data).wrong for of, data in _parts(message)}
-        return obvious.plainly_wrong(self.topic, message, found["value"], found["key"])
+    def look(self, message: Message) -> Look:
+        key = None if message.key is None else self.read("key", message.key)
+        value = None if message.value is None else self.read("value", message.value)
+        wrong = obvious.plainly_wrong(self.topic, message, value.wrong if value else None, key.wrong if key else None)
+        return Look(key, value, wrong)
 
     def _version(self, of: Of, id_: int) -> Version | None:
         known = self._versions.setdefault(of, {})
@@ -96,17 +108,13 @@ class Reader:
                 known[id_] = Version(id_, schema)
         return known.get(id_)
 
-    def _decoder(self, version: Version) -> Decode | str:
+    def _decoder(self, version: Version) -> Callable[[bytes], str] | str:
         if version.id not in self._decoders:
             try:
-                self._decoders[version.id] = written.decoder(version.schema)
+                self._decoders[version.id] = of_kind(version.schema.kind).decoder(version.schema)
             except Unsupported as error:
                 self._decoders[version.id] = error.message
         return self._decoders[version.id]
-
-
-def _parts(message: Message) -> tuple[tuple[Of, bytes | None], tuple[Of, bytes | None]]:
-    return ("value", message.value), ("key", message.key)
 
 
 def _code(of: Of, code: str = "undecodable") -> str:

@@ -11,7 +11,7 @@ from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, state
 from framework.engine.protocol import Position, TableState, TopicState
 from framework.errors import BatchError, ColumnsChanged
-from framework.plan.change import Change, changes
+from framework.plan.change import Change, changes, hints, told
 from framework.plan.model import Pipeline
 
 LAYOUT = {
@@ -115,12 +115,11 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
 
 
 def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
-    """All that is refused at once, each with what in the specs asks for it."""
     refused = [change for change in found if not change.allowed]
-    message = "; ".join(f"{change.what} ({change.where})" for change in refused)
-    hints = dict.fromkeys(change.hint for change in refused)
-    said = f"{pipeline.table.identifier} is not what the spec says: {message}"
+    said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
     if not all(change.accepts for change in refused):
-        return ColumnsChanged("schema-change", said, "; ".join(hints))
+        return ColumnsChanged("schema-change", said, "; ".join(hints(refused)))
     does = "; ".join(dict.fromkeys(change.accepts for change in refused))
-    return ColumnsChanged("schema-change", said, "; ".join([*hints, f"or `sluice accept {pipeline.name}`, which {does}"]), found)
+    return ColumnsChanged(
+        "schema-change", said, "; ".join([*hints(refused), f"or `sluice accept {pipeline.name}`, which {does}"]), found
+    )

@@ -43,7 +43,7 @@ def decoding(fields: Sequence[json.Field]) -> tuple[tuple[Column, ...], Decoding
     ]
     for field, (name, sql) in zip(fields, columns, strict=True):
         if field.required:
-            lacks = f"coalesce(_sluice_decoded.op IN ({_WITH_AFTER}), false) AND {sql} IS NULL"
+            lacks = lacks_value("_sluice_decoded.op", sql)
             faults.append(Fault("value", "missing_field", f"`{name}` is required and missing or null", lacks))
     own = ((OP.name, "_sluice_decoded.op"), (SOURCE_AT.name, json.value("_sluice_decoded.at", _MILLIS)))
     return (*(Column(field.name, field.type) for field in fields), *COLUMNS), Decoding(
@@ -55,6 +55,11 @@ def decoding(fields: Sequence[json.Field]) -> tuple[tuple[Column, ...], Decoding
         explained=f"transform(array({json.EXPLAINED}), e -> {_payload('e')})[0]",
         keep="_sluice_value IS NOT NULL AND coalesce(_sluice_decoded.op <> 'm', NOT coalesce(_sluice_decoded.sound, false))",
     )
+
+
+def lacks_value(op: str, sql: str) -> str:
+    """SQL that is true where a required column has no value: of a row that was deleted Debezium may know the key alone."""
+    return f"coalesce({op} IN ({_WITH_AFTER}), false) AND {sql} IS NULL"
 
 
 def _parse(image: Struct) -> str:

@@ -13,7 +13,6 @@ from typing import Literal
 from framework.formats.versions import Merged
 from framework.plan.model import Decoding, Fault, Native
 from framework.plan.rows import quoted
-from framework.registry import Version
 
 Of = Literal["key", "value"]
 ALL = 0
@@ -42,9 +41,19 @@ def decoded(of: Of) -> str:
     return "_sluice_decoded" if of == "value" else "_sluice_decoded_key"
 
 
-def id_literal(version: Version) -> str:
-    """The five bytes that a message of this schema begins with."""
-    return f"X'00{version.id & 0xFFFFFFFF:08X}'"
+def prefix_bytes(id_: int) -> bytes:
+    """What a message of this schema begins with."""
+    return b"\0" + (id_ & 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def id_of(message: bytes) -> int | None:
+    """The id of the schema that a message names, if it does."""
+    return int.from_bytes(message[1:5], "big") if len(message) >= 5 and message[0] == 0 else None
+
+
+def id_literal(id_: int) -> str:
+    """SQL of the five bytes that a message of this schema begins with."""
+    return f"X'{prefix_bytes(id_).hex().upper()}'"
 
 
 def prefix(of: Of) -> str:
@@ -57,9 +66,12 @@ def schema_id(of: Of) -> str:
 
 
 def decoding(of: Of, merged: Merged, read: Read, absent: Iterable[int], required: Sequence[tuple[str, str]] = ()) -> Decoding:
-    """`absent` are ids that the registry was asked for and does not have. A key may be missing, a value may not."""
-    fits = [id_literal(fit.version) for fit in merged.fits]
-    unfit = {id_literal(version): f"the {of}'s {version} does not fit the columns: {reason}" for version, reason in merged.unfit}
+    """`absent` are ids that the registry was asked for and does not have. A key may be missing, a value may not. Of the columns that
+    are required SQL says where a message lacks them."""
+    fits = [id_literal(fit.version.id) for fit in merged.fits]
+    unfit = {
+        id_literal(version.id): f"the {of}'s {version} does not fit the columns: {reason}" for version, reason in merged.unfit
+    }
     absent = frozenset(absent)
     framed = f"(octet_length({raw(of)}) >= 5 AND startswith({raw(of)}, X'00'))"
     known, refused = _among(of, fits), _among(of, unfit)
@@ -77,10 +89,11 @@ def decoding(of: Of, merged: Merged, read: Read, absent: Iterable[int], required
     ]
     if of == "value":
         faults.insert(0, Fault("value", "null_value", "the message has no value", f"{raw(of)} IS NULL"))
-    for column, sql in required:
-        lacks = f"{raw(of)} IS NOT NULL AND {sql} IS NULL"
-        faults.append(Fault(of, "missing_field", f"`{column}` is required and missing or null", lacks))
-    elsewhere = f"{framed} AND NOT ({known} OR {refused} OR {_absent(of, absent)})"
+    for column, lacks in required:
+        faults.append(
+            Fault(of, "missing_field", f"`{column}` is required and missing or null", f"{raw(of)} IS NOT NULL AND {lacks}")
+        )
+    elsewhere = f"{framed} AND NOT ({known} OR {refused} OR {_among(of, map(id_literal, sorted(absent)))})"
     return Decoding(
         parse=None, columns=read.columns, faults=tuple(faults), apart=read.apart, natively=read.natively, schema_id=schema_id(of),
         unknown=None if ALL in absent else f"CASE WHEN {elsewhere} THEN {_number(of)} END",
@@ -90,10 +103,6 @@ def decoding(of: Of, merged: Merged, read: Read, absent: Iterable[int], required
 def _among(of: Of, literals: Iterable[str]) -> str:
     listed = ", ".join(literals)
     return f"{prefix(of)} IN ({listed})" if listed else "false"
-
-
-def _absent(of: Of, ids: Iterable[int]) -> str:
-    return _among(of, (f"X'00{each & 0xFFFFFFFF:08X}'" for each in sorted(ids)))
 
 
 def _chosen(of: Of, texts: Mapping[str, str]) -> str:

@@ -9,7 +9,8 @@ from typing import Literal
 
 from framework.engine.sample import Sample
 from framework.errors import Problem, SluiceError, Where
-from framework.formats import written
+from framework.formats.framed import id_of
+from framework.formats.kinds import FORMATS
 from framework.init.lines import Line, key, scalar, shown
 from framework.plan.model import Cluster, Column, Registered, SecretStore
 from framework.plan.registered import Asked, Found, Schemas, resolve
@@ -18,7 +19,6 @@ from framework.registry.client import Registry
 from framework.types import TIMESTAMP
 
 Of = Literal["key", "value"]
-FORMATS = {"AVRO": "avro", "JSON": "json_schema", "PROTOBUF": "protobuf"}
 _MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
 _MOST = 20  # ids that are asked for
 _ENVELOPE = {"op", "before", "after", "source"}
@@ -50,7 +50,7 @@ class Known:
 def looks_so(messages: Iterable[bytes | None]) -> bool:
     """Whether they begin as those of a registry do."""
     there = [each for each in messages if each is not None]
-    return bool(there) and sum(written.id_of(each) is not None for each in there) >= _MOSTLY * len(there)
+    return bool(there) and sum(id_of(each) is not None for each in there) >= _MOSTLY * len(there)
 
 
 def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Known:
@@ -74,7 +74,7 @@ def _schemaed(
     """What is known of them, or why it is not."""
     own = f"{kafka_name}-{of}"
     registry = Registry(cluster, secrets, 5.0)
-    counted = Counter(id_ for each in messages if (id_ := written.id_of(each)) is not None)
+    counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)
     ids = [id_ for id_, _ in counted.most_common(_MOST)]
     known = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
     if ids and sum(counted[id_] for id_ in known) < _MOSTLY * sum(counted[id_] for id_ in ids):

@@ -7,7 +7,7 @@ older name is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +99,15 @@ def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]
     found = _inside((), Struct(existing.columns), planned, renamed)
     columns = [_column(pipeline, existing, *each) for each in found]
     return (*columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
+
+
+def told(refused: Iterable[Change]) -> str:
+    """All that is refused at once, each with what in the specs asks for it."""
+    return "; ".join(f"{change.what} ({change.where})" for change in refused)
+
+
+def hints(refused: Iterable[Change]) -> list[str]:
+    return list(dict.fromkeys(change.hint for change in refused))
 
 
 def stored(type_: Type) -> Type:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 from framework.errors import Problem, Where
-from framework.formats import written
+from framework.formats import plain, written
+from framework.formats.kinds import of_kind
 from framework.formats.versions import Unsupported
 from framework.formats.written import Writer
 from framework.plan.model import Column, Message, Pipeline
@@ -122,7 +123,7 @@ class Messages:
         found: dict[str, Type] = {}
         for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
             made = self.writer(of) if contract and self.topic.value != "debezium_avro" else None
-            found |= {made.column(each.name): each.type for each in written.shapes(made.schema)} if made else {}
+            found |= {made.column(each.name): each.type for each in of_kind(made.schema.kind).shapes(made.schema)} if made else {}
         return found
 
     def writer(self, of: str) -> Writer | None:
@@ -143,7 +144,7 @@ class Messages:
             envelope = json_object((name, plain_json(node)) for name, node in given.items())
             if format_ == "debezium_json":
                 return envelope.encode()
-            return self.by_schema(of, lambda writer: writer.whole(written.loads(envelope)), places)
+            return self.by_schema(of, lambda writer: writer.whole(plain.loads(envelope)), places)
         if format_ == "json":
             options = self.topic.columns if of == "value" else self.topic.key.columns
             formats = {name: option.format for name, option in options.items()}
@@ -156,7 +157,7 @@ class Messages:
         said = {name: self.json(node, Column(name, known[name]), None) for name, node in given.items()}
         if len(self.problems) > before or not known:
             return None
-        values = {name: written.loads(text) for name, text in said.items()}
+        values = {name: plain.loads(text) for name, text in said.items()}
         return self.by_schema(of, lambda writer: writer.columns(values), places)
 
     def by_schema(
@@ -211,9 +212,9 @@ class Messages:
         if writer.single:
             types = {column.name: column.type for column in self.pipeline.topic.columns}
             (name,) = self.pipeline.topic.key_columns
-            said: Any = written.loads(self.json(node, Column(name, types[name]), None))
+            said: Any = plain.loads(self.json(node, Column(name, types[name]), None))
         else:
-            said = written.loads(json_object((key.text, plain_json(value)) for key, value in entries))
+            said = plain.loads(json_object((key.text, plain_json(value)) for key, value in entries))
         return self.by_schema("key", lambda writer: writer.whole(said), places)
 
     def long(self, node: Node, what: str) -> bytes | None:

@@ -47,16 +47,12 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
         plan, problems, known = _parts(environment, written, {})
 
     def again(also: Also) -> Plan:
-        return here.run(_again, environment, written, also)
+        plan, problems, _ = here.run(_parts, environment, written, also)
+        if problems:
+            raise SpecError(problems)
+        return replace(plan, again=again)
 
     return replace(plan, again=again), problems, known
-
-
-def _again(environment: str, written: Written, also: Also) -> Plan:
-    plan, problems, _ = _parts(environment, written, also)
-    if problems:
-        raise SpecError(problems)
-    return plan
 
 
 def _parts(environment: str, written: Written, also: Also) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
@@ -88,10 +84,10 @@ def settings(made: Draft) -> Draft:
     if engines:
         said = engines[0]
         made = replace(made, engine=Engine(said.master, said.memory, tuple(sorted(said.conf.items()))))
-    if stores:
-        made = replace(made, secrets=SecretStore(stores[0].store, stores[0].path))
-        made.schemas.secrets = made.secrets
-    return made
+    if not stores:
+        return made
+    secrets = SecretStore(stores[0].store, stores[0].path)
+    return replace(made, secrets=secrets, schemas=Schemas(secrets, made.schemas.also))
 
 
 def clusters(made: Draft) -> Draft:

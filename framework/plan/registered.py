@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from framework.errors import Problem, SluiceError, Where
-from framework.formats import avro, debezium, framed, json, written
+from framework.formats import debezium, framed, json, written
 from framework.formats.framed import Of, Read
+from framework.formats.kinds import KINDS, Format, of_kind
 from framework.formats.versions import Merged, Shape, Unsupported, merge
 from framework.plan.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
 from framework.plan.reshape import reshaped, unlike
@@ -20,25 +21,8 @@ from framework.registry import Kind, Schema, Subject, Version
 from framework.sql.faults import closest
 from framework.types import Field
 
-
-class Format(Protocol):
-    """What a format of the registry can do; each is a module or package of `framework.formats`."""
-
-    def shapes(self, schema: Schema) -> tuple[Shape, ...]: ...
-
-    def read(self, of: Of, merged: Merged) -> Read: ...
-
-
-def _format(name: str) -> tuple[Kind, Format]:
-    if name == "protobuf":
-        from framework.formats import protobuf
-
-        return "PROTOBUF", protobuf
-    if name == "json_schema":
-        from framework.formats import json_schema
-
-        return "JSON", json_schema
-    return "AVRO", avro
+if TYPE_CHECKING:
+    from framework.registry.client import Registry
 
 
 Also = Mapping[str, Mapping[int, Schema | None]]
@@ -51,14 +35,14 @@ class Schemas:
 
     secrets: SecretStore = field(default_factory=SecretStore)
     also: Also = field(default_factory=dict)
-    _registries: dict[Cluster, object] = field(default_factory=dict, init=False)
+    _registries: dict[Cluster, Registry] = field(default_factory=dict, init=False)
 
     def subject(self, cluster: Cluster, name: str) -> Subject:
         from framework.registry.client import Registry
 
-        registry = self._registries.setdefault(cluster, Registry(cluster, self.secrets))
-        assert isinstance(registry, Registry)
-        return registry.subject(name)
+        if cluster not in self._registries:
+            self._registries[cluster] = Registry(cluster, self.secrets)
+        return self._registries[cluster].subject(name)
 
 
 @dataclass(frozen=True)
@@ -96,7 +80,8 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
 
 
 def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> Found:
-    kind, format_ = _format(asked.format)
+    kind = KINDS[asked.format]
+    format_ = of_kind(kind)
     said = [(version, _shapes(asked, format_, kind, version)) for version in subject.versions]
     if isinstance(said[-1][1], str):
         message = f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}"
@@ -117,7 +102,7 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     absent = (id_ for id_, schema in also.items() if schema is None)
     read = replace(shown.read, columns=tuple((column.name, text) for column, text in columns))
     decoding = framed.decoding(
-        asked.of, merged, read, absent, [(name, shown.there(dict(read.columns)[name])) for name in required]
+        asked.of, merged, read, absent, [(name, shown.lacks(dict(read.columns)[name])) for name in required]
     )
     if shown.keep:  # a tombstone is left out
         faults = (*(fault for fault in decoding.faults if fault.code != "null_value"), *shown.faults)
@@ -140,12 +125,9 @@ class _Shown:
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
 
-    def there(self, sql: str) -> str:
-        """SQL that is null where a column lacks its value. Of a row that was deleted Debezium may know the key alone."""
-        if self.keep is None:
-            return sql
-        op = dict(self.read.columns)["_op"]
-        return f"CASE WHEN {sql} IS NOT NULL OR coalesce({op} NOT IN ('c', 'u', 'r'), true) THEN true END"
+    def lacks(self, sql: str) -> str:
+        """SQL that is true where a message lacks a column that has to be there."""
+        return debezium.lacks_value(dict(self.read.columns)["_op"], sql) if self.keep else f"{sql} IS NULL"
 
 
 def _shown(asked: Asked, merged: Merged, read: Read) -> _Shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from decimal import Decimal as Number
 from typing import Any
 
 from framework.errors import Where
+from framework.formats import plain
 from framework.spec.node import Node
 from framework.spec.scalars import read_time
 from framework.sql.faults import closest
@@ -41,7 +41,6 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,38})")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LONGEST = 60  # characters of a value in a message
 
 
@@ -106,24 +105,17 @@ def json_object(entries: Iterable[tuple[str, str]]) -> str:
 
 def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     value = _scalar(node, type_)
-    if format_ == "epoch_millis":
-        millis, rest = divmod(value - _EPOCH, _EPOCH.resolution * 1000)
-        if rest:
+    if format_ and format_.startswith("epoch_"):
+        number = plain.epoch(value, format_)
+        if number is None:
             raise Wrong(node.where, "wrong-type", f"`{_short(node)}` is no whole number of milliseconds", "leave the rest out")
-        return str(millis)
-    if format_ == "epoch_micros":
-        return str((value - _EPOCH) // _EPOCH.resolution)
-    if format_ == "epoch_days":
-        return str((value - _EPOCH.date()).days)
+        return str(number)
     if format_ == "base64" and isinstance(type_, Decimal):
-        unscaled = int(value.scaleb(type_.scale))
-        return json.dumps(base64.b64encode(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)).decode())
+        return plain.text(plain.base64_of(value, type_.scale))
     if isinstance(value, datetime):
-        return json.dumps(value.replace(tzinfo=None).isoformat() + ("" if type_ == TIMESTAMP_NTZ else "Z"))
-    if type_ == DATE:
-        return json.dumps(value.isoformat())
-    if isinstance(value, bytes):
-        return json.dumps(base64.b64encode(value).decode())
+        return plain.text(plain.iso(value, type_))
+    if isinstance(value, (date, bytes)):
+        return plain.text(value)
     if is_fractional(type_) and not math.isfinite(value):
         raise Wrong(node.where, "wrong-type", f"`{node.text}` is no number that JSON has", "write a number")
     # All digits, as they are written.
@@ -201,11 +193,7 @@ def _fraction(text: str, type_: Type) -> Any:
 
 
 def _decimal(number: Number, type_: Decimal) -> Number:
-    _, digits, exponent = number.as_tuple()
-    shift = int(exponent) + type_.scale
-    whole = int("".join(map(str, digits)))
-    unscaled, rest = (whole * 10**shift, 0) if shift >= 0 else divmod(whole, 10**-shift)
-    if rest or unscaled >= 10**type_.precision:
+    if abs(plain.unscaled(number, type_.scale)) >= 10**type_.precision:
         raise ValueError
     return number
 

@@ -6,15 +6,20 @@ Limit: a field that a message's schema does not have is null, also where the sch
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from framework import types
+from framework.formats import plain
 from framework.formats.avro.reader import MARK_BYTES, Writer, schemas
 from framework.formats.avro.schema import record, shapes
 from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
 from framework.formats.versions import Merged
 from framework.plan.rows import named, quoted
+from framework.registry import Schema
 from framework.types import Type
 
-__all__ = ["MARK_BYTES", "read", "shapes"]
+__all__ = ["MARK_BYTES", "decoder", "encoder", "read", "schema_text", "shapes"]
 
 MARK = "_sluice_mark_bytes"  # the engine puts bytes in its place that are new in each process
 _FEW = 8  # versions that are told apart by comparing
@@ -38,9 +43,28 @@ def read(of: Of, merged: Merged) -> Read:
     )
 
 
+def encoder(schema: Schema) -> Callable[[Any], bytes]:
+    from framework.formats.avro import writer
+
+    return writer.encoder(schema)
+
+
+def schema_text(name: str, columns: Sequence[types.Field]) -> str:
+    from framework.formats.avro import writer
+
+    return writer.schema_text(name, columns)
+
+
+def decoder(schema: Schema) -> Callable[[bytes], str]:
+    from framework.formats.avro import shown
+
+    values = shown.decoder(schema)
+    return lambda data: plain.text(values(data))
+
+
 def _index(of: Of, merged: Merged) -> str:
     """SQL of the union's index, as Avro writes it, of the version that a message is of; null where it is of none."""
-    there = [(id_literal(fit.version), f"X'{_zigzag(at).hex()}'") for at, fit in enumerate(merged.fits)]
+    there = [(id_literal(fit.version.id), f"X'{_zigzag(at).hex()}'") for at, fit in enumerate(merged.fits)]
     if len(there) <= _FEW:
         return "CASE " + prefix(of) + " " + " ".join(f"WHEN {literal} THEN {index}" for literal, index in there) + " END"
     return f"try_element_at(map({', '.join(f'{literal}, {index}' for literal, index in there)}), {prefix(of)})"

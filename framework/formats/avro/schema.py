@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from framework import types
@@ -129,6 +130,7 @@ def record(schema: Schema) -> Node:
     return node if node.kind == "record" else Node("record", members=(Member("value", node),))
 
 
+@lru_cache(maxsize=1024)
 def parse(schema: Schema) -> Node:
     reader = _Reader()
     for _, referred in schema.behind():
@@ -143,7 +145,7 @@ class _Reader:
 
     def text(self, text: str) -> Node:
         try:
-            return self.node(_json(text), "", 0)
+            return self.node(loaded(text), "", 0)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
 
@@ -207,7 +209,7 @@ class _Reader:
 _COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
 
 
-def _json(text: str) -> Any:
+def loaded(text: str) -> Any:
     """A registry gives a plain type with or without quotes."""
     try:
         return json.loads(text)

@@ -24,7 +24,8 @@ from uuid import UUID
 import fastavro
 
 from framework import types
-from framework.formats.avro.schema import _json as loaded
+from framework.formats import plain
+from framework.formats.avro.schema import loaded
 from framework.formats.versions import Unsupported
 from framework.registry import Schema
 from framework.types import Array, Decimal, Field, Map, Struct, Type
@@ -274,17 +275,12 @@ def _bytes(said: Mapping[str, Any], logical: str, value: Any) -> bytes:
 
 def _decimal(said: Mapping[str, Any], value: Any) -> bytes:
     try:
-        sign, digits, exponent = Number(str(value)).as_tuple()
+        unscaled = plain.unscaled(Number(str(value)), said.get("scale", 0))
     except InvalidOperation:
         raise ValueError from None
-    shift = int(exponent) + said.get("scale", 0)
-    if not -1000 < shift < 1000:
+    if abs(unscaled) >= 10 ** said["precision"]:
         raise ValueError
-    whole, rest = divmod(int("".join(map(str, digits))) * 10 ** max(0, shift), 10 ** max(0, -shift))
-    if rest or whole >= 10 ** said["precision"]:
-        raise ValueError
-    unscaled: int = -whole if sign else whole
-    return unscaled.to_bytes(said.get("size") or unscaled.bit_length() // 8 + 1, "big", signed=True)
+    return plain.signed(unscaled, said.get("size"))
 
 
 def _no() -> NoReturn:

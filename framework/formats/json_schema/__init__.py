@@ -7,16 +7,13 @@ Limit: of a schema only what says types is used; a length, a pattern, an enum or
 
 from __future__ import annotations
 
-import base64
 import json as text_of
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal as Number
 from functools import lru_cache
 from typing import Any
 
 from framework import types
-from framework.formats import json
+from framework.formats import json, plain
 from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
 from framework.formats.json_schema.said import Said
 from framework.formats.json_schema.text import said_of
@@ -108,7 +105,7 @@ def _ways(merged: Merged) -> tuple[dict[Path, str], dict[str, str]]:
             place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
             if ways.setdefault(place, way) != way:
                 said = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
-                others[id_literal(fit.version)] = said
+                others[id_literal(fit.version.id)] = said
     return ways, others
 
 
@@ -191,7 +188,7 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
     checker = found(document, registry=registry_of(schema), format_checker=FormatChecker())
 
     def encode(value: Mapping[str, Any]) -> bytes:
-        text = _text(value)
+        text = plain.text(value)
         error = best_match(checker.iter_errors(text_of.loads(text)))
         if error is not None:
             place = ".".join(map(str, error.absolute_path))
@@ -201,25 +198,19 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
     return encode
 
 
+def decoder(_schema: Schema) -> Callable[[bytes], str]:
+    """As it came, to the last digit."""
+
+    def decode(data: bytes) -> str:
+        try:
+            said = data.decode("utf-8")
+            text_of.loads(said, parse_int=lambda _: 0, parse_float=lambda _: 0.0, parse_constant=plain.no_constant)
+        except (ValueError, RecursionError):
+            raise ValueError("it is not JSON") from None
+        return said.strip(" \t\r\n")
+
+    return decode
+
+
 def _short(said: str) -> str:
     return said if len(said) <= _SHOWN else said[: _SHOWN - 2] + " …"
-
-
-def _text(value: Any) -> str:
-    """JSON; a decimal keeps all its digits."""
-    match value:
-        case Mapping():
-            return (
-                "{"
-                + ", ".join(f"{text_of.dumps(str(name), ensure_ascii=False)}: {_text(each)}" for name, each in value.items())
-                + "}"
-            )
-        case list() | tuple():
-            return "[" + ", ".join(map(_text, value)) + "]"
-        case Number():
-            return format(value, "f")
-        case datetime() | date():
-            return text_of.dumps(value.isoformat())
-        case bytes():
-            return text_of.dumps(base64.b64encode(value).decode())
-    return text_of.dumps(value, ensure_ascii=False, allow_nan=False)

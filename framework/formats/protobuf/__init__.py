@@ -9,6 +9,7 @@ Cost: a Python worker, and a few microseconds per message there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from framework.plan.rows import named
 from framework.registry import Schema
 from framework.types import BOOLEAN, Field, Struct
 
-__all__ = ["Using", "Written", "encoder", "read", "schema_text", "shapes"]
+__all__ = ["Using", "Written", "decoder", "encoder", "read", "schema_text", "shapes"]
 
 WRONG = "_sluice_wrong"
 
@@ -47,6 +48,12 @@ class Using:
         from framework.formats.protobuf.decode import structs
 
         return structs(array, tuple((each.id, each.schema, each.names) for each in self.versions), self.type)
+
+
+def decoder(schema: Schema) -> Callable[[bytes], str]:
+    from framework.formats.protobuf import shown
+
+    return shown.decoder(schema)
 
 
 def read(of: Of, merged: Merged) -> Read:

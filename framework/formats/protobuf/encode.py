@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from decimal import InvalidOperation
 from typing import Any
 
 from framework import types
+from framework.formats import plain
 from framework.formats.protobuf.columns import STRING_FIELD
 from framework.formats.protobuf.compiler import Descriptor, meta, to_write
 from framework.formats.protobuf.known import DECIMAL, decimal_type
@@ -96,17 +96,15 @@ def _decimal(field: Descriptor, value: Any) -> dict[str, Any]:
         number = Number(str(value))
     except InvalidOperation:
         raise ValueError(f"{value!r} is no number for `{field.name}`") from None
-    sign, digits, exponent = number.as_tuple()
+    exponent = number.as_tuple().exponent
     if not isinstance(exponent, int) or abs(exponent) > _LONGEST:
         raise ValueError(f"{value!r} is no number for `{field.name}`")
     scale = decimal_type(params).scale if params else max(0, -exponent)
-    whole = int("".join(map(str, digits))) * 10 ** max(0, exponent + scale)
-    whole, rest = divmod(whole, 10 ** max(0, -exponent - scale))
-    if rest:
-        raise ValueError(f"{value} has more than the {scale} decimal places of `{field.name}`")
-    unscaled = -whole if sign else whole
-    data = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
-    return {"value": base64.b64encode(data).decode(), "precision": len(str(whole)), "scale": scale}
+    try:
+        unscaled = plain.unscaled(number, scale)
+    except ValueError:
+        raise ValueError(f"{value} has more than the {scale} decimal places of `{field.name}`") from None
+    return {"value": plain.base64_of(number, scale), "precision": len(str(abs(unscaled))), "scale": scale}
 
 
 def _parts(field: Descriptor, text: str, pattern: str) -> dict[str, int]:
