@@ -142,6 +142,9 @@ def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
 def line(batch: Batch) -> str:
     rate = batch.read / max(batch.seconds, 0.001)
     parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
+    if batch.changed:
+        words = {"new": batch.changed.inserted, "changed": batch.changed.updated, "deleted": batch.changed.deleted}
+        parts += [f"{count:,} {word}" for word, count in words.items() if count]
     parts += [f"{batch.bad:,} bad"] if batch.bad else []
     parts += [f"{batch.filtered:,} filtered"] if batch.filtered else []
     parts += [f"{count:,} not as `{name}` expects" for name, count in batch.warnings]

@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas
+from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
 from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, staged, state
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
-from framework.engine.spark_errors import named_errors
+from framework.engine.rows import Changed
 from framework.engine.sweep import sweep, withdraw
 from framework.engine.tables import join_topics, open_table
+from framework.engine.writes import Target, deletes
 from framework.errors import BatchError, RefusedError, Unexpected
 from framework.plan.model import Pipeline
 
@@ -34,6 +35,7 @@ class Batch:
     rows: int
     bad: int
     filtered: int
+    changed: Changed | None  # by an upsert
     warnings: tuple[tuple[str, int], ...]  # expectations that do not hold, with the rows that fail them
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
@@ -103,6 +105,7 @@ class _Staged:
     snapshot: protocol.Snapshot
     position: Position
     counted: rows.Counted
+    forget: tuple[str, ...]  # what need not be remembered of deletes any more
 
 
 class _Attempt:
@@ -147,7 +150,7 @@ class _Attempt:
             return Verdict.RESTAGE
         self.at("branched")
         try:
-            made = self._stage(opened, position, topic, range_)
+            made = self._stage(table, opened, position, topic, range_)
             self.clock.done("stage")
             judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
         except (RefusedError, schemas.Unknown):
@@ -167,9 +170,12 @@ class _Attempt:
         self.clock.done("sweep")
         return self._batch(made, range_)
 
-    def _stage(self, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
+    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
-        counted = self._write(position.batch + 1, range_, topic)
+        try:
+            counted = self._write(table, position.batch + 1, range_, topic)
+        except (Refused, Unknown):
+            return None
         self.at("staged")
         if counted.unknown:
             raise schemas.Unknown(counted.unknown)
@@ -190,7 +196,7 @@ class _Attempt:
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
         )  # fmt: skip
-        return _Staged(tip, to, counted)
+        return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.upsert))
 
     def _expect(self, counted: rows.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
@@ -203,22 +209,12 @@ class _Attempt:
                     "nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
                 )
 
-    def _write(self, number: int, range_: Range, topic: TopicState) -> rows.Counted:
-        messages = self.source.read(self.context.spark, range_)
-        frame = rows.frame(messages, self.pipeline, range_.size)
-        from pyspark.sql import functions
-
-        table = self.pipeline.table
-        target = f"`{table.catalog.name}`.`{table.namespace}`.`{table.name}`.`branch_{protocol.BRANCH}{self.attempt}`"
+    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> rows.Counted:
+        frame = rows.frame(self.source.read(self.context.spark, range_), self.pipeline, range_.size)
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
-        writer = frame.good.writeTo(target).option(f"snapshot-property.{protocol.ATTEMPT}", self.attempt)
-        with named_errors(self.pipeline):
-            writer = writer.option(f"snapshot-property.{protocol.POSITION}", ends.text())
-            if table.write == "replace":
-                writer.overwrite(functions.lit(True))
-            else:
-                writer.append()
-        return rows.counted(self.context.spark, self.pipeline, frame.observed)
+        summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
+        target = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary)
+        return writes.of(self.pipeline.table.write)(target, frame)
 
     def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
         """DONE once the batch is published; any other verdict says why it begins again."""
@@ -234,7 +230,7 @@ class _Attempt:
                 if left == 0:
                     break
                 self.at("checked")
-                self.lake.publish(transaction, self.attempt, made.position)
+                self.lake.publish(transaction, self.attempt, made.position, made.forget)
             except (Refused, Unknown):
                 continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
@@ -260,5 +256,5 @@ class _Attempt:
         counted = made.counted
         return Batch(
             self.pipeline.name, made.position.batch, counted.read, counted.rows, counted.bad,
-            counted.filtered, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
+            counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from framework import types
-from framework.engine.protocol import ACCEPTED, OWNER
+from framework.engine.protocol import ACCEPTED, OWNER, WRITE
 from framework.plan.change import Existing
 from framework.types import Type
 
@@ -32,6 +32,7 @@ def existing(schema: str, partitions: str, order: str, format_version: int, prop
         format_version,
         properties.get(OWNER),
         frozenset(json.loads(properties.get(ACCEPTED) or "[]")),
+        properties.get(WRITE) or "",
     )
 
 

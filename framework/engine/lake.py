@@ -79,9 +79,10 @@ class Lake:
         properties: Mapping[str, str],
         describe: Callable[[int, int], Mapping[str, str]],
         begins: Position | None = None,
+        empty: bool = False,
     ) -> None:
-        """A table is born with an empty snapshot and with the properties that describe it, in one commit. One that is there
-        already stays as it is."""
+        """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
+        describe it, in one commit. One that is there already stays as it is."""
         schema = evolve.schema(self._jvm, columns)
         name = self._iceberg.catalog.TableIdentifier.parse(identifier)
         try:
@@ -99,6 +100,8 @@ class Lake:
             append.commit()
             born = transaction.table().currentSnapshot()
             _set(transaction, describe(born.snapshotId(), born.sequenceNumber()))
+            if empty:
+                transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (_is(error, "AlreadyExistsException") or _is(error, "CommitFailedException")):
@@ -205,8 +208,23 @@ class Lake:
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
+        self.branch_as(table, protocol.BRANCH + attempt, snapshot)
+
+    def branch_as(self, table: Any, name: str, snapshot: int) -> None:
         with _answers():
-            table.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
+            table.manageSnapshots().createBranch(name, snapshot).commit()
+
+    def summary(self, identifier: str, attempt: str) -> Mapping[str, str]:
+        """What the attempt's snapshot says of itself."""
+        table = self.load(identifier)
+        tip = table.snapshot(protocol.BRANCH + attempt) if table is not None else None
+        return {} if tip is None else dict(tip.summary())
+
+    def remember(self, table: Any, attempt: str, day: str) -> int:
+        """A branch on which the attempt adds to a day's deletes; how many files these have."""
+        base = table.snapshot(day) or table.snapshot(protocol.EMPTY)
+        self.branch_as(table, protocol.deletes_of(day, attempt), base.snapshotId())
+        return int(base.summary().get("total-data-files") or 0)
 
     def begin(self, table: Any) -> Any:
         """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
@@ -214,12 +232,18 @@ class Lake:
         with _answers():
             return table.newTransaction()
 
-    def publish(self, transaction: Any, attempt: str, position: Position) -> None:
-        """Main, position, tag and branch change together or not at all."""
+    def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
+        """Main, position, tag, branch and what is remembered of deletes change together or not at all; `forget` are days of which
+        nothing is any more."""
         with _answers():
             _set(transaction, {protocol.POSITION: position.text()})
             snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-            _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt).commit()
+            snapshots = _tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt)
+            for day in _days_of(transaction.table(), attempt):
+                snapshots = _remembered(transaction.table(), snapshots, day, attempt)
+            for day in forget:
+                snapshots = snapshots.removeBranch(day)
+            snapshots.commit()
             self._commit(transaction)
 
     def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
@@ -270,7 +294,10 @@ class Lake:
         """Removes the branch of a dead attempt, and the files that only it had."""
         tip = table.snapshot(protocol.BRANCH + attempt)
         with _answers():
-            table.manageSnapshots().removeBranch(protocol.BRANCH + attempt).commit()
+            snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
+            for day in _days_of(table, attempt):
+                snapshots = snapshots.removeBranch(protocol.deletes_of(day, attempt))
+            snapshots.commit()
             if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
@@ -351,6 +378,22 @@ def _branches(table: Any) -> Iterator[tuple[str, Any]]:
     for name in refs:
         if name.startswith(protocol.BRANCH) and refs[name].isBranch():
             yield name, refs[name]
+
+
+def _days_of(table: Any, attempt: str) -> list[str]:
+    """The days to whose deletes an attempt adds."""
+    ending = protocol.deletes_of("", attempt)
+    return [name.removesuffix(ending) for name in table.refs() if name.startswith(protocol.DELETES) and name.endswith(ending)]
+
+
+def _remembered(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
+    """What an attempt has added to a day's deletes becomes the day's, unless these are others by now."""
+    own = protocol.deletes_of(day, attempt)
+    tip, base = table.snapshot(own), table.snapshot(day) or table.snapshot(protocol.EMPTY)
+    if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
+        raise Refused("the deletes that are remembered have changed")
+    there = table.refs().containsKey(day)
+    return (snapshots.replaceBranch if there else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
 
 
 def _pin(transaction: Any) -> None:

@@ -19,6 +19,9 @@ BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
 BORN = "born"  # in place of an attempt's id: of a table that no batch has come to yet
 REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
+DELETES = "sluice-deletes-"  # and a day: a branch of keys that were deleted on it
+EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that remembers deletes, which has no rows
+WRITE = "sluice.write"  # how a table that has one row per key was written, and by which keys
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (
@@ -33,6 +36,19 @@ KILL_POINTS = (
     "published_bad_rows",  # the bad rows' commit is done
     "swept",  # branches of dead attempts are gone
 )
+UPSERT_POINTS = (  # between `branched` and `staged`
+    "merged",  # the rows are on the branch
+    "staged_deletes",  # the keys that they delete are on theirs
+)
+
+
+def is_day(branch: str) -> bool:
+    return branch.startswith(DELETES) and "_" not in branch
+
+
+def deletes_of(day: str, attempt: str) -> str:
+    """The branch on which an attempt adds to a day's deletes."""
+    return f"{day}_{attempt}"
 
 
 Partition = str  # `topic/number`: a topic's name has no slash

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from framework.formats.avro import MARK_BYTES
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
 from framework.plan.rows import named, quoted
+from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -28,6 +29,7 @@ _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"
 )
+UPSERTED = ("_sluice_delete", "_sluice_nth")  # whether the row deletes the one of its key, and which of its message it is
 _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad
 
 
@@ -39,6 +41,15 @@ class Frame:
     good: DataFrame
     bad: DataFrame
     observed: Observation
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What an upsert did to a table's rows; of the batch's other rows newer ones were there."""
+
+    inserted: int
+    updated: int
+    deleted: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,7 @@ class Counted:
     carried: DataFrame | None
     too_large: int
     unknown: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
+    changed: Changed | None = None
 
 
 def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
@@ -74,8 +86,29 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
     good = made.where(_sound(made.columns))
     for step in pipeline.steps[settled:]:
         good = apply(good, step, pipeline, bad)
-    good = good.selectExpr(*(named(column.name) for column in pipeline.table.columns))
+    good = good.selectExpr(*_written(pipeline, good.columns))
     return Frame(good, made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*"), observed)
+
+
+def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
+    """What a row of the table is made of; of an upsert also which message it is of, by `UPSERTED`."""
+    upsert = pipeline.table.upsert
+    deletes = ["_sluice_tombstone"] if "_sluice_tombstone" in columns else []
+    for column in pipeline.table.columns:
+        name = named(column.name)
+        if deletes and upsert and column.name == upsert.order[0] and column.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            # Kafka's time stands in for one that a message without a value does not have.
+            name = f"IF(_sluice_tombstone, coalesce({name}, CAST(_kafka_timestamp AS {column.type.sql})), {name}) AS {name}"
+        yield name
+    if upsert:
+        deletes += [upsert.deletes] if upsert.deletes else []
+        yield f"{' OR '.join(deletes) or 'false'} AS {UPSERTED[0]}"
+        item = (
+            "transform(split(_sluice_item, '[.]'), n -> CAST(n AS INT))"
+            if "_sluice_item" in columns
+            else "CAST(NULL AS array<int>)"
+        )
+        yield f"{item} AS {UPSERTED[1]}"
 
 
 def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
@@ -94,13 +127,19 @@ def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[A
     if "_sluice_unknown" in columns:
         found["unknown"] = "collect_set(_sluice_unknown)"
     for at, expected in enumerate(pipeline.expectations):
-        found[f"expected{at}"] = f"count_if({_sound(columns)} AND NOT {expected.holds})"
+        found[f"expected{at}"] = f"count_if({_judged(columns)} AND NOT {expected.holds})"
     return [functions.expr(sql).alias(name) for name, sql in found.items()]
 
 
 def _sound(columns: list[str]) -> str:
     """Of a row so far: it is kept and there is nothing wrong with it."""
     return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
+
+
+def _judged(columns: list[str], of_tombstones: bool = False) -> str:
+    """Of a sound row: whether it has what a step or an expectation looks at."""
+    tombstones = "_sluice_tombstone" in columns and not of_tombstones
+    return f"{_sound(columns)} AND NOT _sluice_tombstone" if tombstones else _sound(columns)
 
 
 def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
@@ -159,7 +198,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
         **{column.name: column.name for column in pipeline.kafka_columns},
         **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
         **{named(name): sql for name, sql in decoding.columns},
-        **({EVENT_TIME: event_time} if any(EVENT_TIME in step_sql for step_sql in _texts(pipeline)) else {}),
+        **({EVENT_TIME: event_time} if any(EVENT_TIME in text for text in _texts(pipeline)) else {}),
         "_sluice_bad": _found_bad(decoding.faults, 0, bad),
     }
     if decoding.unknown:
@@ -225,6 +264,8 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
         found["_sluice_keep"] = keep or "true"
     if any(step.each for step in pipeline.steps):
         found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
+    if pipeline.table.upsert and pipeline.table.upsert.tombstones:
+        found["_sluice_tombstone"] = "_sluice_value IS NULL"
     return found
 
 
@@ -243,6 +284,7 @@ def _texts(pipeline: Pipeline) -> Iterator[str]:
         yield from (sql for _, sql in step.assign)
         yield from (fault.when for fault in step.faults)
         yield step.keep or ""
+    yield from pipeline.table.upsert.order if pipeline.table.upsert else ()
 
 
 def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
@@ -256,20 +298,22 @@ def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     if step.faults:
         item = "_sluice_item" if "_sluice_item" in made.columns else _WHOLE
         found = _found_bad(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
-        columns["_sluice_bad"] = f"CASE WHEN {_sound(made.columns)} THEN {found} ELSE _sluice_bad END"
+        columns["_sluice_bad"] = f"CASE WHEN {_judged(made.columns, step.of_tombstones)} THEN {found} ELSE _sluice_bad END"
     if step.keep:
-        columns["_sluice_keep"] = f"_sluice_keep AND coalesce({step.keep}, false)"
+        passes = "_sluice_tombstone OR " if "_sluice_tombstone" in made.columns else ""
+        columns["_sluice_keep"] = f"_sluice_keep AND ({passes}coalesce({step.keep}, false))"
     return made.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
 def _each(made: DataFrame, step: Step) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
     assert step.each is not None
-    sound = _sound(made.columns)
+    sound = _judged(made.columns)
+    passes = "_sluice_tombstone OR " if "_sluice_tombstone" in made.columns else ""
     items = f"posexplode_outer(CASE WHEN {sound} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
     made = made.selectExpr("*", items)
     found = {
-        "_sluice_keep": "_sluice_keep AND (_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL)",
+        "_sluice_keep": f"_sluice_keep AND ({passes}_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL)",
         "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",
         "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
         named(step.each.into): "_sluice_each",

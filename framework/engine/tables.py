@@ -11,7 +11,7 @@ from framework.engine.context import Context
 from framework.engine.lake import Lake, Refused, Unknown, state
 from framework.engine.protocol import Position, TableState, TopicState
 from framework.errors import BatchError, ColumnsChanged
-from framework.plan.change import Change, changes, hints, told
+from framework.plan.change import Change, changes, hints, keyed_by, told
 from framework.plan.model import Pipeline
 
 LAYOUT = {
@@ -23,6 +23,7 @@ LAYOUT = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
+_ROWS_CHANGE = {f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")}  # no file is written anew
 _TRIES = 5  # how often columns are added again because another commit came between
 
 
@@ -53,7 +54,10 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first)
+    if table.upsert:
+        properties |= {**_ROWS_CHANGE, protocol.WRITE: keyed_by(table.upsert)}
+    empty = table.upsert is not None
+    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:

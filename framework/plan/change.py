@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Where
-from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
+from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline, Upsert
 from framework.types import (
     BIGINT,
     DOUBLE,
@@ -32,7 +32,7 @@ _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 
 Path = tuple[str, ...]  # into structs by their fields' names, into arrays by `element`, into maps by `key` and `value`
 Kind = Literal[
-    "create", "add", "widen", "drop", "alias", "rename", "narrow", "retype", "schema", "partition_by", "sort_by", "format_version"
+    "create", "add", "widen", "drop", "alias", "rename", "narrow", "retype", "schema", "partition_by", "sort_by", "format_version", "write"
 ]  # fmt: skip
 
 HINTS: dict[Kind, str] = {
@@ -44,6 +44,7 @@ HINTS: dict[Kind, str] = {
     "rename": "write the name as the table has it",
     "narrow": "write the type that the table has, or a new column",
     "retype": "write the type that the table has, or a new column",
+    "write": "write `into` as it was; or drop the table with its rows, `sluice drop NAME --data`, and all is read again",
     "format_version": "write the `format_version` that the table has, or another table",
 }
 
@@ -58,6 +59,7 @@ class Existing:
     format_version: int
     owner: str | None
     accepted: frozenset[str] = frozenset()  # keys of refused changes that somebody has accepted
+    keyed: str = ""  # what makes it one row per key, as `keyed_by` says it
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ def _column(
     does = _does(kind, path, old, new, to) if can else ""
     what = does if allowed else _refuses(kind, path, old, new, to)
     beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
-    rebuild = pipeline.name if beyond and not allowed else ""
+    rebuild = pipeline.name if beyond and not allowed and not pipeline.table.upsert else ""
     return Change(
         kind, what, place(pipeline, to if len(path) == 1 and to else path[0]), allowed, path, old, new, rebuild, to, does, key
     )
@@ -224,11 +226,20 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
     return f"`{name}` is {old}, the spec says {new}{reason}"
 
 
+def keyed_by(upsert: Upsert | None) -> str:
+    """What must stay as it is for a table to go on having one row per key."""
+    return f"one row per {', '.join(upsert.keys)}, the newest by {upsert.order[0]}" if upsert else ""
+
+
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
+    if existing.keyed != keyed_by(table.upsert):
+        was, now = existing.keyed or "a row per message", keyed_by(table.upsert) or f"`write: {table.write}`"
+        yield Change("write", f"the table has {was}, the spec says {now}", _option(pipeline, "write"), False)
     partitions = tuple(map(str, table.partition_by))
     anew = table.write == "replace"  # then a run writes all files anew
-    keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
+    stay = "; files that are there keep theirs"
+    keep = "" if anew else stay if table.upsert else f"{stay} until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
         what = f"new files are partitioned by {_listed(partitions)}{keep}"
         yield Change("partition_by", what, _option(pipeline, "partition_by"), True)

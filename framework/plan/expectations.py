@@ -19,14 +19,17 @@ from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOI
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 
 
-def resolve(written: Iterable[kinds.Expectation], rows: Rows) -> tuple[Step | None, tuple[Expectation, ...]]:
-    """The last step, which judges single rows, and all that is expected."""
+def resolve(
+    written: Iterable[kinds.Expectation], rows: Rows, deletes: str | None = None
+) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
+    """The step that judges single rows, and all that is expected. Nothing is of rows that only delete another, which is SQL."""
     expected: list[Expectation] = []
     names: set[str] = set()
     for each in written:
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # what it says is wrong, which has been said
         name, says, holds = _condition(each, rows)
+        holds = f"({deletes} OR {holds})" if deletes else holds
         if name in names:
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
@@ -34,10 +37,10 @@ def resolve(written: Iterable[kinds.Expectation], rows: Rows) -> tuple[Step | No
         expected.append(Expectation(name, each.place(), says, holds, each.else_))
     single = [each for each in expected if each.otherwise == "quarantine"]
     if not single:
-        return None, tuple(expected)
+        return (), tuple(expected)
     faults = tuple(Fault("expect", "expectation_failed", each.message, f"NOT {each.holds}") for each in single)
     step = Step("expect", single[0].where, tuple(each.message for each in single), (), None, faults, rows.columns)
-    return step, tuple(expected)
+    return (step,), tuple(expected)
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:

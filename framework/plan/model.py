@@ -86,6 +86,7 @@ class Step:
     faults: tuple[Fault, ...]
     columns: tuple[Column, ...]
     each: Each | None = None
+    of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,17 @@ class SchemaChanges:
 
 
 @dataclass(frozen=True)
+class Upsert:
+    """One row per key. Of two with the same key the newer is the one whose `order` is greater, column by column; null is the oldest."""
+
+    keys: tuple[str, ...]
+    order: tuple[str, ...]
+    deletes: str | None  # SQL that is true of a row that deletes the one of its key
+    tombstones: bool  # whether messages without a value do so, too
+    remember: int  # seconds that a deleted key is known for
+
+
+@dataclass(frozen=True)
 class Table:
     catalog: Catalog
     namespace: str
@@ -251,6 +263,7 @@ class Table:
     sort_by: tuple[str, ...]
     format_version: int
     doc: str = ""
+    upsert: Upsert | None = None
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 

@@ -9,14 +9,13 @@ from typing import cast
 
 from framework import types
 from framework.errors import Problem, Where
-from framework.plan import examples, expectations, topics
+from framework.plan import examples, expectations, topics, upserts
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     Catalog,
     Column,
-    Expectation,
     Maintain,
     Pipeline,
     Run,
@@ -25,6 +24,7 @@ from framework.plan.model import (
     Table,
     TableSource,
     Topic,
+    Upsert,
 )
 from framework.plan.partitions import partition_fields, sort_columns
 from framework.plan.rows import Resolved, Rows
@@ -54,14 +54,19 @@ def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
 def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
     source = _source(made, said.from_, found, open_) if "from" not in said.gaps and said.from_.table else None
     read = _topics(made, said.from_) if "from" not in said.gaps and not said.from_.table else ()
+    read = tuple(upserts.without_value(topic, said.into) for topic in read) if "into" not in said.gaps else read
     rows = _rows(made, said, source, read)
     before = len(made.problems)
-    steps, expected, last = _steps(said, rows)
+    steps, last = _steps(said, rows)
+    upserting = "into" not in said.gaps and said.into.write == "upsert"
+    upsert, keyed = upserts.resolve(said, read, steps, last) if upserting else (None, ())
+    judged, expected = expectations.resolve(said.expect, last, upsert.deletes if upsert else None)
+    steps = (*steps, *judged, *keyed)
     if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
         made.problems.extend(_without_type(said, steps, rows))
     if "into" in said.gaps:
         return None
-    table = _table(made, said, last)
+    table = _table(made, said, last, upsert)
     if table is None or last.more:
         return None  # what is known of it has been looked at
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
@@ -129,8 +134,8 @@ def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
     return found if len(found) == len(names) else ()
 
 
-def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Expectation, ...], Rows]:
-    """The steps, what is expected, and the rows behind the last of them."""
+def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
+    """The steps, and the rows behind the last of them."""
     steps = []
     read = {step.node: step for step in said.steps}
     node = said.node.get("steps")
@@ -147,8 +152,7 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], tuple[Ex
             written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, resolved.columns,
             resolved.each,
         ))  # fmt: skip
-    last, expected = expectations.resolve(said.expect, rows)
-    return (*steps, last) if last else tuple(steps), expected, rows
+    return tuple(steps), rows
 
 
 def _behind(step: Node, rows: Rows) -> Rows:
@@ -214,23 +218,23 @@ def _maintain(said: kinds.Maintain) -> Maintain:
     )  # fmt: skip
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows) -> Table | None:
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows, upsert: Upsert | None) -> Table | None:
     into = said.into
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
     if into.catalog and ("catalog", into.catalog) not in made.written.names:
         unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
-    columns = (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    columns = upserts.columns(upsert, rows) if upsert else (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
     if "table" in into.gaps:
         return None
     namespace, name = into.table.split(".")
-    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes")
+    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write")
     return Table(
         catalog, namespace, name, columns, into.write,
         partitions, order,
-        into.format_version, said.doc or "",
+        into.format_version, said.doc or "", upsert,
         _schema_changes(into.schema_changes),
         {option: into.place(option) for option in options},
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
+from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Registered, Run, Step, Topic, Upsert
 
 _WIDTH = 118  # of a line, without what it is indented by
 
@@ -29,6 +29,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  expect  {_expected(expected)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
+    if table.upsert:
+        yield from (f"        {line}" for line in _upserted(table.upsert))
     if table.partition_by:
         yield f"        partitioned by {', '.join(map(str, table.partition_by))}"
     if table.sort_by:
@@ -89,6 +91,14 @@ def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
     made = ", ".join(f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says)
     if made:
         yield from textwrap.wrap(f"gives {made}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _upserted(upsert: Upsert) -> Iterator[str]:
+    yield f"one row per {', '.join(upsert.keys)}: the newest by {', '.join(upsert.order)}"
+    deletes = ["a message without a value"] if upsert.tombstones else []
+    deletes += ["a row of which this is true: " + upsert.deletes] if upsert.deletes else []
+    if deletes:
+        yield f"deleted by {' or '.join(deletes)}; known for {duration(upsert.remember)}"
 
 
 def _expected(expected: Expectation) -> str:

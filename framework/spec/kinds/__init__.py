@@ -5,7 +5,7 @@ from __future__ import annotations
 from framework.spec.kinds.catalog import Catalog
 from framework.spec.kinds.cluster import Cluster, Security
 from framework.spec.kinds.engine import Engine
-from framework.spec.kinds.pipeline import Batch, Expectation, From, Into, Maintain, Pipeline, Run
+from framework.spec.kinds.pipeline import Batch, Deletes, Expectation, From, Into, Maintain, Pipeline, Run
 from framework.spec.kinds.secrets import Secrets
 from framework.spec.kinds.tests import BadRow, GivenMessage, Message, Test
 from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
@@ -25,7 +25,7 @@ LATER_KINDS = ("mail", "export")
 SAME_EVERYWHERE = ("topic", "pipeline", "export")
 
 __all__ = [
-    "KINDS", "LATER_KINDS", "SAME_EVERYWHERE", "BadRow", "Batch", "Catalog", "Cluster", "Column", "Engine", "Expectation",
+    "KINDS", "LATER_KINDS", "SAME_EVERYWHERE", "BadRow", "Batch", "Catalog", "Cluster", "Column", "Deletes", "Engine", "Expectation",
     "From", "Generate", "Generated", "GivenMessage", "Into", "Key", "Kind", "Maintain", "Message", "Pipeline", "Run", "Secrets", "Security",
     "Test", "Topic", "Variables",
 ]  # fmt: skip

@@ -108,6 +108,13 @@ class SchemaChanges(Bound):
 
 
 @dataclass(frozen=True)
+class Deletes(Bound):
+    """Which rows delete the row of their key."""
+
+    when: Expression = option("A condition on the row.", example="\"op = 'd'\"", aka=["if", "condition"])
+
+
+@dataclass(frozen=True)
 class Into(Bound):
     """The table that the rows go into."""
 
@@ -115,9 +122,28 @@ class Into(Bound):
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
-    write: Literal["append", "replace"] = option(
-        "`append` adds a row per message; `replace` computes the table anew from another one at each run.",
-        default="append", example="append", later=("upsert", "history", "accumulate"), aka=["mode"],
+    write: Literal["append", "upsert", "replace"] = option(
+        "`append` adds a row per message; `upsert` keeps the newest row of each key; `replace` computes the table anew from another one "
+        "at each run.",
+        default="append", example="upsert", later=("history", "accumulate"), aka=["mode"],
+    )  # fmt: skip
+    keys: tuple[ColumnName, ...] = option(
+        "Of an upsert, the columns that name a row; where one of them is null, it is a bad row.",
+        default=(), example="[order_id]", aka=["key", "primary_key", "unique_key", "merge_keys"],
+    )  # fmt: skip
+    order_by: ColumnName | None = option(
+        "Of an upsert, the column that says which of two rows is newer, the greater one; null is the oldest. Default: the topic's "
+        "`event_time`, else Kafka's timestamp. Between equal ones Kafka's timestamp, partition and offset decide.",
+        default=None, example="updated_at", aka=["order", "version", "sequence_by"],
+    )  # fmt: skip
+    deletes: Literal["tombstones", "ignore"] | Deletes | None = option(
+        "What deletes the row of a key: `tombstones`, which are messages without a value, and then the keys are columns of the message's "
+        "key; or a condition. `ignore` leaves tombstones out and counts them. Default: a message without a value is a bad row.",
+        default=None, example="tombstones", aka=["delete", "on_delete"],
+    )  # fmt: skip
+    remember_deletes_for: Duration = option(
+        "How long an upsert knows which keys were deleted, so that an older row that comes late does not come back.",
+        default=7 * 86400, at_least="1d", example="7d",
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
         "What its files are split by: columns, or `year`, `month`, `day`, `hour` of one, `bucket(16, c)`, `truncate(4, c)`.",
@@ -126,11 +152,12 @@ class Into(Bound):
         aka=["partitioned_by", "partitions"],
     )
     sort_by: tuple[Expression, ...] = option(
-        "The columns by which rows are sorted in each file.", default=(), example="[symbol, at]", aka=["order_by", "cluster_by"]
+        "The columns by which rows are sorted in each file.", default=(), example="[symbol, at]", aka=["cluster_by"]
     )
     kafka_columns: bool = option(
-        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`.", default=True
-    )
+        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; an upsert has them in any case, since they "
+        "tell which row is newer.", default=True,
+    )  # fmt: skip
     format_version: Literal[2, 3] = option(
         "Iceberg's format version; 2 is for readers that do not know 3.", default=3, example="3"
     )
@@ -138,9 +165,24 @@ class Into(Bound):
         "Which changes of columns a run brings into the table.", default=SchemaChanges(), example="{add: refuse}",
         aka=["schema_evolution", "on_schema_change"],
     )  # fmt: skip
-    keys: None = later("The columns that name a row.")
-    order_by: None = later("The column that says which row is newer.")
-    deletes: None = later("Which messages delete a row.")
+
+    def problems(self) -> Iterable[Problem]:
+        if "write" in self.gaps:
+            return
+        if self.write == "upsert" and not self.keys and "keys" not in self.gaps:
+            yield Problem(
+                self.place("write"), "upsert-needs-keys", "`write: upsert` needs `keys`, the columns that name a row",
+                "add `keys: [order_id]`, with the columns that are the same in all versions of a row",
+            )  # fmt: skip
+        if self.write == "upsert":
+            return
+        for name in ("keys", "order_by", "deletes", "remember_deletes_for"):
+            ignored = name == "deletes" and (self.deletes == "ignore" or name in self.gaps)
+            if self.node.get(name) is not None and not ignored:
+                yield Problem(
+                    self.key_place(name), "unused-key", f"`{name}` means nothing with `write: {self.write}`",
+                    "write `write: upsert`, which keeps one row per key, or remove it",
+                )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""How a batch's rows come onto its branch: one file for each `write` of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from framework.engine import protocol
+from framework.engine.context import Context
+from framework.engine.lake import Lake
+from framework.engine.rows import Counted, Frame
+from framework.plan.model import Pipeline
+from framework.plan.rows import named
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where an attempt writes. `summary` is what its snapshot says of itself; `table` is as it was opened."""
+
+    context: Context
+    lake: Lake
+    pipeline: Pipeline
+    attempt: str
+    table: Any
+    summary: Mapping[str, str]
+
+    @property
+    def spark(self) -> Any:
+        return self.context.spark
+
+    @property
+    def name(self) -> str:
+        """The table, as SQL has it."""
+        table = self.pipeline.table
+        return ".".join(map(named, (table.catalog.name, table.namespace, table.name)))
+
+    def branch(self, name: str) -> str:
+        return f"{self.name}.{named(f'branch_{name}')}"
+
+    @property
+    def own(self) -> str:
+        """The attempt's branch."""
+        return self.branch(protocol.BRANCH + self.attempt)
+
+
+Stage = Callable[[Target, Frame], Counted]
+
+
+def of(write: str) -> Stage:
+    from framework.engine.writes import append, replace, upsert
+
+    return {"append": append.stage, "replace": replace.stage, "upsert": upsert.stage}[write]

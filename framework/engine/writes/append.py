@@ -1,0 +1,17 @@
+"""Adds the rows."""
+
+from __future__ import annotations
+
+from framework.engine import rows
+from framework.engine.rows import Counted, Frame
+from framework.engine.spark_errors import named_errors
+from framework.engine.writes import Target
+
+
+def stage(to: Target, frame: Frame) -> Counted:
+    writer = frame.good.writeTo(to.own)
+    for key, value in to.summary.items():
+        writer = writer.option(f"snapshot-property.{key}", value)
+    with named_errors(to.pipeline):
+        writer.append()
+    return rows.counted(to.spark, to.pipeline, frame.observed)
