@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
@@ -187,7 +187,8 @@ class _Attempt:
             except (Refused, Unknown):
                 return None
             self.at("staged_bad_rows")
-        tip = staged(self._table(), self.attempt)
+        now = self._table()
+        tip = staged(now, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
         bad = counted.bad if self.pipeline.bad_rows != "drop" else 0
@@ -196,6 +197,7 @@ class _Attempt:
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
         )  # fmt: skip
+        counted = replace(counted, changed=writes.changed(now, self.attempt) if self.pipeline.table.upsert else None)
         return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.upsert))
 
     def _expect(self, counted: rows.Counted) -> None:
@@ -213,7 +215,7 @@ class _Attempt:
         frame = rows.frame(self.source.read(self.context.spark, range_), self.pipeline, range_.size)
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
-        target = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary)
+        target = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
         return writes.of(self.pipeline.table.write)(target, frame)
 
     def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:

@@ -214,12 +214,6 @@ class Lake:
         with _answers():
             table.manageSnapshots().createBranch(name, snapshot).commit()
 
-    def summary(self, identifier: str, attempt: str) -> Mapping[str, str]:
-        """What the attempt's snapshot says of itself."""
-        table = self.load(identifier)
-        tip = table.snapshot(protocol.BRANCH + attempt) if table is not None else None
-        return {} if tip is None else dict(tip.summary())
-
     def remember(self, table: Any, attempt: str, day: str) -> int:
         """A branch on which the attempt adds to a day's deletes; how many files these have."""
         base = table.snapshot(day) or table.snapshot(protocol.EMPTY)

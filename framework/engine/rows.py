@@ -29,7 +29,10 @@ _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"
 )
-UPSERTED = ("_sluice_delete", "_sluice_nth")  # whether the row deletes the one of its key, and which of its message it is
+DELETE, NTH = (
+    "_sluice_delete",
+    "_sluice_nth",
+)  # of an upsert: whether the row deletes the one of its key, which of its message it is
 _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad
 
 
@@ -91,7 +94,7 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
-    """What a row of the table is made of; of an upsert also which message it is of, by `UPSERTED`."""
+    """What a row of the table is made of; of an upsert also which of its message it is."""
     upsert = pipeline.table.upsert
     deletes = ["_sluice_tombstone"] if "_sluice_tombstone" in columns else []
     for column in pipeline.table.columns:
@@ -102,13 +105,13 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
         yield name
     if upsert:
         deletes += [upsert.deletes] if upsert.deletes else []
-        yield f"{' OR '.join(deletes) or 'false'} AS {UPSERTED[0]}"
+        yield f"{' OR '.join(deletes) or 'false'} AS {DELETE}"
         item = (
             "transform(split(_sluice_item, '[.]'), n -> CAST(n AS INT))"
             if "_sluice_item" in columns
             else "CAST(NULL AS array<int>)"
         )
-        yield f"{item} AS {UPSERTED[1]}"
+        yield f"{item} AS {NTH}"
 
 
 def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:

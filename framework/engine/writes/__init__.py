@@ -9,7 +9,7 @@ from typing import Any
 from framework.engine import protocol
 from framework.engine.context import Context
 from framework.engine.lake import Lake
-from framework.engine.rows import Counted, Frame
+from framework.engine.rows import Changed, Counted, Frame
 from framework.plan.model import Pipeline
 from framework.plan.rows import named
 
@@ -24,6 +24,7 @@ class Target:
     attempt: str
     table: Any
     summary: Mapping[str, str]
+    size: int  # messages
 
     @property
     def spark(self) -> Any:
@@ -51,3 +52,17 @@ def of(write: str) -> Stage:
     from framework.engine.writes import append, replace, upsert
 
     return {"append": append.stage, "replace": replace.stage, "upsert": upsert.stage}[write]
+
+
+_CHANGES = {
+    "inserted": "inserted",
+    "updated": "matched-updated",
+    "deleted": "matched-deleted",
+}  # as Iceberg's summaries call them
+
+
+def changed(table: Any, attempt: str) -> Changed | None:
+    """What a staged upsert does, as its snapshot says."""
+    said = table.snapshot(protocol.BRANCH + attempt).summary()
+    found = {name: said.get(f"spark.merge-into.num-target-rows-{of}") for name, of in _CHANGES.items()}
+    return None if None in found.values() else Changed(**{name: int(number) for name, number in found.items()})

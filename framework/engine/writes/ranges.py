@@ -6,12 +6,13 @@ Guarantee: the condition is true of every row that has a key of the batch; which
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal as Number
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from framework.engine.rows import DELETE
 from framework.engine.writes import Target
 from framework.plan.rows import named, quoted
 from framework.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
@@ -21,42 +22,50 @@ if TYPE_CHECKING:
 
 _LISTED = 200  # values that Iceberg compares with a file's bounds
 _MOST_RANGES = 200
-_MOST_KEYS = 200_000  # beyond them, only the least and the greatest are looked at
-_MOST_KEY_BYTES = 16 << 20
+_MOST_KEYS = 200_000  # of larger batches only the least and the greatest are looked at
+_SMALL = 32 << 20  # bytes of a table that is read as a whole
 
 Bounds = tuple[Any, Any]
 
 
-def near(to: Target, newest: DataFrame, keys: Sequence[str]) -> str:
-    """SQL over the table `t`; nothing where it would leave out nothing."""
+def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, str]:
+    """How many rows delete, and SQL over the table `t`; nothing where it would leave out nothing. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
-    found = (_condition(to, newest, name, types[name]) for name in keys if _has_bounds(types[name]))
-    return " AND ".join(each for each in found if each)
+    keys = [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
+    if to.size > _MOST_KEYS:
+        parts = [f"{which}({named(name)})" for name in keys for which in ("min", "max")]
+        ((deleted, *found),) = _values(newest.selectExpr(f"count_if({DELETE})", *parts))
+        bounds = zip(keys, found[::2], found[1::2], strict=True)
+        return deleted, _all(_sql(name, [(low, high)], types[name]) for name, low, high in bounds if low is not None)
+    table = newest.select(DELETE, *keys).toArrow()
+    deleted = sum(table[DELETE].to_pylist())
+    return deleted, _all(_condition(to, table[name], name, types[name]) for name in keys)
+
+
+def _is_large(to: Target) -> bool:
+    """Whether there is something to leave out."""
+    return int(to.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
+
+
+def _all(conditions: Iterable[str]) -> str:
+    return " AND ".join(each for each in conditions if each)
 
 
 def _has_bounds(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (INT, BIGINT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _condition(to: Target, newest: DataFrame, name: str, type_: Type) -> str:
-    column = f"t.{named(name)}"
-    size = f"sum(octet_length({named(name)}))" if type_ == STRING else "0"
+def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
     try:
-        ((least, greatest, count, bytes_),) = _values(
-            newest.selectExpr(f"min({named(name)})", f"max({named(name)})", "count(1)", size)
-        )
-        if least is None:
+        values = sorted(set(found.to_pylist()))
+        if not values:
             return "false"
-        whole = [(least, greatest)]
-        if count > _MOST_KEYS or (bytes_ or 0) > _MOST_KEY_BYTES:
-            return _sql(column, whole, type_)
-        values = sorted({value for (value,) in _values(newest.select(name))})
         if len(values) <= _LISTED:
-            return f"{column} IN ({', '.join(_literal(value, type_) for value in values)})"
+            return f"t.{named(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
         files = _values(to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)))
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
-    return _sql(column, _cut(values, [(low, high, bytes_) for low, high, bytes_ in files if low is not None]), type_)
+    return _sql(name, _cut(values, [(low, high, size) for low, high, size in files if low is not None]), type_)
 
 
 def _bounds(name: str) -> Iterator[str]:
@@ -81,8 +90,8 @@ def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[B
     return [(values[start], values[end - 1]) for start, end in pairwise(cuts)]
 
 
-def _sql(column: str, found: Sequence[Bounds], type_: Type) -> str:
-    parts = (f"{column} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in found)
+def _sql(name: str, found: Sequence[Bounds], type_: Type) -> str:
+    parts = (f"t.{named(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in found)
     return f"({' OR '.join(parts)})"
 
 

@@ -8,11 +8,10 @@ marked in deletion vectors (position deletes in format 2), and no file is writte
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import rows
-from framework.engine.rows import UPSERTED, Changed, Counted, Frame
+from framework.engine.rows import DELETE, NTH, Counted, Frame
 from framework.engine.spark_errors import named_errors
 from framework.engine.writes import Target, deletes, keyed, ranges
 from framework.plan.change import stored
@@ -23,30 +22,25 @@ from framework.plan.rows import named
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_DELETE, _NTH = UPSERTED
-_CHANGES = {
-    "inserted": "inserted",
-    "updated": "matched-updated",
-    "deleted": "matched-deleted",
-}  # as Iceberg's summaries call them
+_FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
 
 
 def stage(to: Target, frame: Frame) -> Counted:
     upsert = to.pipeline.table.upsert
     assert upsert is not None
-    newest = keyed.newest(_as_stored(to, frame.good), upsert, _NTH).persist()
+    good = frame.good.coalesce(1) if to.size <= _FEW else frame.good
+    newest = keyed.newest(_as_stored(to, good), upsert, NTH).persist()
     try:
         with named_errors(to.pipeline):
-            deleted = newest.selectExpr(f"count_if({_DELETE})").collect()[0][0]  # the pass over the messages
+            deleted, near = ranges.look(to, newest, upsert.keys)
             counted = rows.counted(to.spark, to.pipeline, frame.observed)
             if counted.unknown:
                 return counted
-            near = ranges.near(to, newest, upsert.keys)
             _merge(to, upsert, deletes.without_late(to, newest, upsert, near), near)
             to.context.at("merged")
             if deleted:
-                deletes.stage(to, newest.where(_DELETE), upsert)
-        return replace(counted, changed=_changed(to))
+                deletes.stage(to, newest.where(DELETE), upsert)
+        return counted
     finally:
         newest.unpersist()
 
@@ -58,7 +52,7 @@ def _as_stored(to: Target, good: DataFrame) -> DataFrame:
         f"{reshaped(named(column.name), stored(column.type), there[column.name])} AS {named(column.name)}"
         for column in to.pipeline.table.columns
     )
-    return good.selectExpr(*made, *UPSERTED)
+    return good.selectExpr(*made, DELETE, NTH)
 
 
 def _there(to: Target) -> Mapping[str, Any]:
@@ -86,12 +80,6 @@ def _statement(to: Target, upsert: Upsert, view: str, near: str) -> Iterator[str
     is_newer = keyed.newer(upsert, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {keyed.same(upsert, 's', 't')}{f' AND {near}' if near else ''}"
     if upsert.deletes or upsert.tombstones:
-        yield f"WHEN MATCHED AND s.{_DELETE} AND {is_newer} THEN DELETE"
+        yield f"WHEN MATCHED AND s.{DELETE} AND {is_newer} THEN DELETE"
     yield f"WHEN MATCHED AND {is_newer} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in columns.items())}"
-    yield f"WHEN NOT MATCHED AND NOT s.{_DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
-
-
-def _changed(to: Target) -> Changed | None:
-    said = to.lake.summary(to.pipeline.table.identifier, to.attempt)
-    found = {name: said.get(f"spark.merge-into.num-target-rows-{of}") for name, of in _CHANGES.items()}
-    return Changed(**{name: int(number) for name, number in found.items() if number is not None}) if all(found.values()) else None
+    yield f"WHEN NOT MATCHED AND NOT s.{DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
