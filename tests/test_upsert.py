@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
+from framework.engine.protocol import UPSERT_POINTS
+from framework.errors import ColumnsChanged
 from tests.project import Project
+from tests.test_kill import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -87,3 +93,116 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
     customers.run()
     assert names(customers) == {1: "a"}
     assert [(row["stage"], row["code"]) for row in customers.rows(bad=True)] == [("keys", "null_key")] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [*UPSERT_POINTS, "staged", "checked", "published"])
+def test_killed_at(customers: Project, point: str) -> None:
+    """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
+    send(customers, *((key, "old", 1000) for key in range(20)))
+    customers.run()
+    send(customers, *((key, None if key % 2 else "new", 5000) for key in range(30)), (None, "bad", 1))
+    with victim(customers, point, signal.SIGKILL) as process:
+        process.wait(PATIENCE)
+    send(customers, *((key, "late", 4000) for key in range(40)), partition=1)
+    customers.run()
+    assert names(customers) == {**dict.fromkeys(range(0, 30, 2), "new"), **dict.fromkeys(range(30, 40), "late")}
+    assert [row["code"] for row in customers.rows(bad=True)] == ["null_key"]
+    assert [ref for ref in refs(customers) if ref.startswith("sluice") and "_" in ref] == [], "what the killed run left is there"
+    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 1
+
+
+@pytest.mark.slow
+def test_stopped_while_another_goes_on(customers: Project) -> None:
+    send(customers, *((key, "old", 1000) for key in range(20)))
+    customers.run()
+    send(customers, *((key, None, 5000) for key in range(10)))
+    with victim(customers, "staged_deletes", signal.SIGSTOP) as process:
+        send(customers, *((key, "late", 4000) for key in range(5)), *((key, "new", 6000) for key in range(5, 8)), partition=1)
+        customers.run()
+        process.send_signal(signal.SIGCONT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert "ended" in output
+    assert "refused" not in output
+    customers.run()
+    assert names(customers) == {**dict.fromkeys(range(5, 8), "new"), **dict.fromkeys(range(10, 20), "old")}
+
+
+def refs(project: Project) -> list[str]:
+    table = project.context().lake(project.pipeline).load(f"{project.namespace}.trades")
+    assert table is not None
+    return list(table.refs())
+
+
+def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from framework.engine.writes import deletes
+
+    def days_ago(days: int) -> None:
+        monkeypatch.setattr(deletes, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
+
+    days_ago(9)
+    send(customers, (1, "a", 1000), (2, None, 5000))
+    customers.run()
+    days_ago(7)
+    send(customers, (3, None, 5000))
+    customers.run()
+    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 2
+    days_ago(0)
+    send(customers, (2, "late", 4000), (3, "late", 4000))
+    customers.run()
+    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 1
+    send(customers, (2, "late", 4001), (3, "late", 4001))
+    customers.run()
+    assert names(customers) == {1: "a", 2: "late"}
+
+
+def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from framework.engine.writes import deletes
+
+    monkeypatch.setattr(deletes, "_MANY", 2)
+    for number in range(4):
+        send(customers, (number, None, 5000), (9, None, 5000 + number))
+        customers.run()
+    (day,) = (ref for ref in refs(customers) if ref.startswith("sluice-deletes-"))
+    table: Any = customers.context().lake(customers.pipeline).load(f"{customers.namespace}.trades")
+    assert int(table.snapshot(day).summary().get("total-data-files")) <= 2
+    send(customers, *((key, "late", 4000) for key in range(10)))
+    customers.run()
+    assert names(customers) == {4: "late", 5: "late", 6: "late", 7: "late", 8: "late"}
+
+
+def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By lists, by ranges and by bounds alone: always the same rows."""
+    from framework.engine.writes import ranges
+
+    monkeypatch.setattr(ranges, "_SMALL", 0)
+    for start in range(0, 300, 50):
+        send(customers, *((key, "old", 1000) for key in range(start, start + 50)))
+        customers.run()
+    for number, (listed, most) in enumerate([(200, 200_000), (5, 200_000), (5, 3)]):
+        monkeypatch.setattr(ranges, "_LISTED", listed)
+        monkeypatch.setattr(ranges, "_MOST_KEYS", most)
+        send(customers, *((key, f"new {number}", 2000 + number) for key in (*range(8), *range(210, 220), 1000 + number)))
+        (batch,) = customers.run()
+        assert batch.changed and (batch.changed.inserted, batch.changed.updated) == (1, 18)
+        assert {name for key, name in names(customers).items() if key in (0, 7, 210, 219)} == {f"new {number}"}
+
+
+def test_a_spec_that_changes(customers: Project) -> None:
+    send(customers, (1, "a", 1000), (2, "b", 1000))
+    customers.run()
+    customers.template = SPEC.replace("  name: string", "  name: string\n  more: int")
+    customers.run()
+    send(customers, (1, "a2", 2000))
+    customers.run()
+    assert names(customers) == {1: "a2", 2: "b"}
+    customers.template = SPEC.replace("  - filter: \"name is null or name <> 'left out'\"", "  - select: [id, at]")
+    send(customers, (1, "gone", 3000))
+    customers.run()
+    assert names(customers) == {1: None, 2: "b"}, "a column that the spec no longer has is null in a row that is new"
+    for other in ("write: upsert, keys: [id, at]", "write: append, keys: [id]"):
+        customers.template = SPEC.replace("write: upsert, keys: [id]", other).replace("deletes: tombstones", "deletes: ignore")
+        customers.template = customers.template.replace("append, keys: [id]", "append")
+        send(customers, (1, "b", 4000))
+        with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says"):
+            customers.run()

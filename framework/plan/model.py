@@ -250,6 +250,7 @@ class Upsert:
     deletes: str | None  # SQL that is true of a row that deletes the one of its key
     tombstones: bool  # whether messages without a value do so, too
     remember: int  # seconds that a deleted key is known for
+    says: str = ""  # what deletes, in words
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,8 @@ def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
 
 def _upserted(upsert: Upsert) -> Iterator[str]:
     yield f"one row per {', '.join(upsert.keys)}: the newest by {', '.join(upsert.order)}"
-    deletes = ["a message without a value"] if upsert.tombstones else []
-    deletes += ["a row of which this is true: " + upsert.deletes] if upsert.deletes else []
-    if deletes:
-        yield f"deleted by {' or '.join(deletes)}; known for {duration(upsert.remember)}"
+    if upsert.says:
+        yield f"deleted by {upsert.says}, and known for {duration(upsert.remember)}"
 
 
 def _expected(expected: Expectation) -> str:

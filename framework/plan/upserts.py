@@ -53,7 +53,9 @@ def resolve(
         return None, ()
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    upsert = Upsert(keys, tuple(dict.fromkeys([order, *tie])), deletes, tombstones, into.remember_deletes_for)
+    upsert = Upsert(
+        keys, tuple(dict.fromkeys([order, *tie])), deletes, tombstones, into.remember_deletes_for, _says(into, deletes)
+    )
     faults = (*_of_debezium(read, steps, rows), *_of_keys(keys), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
     return upsert, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
@@ -63,6 +65,12 @@ def columns(upsert: Upsert, rows: Rows) -> tuple[Column, ...]:
     """Those of the table: what says which row is newer is among them."""
     own = (_OWN,) if EVENT_TIME in upsert.order else ()
     return (*rows.columns, *own, *rows.kafka)
+
+
+def _says(into: kinds.Into, deletes: str | None) -> str:
+    if isinstance(into.deletes, kinds.Deletes):
+        return f"a row with {into.deletes.when}"
+    return f"a row with {_DELETED}" if deletes else "a message without a value" if into.deletes == "tombstones" else ""
 
 
 def _of_keys(keys: Iterable[str]) -> Iterator[Fault]:

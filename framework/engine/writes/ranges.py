@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal as Number
 from itertools import pairwise
@@ -28,18 +29,26 @@ _SMALL = 32 << 20  # bytes of a table that is read as a whole
 Bounds = tuple[Any, Any]
 
 
-def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, str]:
-    """How many rows delete, and SQL over the table `t`; nothing where it would leave out nothing. It is the pass over the messages."""
+@dataclass(frozen=True)
+class Near:
+    """SQL over the table `t`, nothing where it would leave out nothing. `listed`: all values of a key stand in it."""
+
+    sql: str
+    listed: bool
+
+
+def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
+    """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
-    keys = [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
+    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
     if to.size > _MOST_KEYS:
         parts = [f"{which}({named(name)})" for name in keys for which in ("min", "max")]
         ((deleted, *found),) = _values(newest.selectExpr(f"count_if({DELETE})", *parts))
         bounds = zip(keys, found[::2], found[1::2], strict=True)
-        return deleted, _all(_sql(name, [(low, high)], types[name]) for name, low, high in bounds if low is not None)
+        return deleted, Near(_all(_sql(name, [(low, high)], types[name]) for name, low, high in bounds if low is not None), False)
     table = newest.select(DELETE, *keys).toArrow()
-    deleted = sum(table[DELETE].to_pylist())
-    return deleted, _all(_condition(to, table[name], name, types[name]) for name in keys)
+    conditions = [_condition(to, table[name], name, types[name]) for name in keys]
+    return sum(table[DELETE].to_pylist()), Near(_all(conditions), keys == list(all_) and len(table) <= _LISTED)
 
 
 def _is_large(to: Target) -> bool:

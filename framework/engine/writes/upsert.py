@@ -14,6 +14,7 @@ from framework.engine import rows
 from framework.engine.rows import DELETE, NTH, Counted, Frame
 from framework.engine.spark_errors import named_errors
 from framework.engine.writes import Target, deletes, keyed, ranges
+from framework.engine.writes.ranges import Near
 from framework.plan.change import stored
 from framework.plan.model import Upsert
 from framework.plan.reshape import reshaped
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
+# Rows of the table are looked up in a map of the batch's, where that is small, instead of sorted.
+_BY_MAP = {
+    "spark.sql.join.preferSortMergeJoin": "false",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+}
+# Where the keys are listed, so few rows can be met that they fit anywhere; and no code is compiled anew for other keys.
+_LISTED = {
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
+}
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -36,7 +50,7 @@ def stage(to: Target, frame: Frame) -> Counted:
             counted = rows.counted(to.spark, to.pipeline, frame.observed)
             if counted.unknown:
                 return counted
-            _merge(to, upsert, deletes.without_late(to, newest, upsert, near), near)
+            _merge(to, upsert, deletes.without_late(to, newest, upsert, near.sql), near)
             to.context.at("merged")
             if deleted:
                 deletes.stage(to, newest.where(DELETE), upsert)
@@ -59,7 +73,7 @@ def _there(to: Target) -> Mapping[str, Any]:
     return {field.name: field.type for field in to.lake.existing(to.table).columns}
 
 
-def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: str) -> None:
+def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: Near) -> None:
     """In a session of its own: what the snapshot says of itself is a setting of the session."""
     from pyspark.sql import SparkSession
 
@@ -67,9 +81,10 @@ def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: str) -> None:
     newest.createOrReplaceTempView(view)
     try:
         own = SparkSession(to.spark.sparkContext, to.spark._jsparkSession.cloneSession())
-        for key, value in to.summary.items():
-            own.conf.set(f"spark.sql.iceberg.snapshot-property.{key}", value)
-        own.sql("\n".join(_statement(to, upsert, view, near)))
+        about = {f"spark.sql.iceberg.snapshot-property.{key}": value for key, value in to.summary.items()}
+        for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
+            own.conf.set(key, value)
+        own.sql("\n".join(_statement(to, upsert, view, near.sql)))
     finally:
         to.spark.catalog.dropTempView(view)
 

@@ -341,6 +341,11 @@ class Pipeline(Kind):
                 self.from_.place("table"), "not-in-this-version", "reading what a table has gained is not in this version",
                 "write `write: replace`, which computes the table anew at each run",
             )  # fmt: skip
+        if self.from_.table is not None and self.into.deletes == "ignore":
+            yield Problem(
+                self.into.key_place("deletes"), "unused-key", "`deletes` means nothing with `from: {table: …}`: a table has no tombstones",
+                "remove it",
+            )  # fmt: skip
         if self.from_.table is not None and self.batch.rows is not None:
             yield Problem(
                 self.key_place("batch"), "unused-key", "`batch` means nothing with `from: {table: …}`: all of it is one batch",
