@@ -128,6 +128,7 @@ def test_there_are_specs() -> None:
         "production.md",
         "read-again.md",
         "schema-registry.md",
+        "upserts.md",
     }
     assert len(SPECS) > 8
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,6 +135,28 @@ def refs(project: Project) -> list[str]:
     return list(table.refs())
 
 
+def test_a_tombstone_from_the_command_line(customers: Project) -> None:
+    from click.testing import CliRunner
+
+    from framework.cli import main
+
+    send(customers, (1, "a", 1000), (2, "b", 1000))
+    customers.run()
+    specs = ["--specs", str(Path(customers.pipeline.where.file).parent)]
+    done = CliRunner().invoke(main, ["send", "trades", "--tombstone", "--key", "1", *specs])
+    assert done.exit_code == 0, done.output
+    wrongs = {
+        "a tombstone needs --key": ["--tombstone"],
+        "a tombstone has no JSON": ["{}", "--tombstone"],
+        "say what to send": [],
+    }
+    for says, wrong in wrongs.items():
+        refused = CliRunner().invoke(main, ["send", "trades", *wrong, *specs])
+        assert (refused.exit_code, says in refused.output) == (2, True)
+    customers.run()
+    assert names(customers) == {2: "b"}
+
+
 def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.engine.writes import deletes
 
@@ -206,3 +229,68 @@ def test_a_spec_that_changes(customers: Project) -> None:
         send(customers, (1, "b", 4000))
         with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says"):
             customers.run()
+
+
+DEBEZIUM = """
+topic: trades
+kafka_name: {topic}
+value: debezium_json
+columns: {{id: bigint, name: string}}
+{topic_more}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, write: upsert, keys: [id]}}
+expect: [{{column: name, not_null: true}}]
+{more}
+"""
+
+
+def change(op: str, at: int, before: Any = None, after: Any = None) -> bytes:
+    return json.dumps({"op": op, "before": before, "after": after, "source": {"ts_ms": at}}).encode()
+
+
+def test_changes_as_debezium_sends_them(project: Project) -> None:
+    project.template = DEBEZIUM
+    project.make_topic(1)
+    ann, bob = {"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}
+    project.send(
+        [change("r", 1000, None, ann), change("c", 2000, None, bob), change("c", 2000, None, {"id": 3, "name": "Cy"})], 0
+    )
+    project.run()
+    assert names(project) == {1: "Ann", 2: "Bob", 3: "Cy"}
+    moved = [change("d", 4000, bob), None, change("c", 4000, None, {"id": 20, "name": "Bob"})]  # its primary key changes
+    late = [change("u", 3000, bob, {"id": 2, "name": "late"})]
+    project.send(
+        [change("u", 3000, ann, {"id": 1, "name": "Anne"}), *moved, change("d", 5000, {"id": 3, "name": None}), *late], 0
+    )
+    (batch,) = project.run()
+    assert names(project) == {1: "Anne", 20: "Bob"}
+    assert batch.filtered == 1, "the tombstone behind a delete"
+    project.send([change("t", 6000), change("u", 6000, ann, {"id": 1, "name": "__debezium_unavailable_value"})], 0)
+    project.run()
+    assert names(project) == {1: "Anne", 20: "Bob"}
+    assert sorted(row["code"] for row in project.rows(bad=True)) == ["truncated", "value_not_sent"]
+
+
+def test_a_test_in_the_spec(customers: Project) -> None:
+    customers.more = """tests:
+  - name: a tombstone deletes, and what is older stays away
+    given:
+      - {{id: 1, name: a, at: 2026-01-05T10:00:00Z}}
+      - {{id: 2, name: b, at: 2026-01-05T10:00:00Z}}
+      - new_batch
+      - {{message: {{key: 1, value: null, at: 2026-01-05T12:00:00Z}}}}
+      - new_batch
+      - {{id: 1, name: late, at: 2026-01-05T11:00:00Z}}
+      - {{id: 2, name: b2, at: 2026-01-05T11:00:00Z}}
+    expect: [{{id: 2, name: b2}}]
+"""
+    from framework.engine.trial import Trials
+
+    pipeline = customers.pipeline
+    (example,) = pipeline.examples
+    outcome = Trials(customers.spark, customers.plan).run(pipeline, example)
+    assert outcome.error is None
+    assert outcome.bad == ()
+    assert [row["name"] for row in outcome.rows] == ["b2"]

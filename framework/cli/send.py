@@ -24,14 +24,15 @@ _EACH = 10  # of more messages than these not each is shown
 
 @click.command()
 @click.argument("topic", shell_complete=_complete.topics)
-@click.argument("value", metavar="JSON")
+@click.argument("value", metavar="JSON", required=False)
 @click.option("--key", help="The message's key, written as the topic's key format says.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header; may be given several times.")
 @click.option("--partition", type=click.IntRange(min=0), help="Send to this one; default: by the key, else any.")
+@click.option("--tombstone", is_flag=True, help="Send no value: with `deletes: tombstones` it deletes the row of the key.")
 @click.option("--raw", is_flag=True, help="Send value and key as they are, even what can only become a bad row.")
 @_specs.with_specs
 def command(
-    topic: str, value: str, key: str | None, headers: tuple[str, ...], partition: int | None, raw: bool,
+    topic: str, value: str | None, key: str | None, headers: tuple[str, ...], partition: int | None, tombstone: bool, raw: bool,
     specs: Path, environment: str,
 ) -> None:  # fmt: skip
     """Send one message to TOPIC, a topic of the specs: JSON is its value, sent as it is, or any text where the topic is no
@@ -46,19 +47,25 @@ def command(
 
     Example: sluice send users '{"userid": "User_1", "gender": "OTHER"}'
     """
+    if tombstone == (value is not None):
+        raise click.UsageError(
+            "a tombstone has no JSON" if tombstone else "say what to send: JSON, - for standard input, or --tombstone"
+        )
+    if tombstone and key is None:
+        raise click.UsageError("a tombstone needs --key, which says what it deletes")
     header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
     found = _topics.topic(plan, topic)
     written = _Written(found, {} if raw else _newest(found, plan.secrets, key is not None), raw)
     key_bytes = None if key is None else written.key(key)
-    given = None if value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
+    given = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework import generate
     from framework.engine import peek
 
     bounds = peek.bounds(found, plan.secrets)
     if partition is not None:
         _topics.refuse_partition(found, partition, bounds)
-    lines = _Lines(written) if given is None else [given]
+    lines = _Lines(written) if value == "-" else [given]
     made = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
     generate.send(found, plan.secrets, made, arrived=lambda *place: arrived.append(place))
