@@ -36,8 +36,9 @@ check: setup  ## Lint, format, types, import directions
 bench-quick: setup  ## Measure against a hand-written job, below 10 minutes
 	@$(BIN)/python -m bench.quick
 
-bench-changes: setup  ## Measure Avro beside JSON and a hand-written job, and many schema ids beside one
+bench-changes: setup  ## Measure formats of a registry and upserts, each beside what is written by hand; a quarter of an hour
 	@$(BIN)/python -m bench.changes
+	@$(BIN)/python -m bench.upserts
 
 # Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
 # built with the locked one and pip fetches nothing that requirements.lock does not name.

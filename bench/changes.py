@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -22,7 +19,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import handwritten, load
-from bench.quick import ROOT, TURNS, report, whole
+from bench.quick import TURNS, place, report, whole
 from framework.engine.context import Context
 from framework.plan.model import Cluster, SecretStore, Security
 from framework.plan.passes import make
@@ -56,12 +53,7 @@ def main() -> None:
     from framework.services import kafka, registry
 
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder, "home")
-        os.environ["SLUICE_HOME"] = str(home)
-        home.mkdir()
-        (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
-        os.chdir(folder)
+    with place() as home:
         jars.fetch("registry")
         with kafka.running(home) as bootstrap, registry.running(home) as url:
             print(f"sending {4 * MESSAGES:,} messages", flush=True)

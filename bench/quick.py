@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -32,18 +33,25 @@ def main() -> None:
     from framework.services import kafka
 
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SLUICE_HOME"] = str(Path(folder, "home"))
-        Path(folder, "home").mkdir()
-        Path(folder, "home", "jars").symlink_to(ROOT / ".sluice" / "jars")
-        os.chdir(folder)
-        with kafka.running(Path(folder, "home")) as bootstrap:
-            print(f"sending {2 * MESSAGES:,} messages", flush=True)
-            load.send(bootstrap, "clean", MESSAGES)
-            load.send(bootstrap, "poisoned", MESSAGES, bad_every=100)
-            load.send(bootstrap, "small", 1000)
-            results = {**_cold(bootstrap), **_warm(bootstrap), **_memory(bootstrap), **_many()}
+    with place() as home, kafka.running(home) as bootstrap:
+        print(f"sending {2 * MESSAGES:,} messages", flush=True)
+        load.send(bootstrap, "clean", MESSAGES)
+        load.send(bootstrap, "poisoned", MESSAGES, bad_every=100)
+        load.send(bootstrap, "small", 1000)
+        results = {**_cold(bootstrap), **_warm(bootstrap), **_memory(bootstrap), **_many()}
     report(results, BARS, time.monotonic() - began)
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A folder to work in, and Sluice's home in it, which has the jars of this clone."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "home")
+        os.environ["SLUICE_HOME"] = str(home)
+        home.mkdir()
+        (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
+        os.chdir(folder)
+        yield home
 
 
 def _warm(bootstrap: str) -> dict[str, float]:

@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import load
+from bench.quick import place, report
 from framework.engine.context import Context
 from framework.engine.loop import batches
 from framework.plan.model import Pipeline
@@ -41,6 +42,20 @@ PLAIN = """
 MERGE INTO {table} t USING changes s ON t.k = s.k
 WHEN MATCHED THEN UPDATE SET v = s.v, n = s.n WHEN NOT MATCHED THEN INSERT (k, v, n) VALUES (s.k, s.v, s.n)
 """
+
+
+BARS = {
+    "upsert_100k_vs_merge": "≥ 3", "upsert_10_vs_merge": "≥ 8", "upsert_random_vs_merge": "≥ 1", "upsert_bytes_ratio": "≤ 3",
+    "upsert_growth_per_tenfold": "≤ 1.5",
+}  # fmt: skip
+
+
+def main() -> None:
+    from framework.services import kafka
+
+    began = time.monotonic()
+    with place() as home, kafka.running(home) as bootstrap:
+        report(measured(bootstrap), BARS, time.monotonic() - began)
 
 
 def measured(bootstrap: str) -> dict[str, float]:
@@ -164,3 +179,7 @@ def _pipeline(context: Context, size: int) -> Pipeline:
     found = context.plan.pipeline(f"rows{size}")
     assert found
     return found
+
+
+if __name__ == "__main__":
+    main()

@@ -150,8 +150,12 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
         return Text(f"  bad row, {row.stage}: {row.code}: {row.message}", style="red")
     if row.fate == "filtered":
         at = len(row.after)
+        if at == 0:
+            return Text("  left out where it is read: it has no value, or tells of no row", style="yellow")
         empty = pipeline.steps[at - 1].each is not None
         return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, at)}", style="yellow")
+    if row.fate == "deletes":
+        return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
     said = "".join(f"; not as `{name}` expects" for name in row.unexpected)
     return Text(f"  lands in {pipeline.table.identifier}{said}", style="yellow" if said else "")
 

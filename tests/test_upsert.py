@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from framework.cli import main
 from framework.engine.protocol import UPSERT_POINTS
 from framework.errors import ColumnsChanged
 from tests.project import Project
@@ -136,10 +138,6 @@ def refs(project: Project) -> list[str]:
 
 
 def test_a_tombstone_from_the_command_line(customers: Project) -> None:
-    from click.testing import CliRunner
-
-    from framework.cli import main
-
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
     specs = ["--specs", str(Path(customers.pipeline.where.file).parent)]
@@ -155,6 +153,23 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
         assert (refused.exit_code, says in refused.output) == (2, True)
     customers.run()
     assert names(customers) == {2: "b"}
+
+
+def test_what_people_see_of_a_delete(customers: Project) -> None:
+    from framework.engine.history import history
+    from framework.engine.preview import preview
+
+    send(customers, (1, "a", 1000), (2, "b", 1000))
+    customers.run()
+    send(customers, (1, None, 5000), (2, "b2", 5000))
+    customers.run()
+    seen = preview(customers.context(), customers.pipeline, 2, "latest").messages
+    assert [row.fate for message in seen for row in message.rows] == ["deletes", "lands"]
+    told = history(customers.pipeline)
+    assert told is not None
+    assert [(commit.added, commit.deleted) for commit in told.commits] == [(1, 2), (2, 0), (0, 0)]
+    peek = ["peek", "trades", "--json", "--specs", str(Path(customers.pipeline.where.file).parent)]
+    assert [json.loads(line)["bad"] for line in CliRunner().invoke(main, peek).stdout.splitlines()] == [None] * 4
 
 
 def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,14 +292,14 @@ def test_a_test_in_the_spec(customers: Project) -> None:
     customers.more = """tests:
   - name: a tombstone deletes, and what is older stays away
     given:
-      - {{id: 1, name: a, at: 2026-01-05T10:00:00Z}}
-      - {{id: 2, name: b, at: 2026-01-05T10:00:00Z}}
+      - {id: 1, name: a, at: 2026-01-05T10:00:00Z}
+      - {id: 2, name: b, at: 2026-01-05T10:00:00Z}
       - new_batch
-      - {{message: {{key: 1, value: null, at: 2026-01-05T12:00:00Z}}}}
+      - {message: {key: 1, value: null, at: 2026-01-05T12:00:00Z}}
       - new_batch
-      - {{id: 1, name: late, at: 2026-01-05T11:00:00Z}}
-      - {{id: 2, name: b2, at: 2026-01-05T11:00:00Z}}
-    expect: [{{id: 2, name: b2}}]
+      - {id: 1, name: late, at: 2026-01-05T11:00:00Z}
+      - {id: 2, name: b2, at: 2026-01-05T11:00:00Z}
+    expect: [{id: 2, name: b2}]
 """
     from framework.engine.trial import Trials
 

@@ -53,7 +53,7 @@ def command(
     within = _within(found, peek.bounds(found, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
     shown = [] if all_of_them else peek.some(found, plan.secrets, within, count or _FEW, start)
-    reader = Reader(found, plan.secrets)
+    reader = Reader(_as_read(plan, found), plan.secrets)
     if not as_json:
         click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
     if reader.trouble:
@@ -101,3 +101,10 @@ def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
         else:
             click.echo()
             show(reader, message)
+
+
+def _as_read(plan: Plan, topic: Topic) -> Topic:
+    """As its pipelines read it, where none makes bad rows of messages without a value."""
+    read = [each for pipeline in plan.pipelines for each in pipeline.topics if each.name == topic.name]
+    handled = read and all(fault.code != "null_value" for each in read for fault in each.decoding.faults)
+    return read[0] if handled else topic

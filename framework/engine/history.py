@@ -73,7 +73,7 @@ def _commit(
     engine = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said)
     found = Commit(
         snapshot["snapshot-id"], table.published(snapshot), ours, "Sluice" if ours else engine, said.get("operation", ""),
-        int(said.get("added-records", 0)), int(said.get("deleted-records", 0)),
+        int(said.get("added-records", 0)), _deleted(said),
     )  # fmt: skip
     if protocol.POSITION not in said:
         return found, None
@@ -82,6 +82,14 @@ def _commit(
         to = replace(to, spec=position.spec)
     known = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
     return replace(found, batch=to.batch, bad=known, spec=to.spec), to
+
+
+def _deleted(said: Mapping[str, str]) -> int:
+    """Rows of files that went, and those that are marked as deleted; the marks of a file that went have been counted."""
+    files, marked, unmarked = (
+        int(said.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
+    )
+    return files + marked - unmarked
 
 
 def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:

@@ -45,7 +45,7 @@ class Row:
 
     item: str | None  # which of the message's rows, where a list was taken apart
     after: tuple[Mapping[str, Any], ...]
-    fate: Literal["lands", "filtered", "bad"]
+    fate: Literal["lands", "deletes", "filtered", "bad"]
     code: str = ""  # of a bad row, as the bad rows' table would have it
     stage: str = ""
     message: str = ""
@@ -179,10 +179,12 @@ def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     made = _seen(made, 0, _columns_after(pipeline, 0))
     for at, step in enumerate(pipeline.steps, 1):
         made = _seen(rows.apply(made, step, pipeline, bad), at, _columns_after(pipeline, at))
-    fails = (f"coalesce({rows._sound(made.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    fails = (f"coalesce({rows._judged(made.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
     found = {name: name for name in made.columns if name.startswith(("_kafka_", "_sluice_"))}
     if "_kafka_timestamp" in found:
         found["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
+    if pipeline.table.upsert:
+        found[rows.DELETE] = rows.deletes(pipeline.table.upsert)
     found["_sluice_fails"] = f"array({', '.join(fails)})"
     return made.selectExpr(*(f"{sql} AS {name}" for name, sql in found.items()))
 
@@ -245,7 +247,7 @@ def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
         after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
     fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(item, tuple(after), "lands", unexpected=unexpected)
+    return Row(item, tuple(after), "deletes" if found.get(rows.DELETE) else "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:

@@ -12,7 +12,7 @@ from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.formats.avro import MARK_BYTES
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
+from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step, Upsert
 from framework.plan.rows import named, quoted
 from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -96,22 +96,26 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     """What a row of the table is made of; of an upsert also which of its message it is."""
     upsert = pipeline.table.upsert
-    deletes = ["_sluice_tombstone"] if "_sluice_tombstone" in columns else []
+    tombstones = "_sluice_tombstone" in columns
     for column in pipeline.table.columns:
         name = named(column.name)
-        if deletes and upsert and column.name == upsert.order[0] and column.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        if tombstones and upsert and column.name == upsert.order[0] and column.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
             # Kafka's time stands in for one that a message without a value does not have.
             name = f"IF(_sluice_tombstone, coalesce({name}, CAST(_kafka_timestamp AS {column.type.sql})), {name}) AS {name}"
         yield name
     if upsert:
-        deletes += [upsert.deletes] if upsert.deletes else []
-        yield f"{' OR '.join(deletes) or 'false'} AS {DELETE}"
+        yield f"{deletes(upsert)} AS {DELETE}"
         item = (
             "transform(split(_sluice_item, '[.]'), n -> CAST(n AS INT))"
             if "_sluice_item" in columns
             else "CAST(NULL AS array<int>)"
         )
         yield f"{item} AS {NTH}"
+
+
+def deletes(upsert: Upsert) -> str:
+    """SQL of whether a row deletes the one of its key."""
+    return " OR ".join([*(["_sluice_tombstone"] if upsert.tombstones else []), upsert.deletes or "false"])
 
 
 def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:

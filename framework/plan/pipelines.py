@@ -61,7 +61,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     upserting = "into" not in said.gaps and said.into.write == "upsert"
     upsert, keyed = upserts.resolve(said, read, steps, last) if upserting else (None, ())
     judged, expected = expectations.resolve(said.expect, last, upsert.deletes if upsert else None)
-    steps = (*steps, *judged, *keyed)
+    steps = (*steps, *keyed, *judged)
     if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
         made.problems.extend(_without_type(said, steps, rows))
     if "into" in said.gaps:

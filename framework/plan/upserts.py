@@ -37,7 +37,7 @@ def without_value(topic: Topic, into: kinds.Into) -> Topic:
 def resolve(
     said: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Upsert | None, tuple[Step, ...]]:
-    """How rows become one per key, and the last step, by which a row without a key is a bad row. `rows` are those behind the other
+    """How rows become one per key, and the step by which a row without a key is a bad row. `rows` are those behind the other
     steps. None where it cannot be said, for a reason that has been."""
     into = said.into
     before = len(rows.problems)
