@@ -7,8 +7,9 @@ from dataclasses import replace
 from framework.engine import attempts, bad_rows, refusals
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
-from framework.engine.lake import Refused, Unknown, state
+from framework.engine.lake import Refused, Unknown
 from framework.engine.refusals import Acceptance
+from framework.engine.seen import state
 from framework.engine.tables import accept_changes, bear, open_table
 from framework.errors import BatchError, ColumnsChanged, RefusedError, TableRecreated
 from framework.plan.model import Pipeline

@@ -13,9 +13,10 @@ from typing import Any
 
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown, staged, state
+from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.engine.rows import Changed
+from framework.engine.seen import staged, state
 from framework.engine.sweep import sweep, withdraw
 from framework.engine.tables import join_topics, open_table
 from framework.engine.writes import Target, deletes

@@ -17,7 +17,8 @@ from pyspark.errors import PySparkException
 
 from framework.engine import evolve, protocol
 from framework.engine.existing import existing
-from framework.engine.protocol import Position, Snapshot, TableState
+from framework.engine.protocol import Position
+from framework.engine.seen import branches
 from framework.errors import BatchError, UnreachableError
 from framework.plan.change import Change, Existing
 from framework.plan.model import Column, PartitionField, Table
@@ -278,7 +279,7 @@ class Lake:
         """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
         with _answers():
             transaction.newDelete().deleteFromRowFilter(self._iceberg.expressions.Expressions.alwaysTrue()).commit()
-            for name, _ in list(_branches(transaction.table())):
+            for name, _ in list(branches(transaction.table())):
                 transaction.manageSnapshots().removeBranch(name).commit()
             _set(transaction, properties)
             _pin(transaction)
@@ -320,58 +321,9 @@ def _answers() -> Iterator[None]:
         raise Unknown(_said(error)) from None
 
 
-def state(table: Any) -> TableState:
-    """What the rules need to know of a loaded table; main's parents as far back as the position's snapshot."""
-    properties = table.properties()
-    said = properties.get(protocol.POSITION)
-    position = Position.read(said) if said else None
-    main = table.currentSnapshot()
-    branches = {name: ref.snapshotId() for name, ref in _branches(table)}
-    snapshots = dict(_ancestors(table, main, position.snapshot if position else None))
-    for tip in branches.values():
-        snapshot = table.snapshot(tip)
-        if snapshot is not None:
-            snapshots.setdefault(tip, _snapshot(snapshot))
-    return TableState(
-        str(table.uuid()), main.snapshotId() if main else -1, snapshots, position, properties.get(protocol.OWNER), branches
-    )
-
-
-def staged(table: Any, attempt: str) -> Snapshot | None:
-    """What stands at the tip of the attempt's branch."""
-    tip = table.snapshot(protocol.BRANCH + attempt)
-    return None if tip is None else _snapshot(tip)
-
-
 def _alike(table: Any, other: Any) -> bool:
     same = table.schema().asStruct().equals(other.schema().asStruct())
     return bool(same and table.spec().equals(other.spec()) and table.sortOrder().equals(other.sortOrder()))
-
-
-def _ancestors(table: Any, snapshot: Any, until: int | None) -> Iterator[tuple[int, Snapshot]]:
-    while snapshot is not None:
-        yield snapshot.snapshotId(), _snapshot(snapshot)
-        if snapshot.snapshotId() == until or snapshot.parentId() is None:
-            return
-        snapshot = table.snapshot(snapshot.parentId())
-
-
-def _snapshot(snapshot: Any) -> Snapshot:
-    summary = snapshot.summary()
-    return Snapshot(
-        snapshot.snapshotId(),
-        snapshot.parentId(),
-        snapshot.sequenceNumber(),
-        summary.get(protocol.ATTEMPT),
-        summary.get(protocol.POSITION),
-    )
-
-
-def _branches(table: Any) -> Iterator[tuple[str, Any]]:
-    refs = table.refs()
-    for name in refs:
-        if name.startswith(protocol.BRANCH) and refs[name].isBranch():
-            yield name, refs[name]
 
 
 def _days_of(table: Any, attempt: str) -> list[str]:

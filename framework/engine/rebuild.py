@@ -13,11 +13,12 @@ from dataclasses import replace
 from framework.engine import attempts, bad_rows, look, protocol, rebuild_beside
 from framework.engine.batch import Batch, next_batch
 from framework.engine.context import Context
-from framework.engine.lake import Lake, state
+from framework.engine.lake import Lake
 from framework.engine.protocol import Partition
 from framework.engine.rebuild_outlook import Outlook, beginnings, lost, outlook, owned
 from framework.engine.rebuild_publish import Published, Publishing, behind, loaded, refuse, said
 from framework.engine.rebuild_second import beside, identity, refuse_changes
+from framework.engine.seen import state
 from framework.engine.sweep import sweep
 from framework.errors import BadRowsStop, BatchError, RefusedError
 from framework.plan.change import Change, changes

@@ -11,9 +11,10 @@ from typing import Any
 
 from framework.engine import attempts, metadata, protocol, refusals
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown, state
+from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Partition, Position, TopicState
 from framework.engine.rebuild_second import GOING, beside, refuse_changes
+from framework.engine.seen import state
 from framework.engine.tables import LAYOUT
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.plan.change import Change, changes

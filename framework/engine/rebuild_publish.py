@@ -8,10 +8,11 @@ from typing import Any
 
 from framework.engine import attempts, bad_rows, protocol, rebuild_beside, refusals
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown, state
+from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, TableState
 from framework.engine.rebuild_outlook import Outlook, foreign, owned
 from framework.engine.rebuild_second import GOING, beside
+from framework.engine.seen import state
 from framework.engine.sweep import withdraw
 from framework.errors import BatchError, RefusedError, RolledBack
 from framework.plan.model import Pipeline

@@ -8,8 +8,9 @@ from typing import Any
 
 from framework.engine import bad_rows, protocol, refusals
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown, state
+from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Position, TableState, TopicState
+from framework.engine.seen import state
 from framework.errors import BatchError, ColumnsChanged
 from framework.plan.change import Change, changes, hints, keyed_by, told
 from framework.plan.model import Pipeline

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LISTED = 200  # values that Iceberg compares with a file's bounds
 _MOST_RANGES = 200
 _MOST_KEYS = 200_000  # of larger batches only the least and the greatest are looked at
+_LONGEST = 256  # bytes of a text that is looked at
 _SMALL = 32 << 20  # bytes of a table that is read as a whole
 
 Bounds = tuple[Any, Any]
@@ -42,13 +43,18 @@ def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
     if to.size > _MOST_KEYS:
-        parts = [f"{which}({named(name)})" for name in keys for which in ("min", "max")]
-        ((deleted, *found),) = _values(newest.selectExpr(f"count_if({DELETE})", *parts))
-        bounds = zip(keys, found[::2], found[1::2], strict=True)
-        return deleted, Near(_all(_sql(name, [(low, high)], types[name]) for name, low, high in bounds if low is not None), False)
-    table = newest.select(DELETE, *keys).toArrow()
+        ((deleted,),) = _values(newest.selectExpr(f"count_if({DELETE})"))
+        return deleted, Near(_all(_bounded(newest, name, types[name]) for name in keys), False)
+    table = newest.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(to, table[name], name, types[name]) for name in keys]
-    return sum(table[DELETE].to_pylist()), Near(_all(conditions), keys == list(all_) and len(table) <= _LISTED)
+    listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
+    return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
+
+
+def _looked_at(name: str, type_: Type) -> str:
+    """Null where it is too long to be."""
+    column = named(name)
+    return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
 def _is_large(to: Target) -> bool:
@@ -66,7 +72,10 @@ def _has_bounds(type_: Type) -> bool:
 
 def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
     try:
-        values = sorted(set(found.to_pylist()))
+        found = set(found.to_pylist())
+        if None in found:
+            return ""
+        values = sorted(found)
         if not values:
             return "false"
         if len(values) <= _LISTED:
@@ -75,6 +84,15 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
     return _sql(name, _cut(values, [(low, high, size) for low, high, size in files if low is not None]), type_)
+
+
+def _bounded(newest: DataFrame, name: str, type_: Type) -> str:
+    """By the least and the greatest alone."""
+    try:
+        ((least, greatest),) = _values(newest.selectExpr(f"min({named(name)})", f"max({named(name)})"))
+    except (ValueError, OverflowError):
+        return ""
+    return "false" if least is None else _sql(name, [(least, greatest)], type_)
 
 
 def _bounds(name: str) -> Iterator[str]:
