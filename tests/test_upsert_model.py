@@ -27,7 +27,7 @@ from framework.plan.model import Message, Pipeline
 from tests.project import plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-EXAMPLES = int(os.environ.get("EXAMPLES", "6"))  # more by hand: EXAMPLES=200 pytest tests/test_upsert_model.py
+EXAMPLES = int(os.environ.get("EXAMPLES", "4"))  # more by hand: EXAMPLES=200 pytest tests/test_upsert_model.py
 PHASES = (Phase.explicit, Phase.generate)  # each try takes seconds: what fails is not made smaller
 SPEC = """
 topic: orders
