@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from framework.formats.avro import MARK_BYTES
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step, Upsert
 from framework.plan.rows import named, quoted
-from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -99,14 +98,14 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     tombstones = "_sluice_tombstone" in columns
     for column in pipeline.table.columns:
         name = named(column.name)
-        if tombstones and upsert and column.name == upsert.order[0] and column.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        if tombstones and upsert and upsert.stands_in and column.name == upsert.order[0]:
             # Kafka's time stands in for one that a message without a value does not have.
-            name = f"IF(_sluice_tombstone, coalesce({name}, CAST(_kafka_timestamp AS {column.type.sql})), {name}) AS {name}"
+            name = f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
         yield name
     if upsert:
         yield f"{deletes(upsert)} AS {DELETE}"
         item = (
-            "transform(split(_sluice_item, '[.]'), n -> CAST(n AS INT))"
+            "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
             if "_sluice_item" in columns
             else "CAST(NULL AS array<int>)"
         )
@@ -301,6 +300,8 @@ def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     assign = {named(name): sql for name, sql in step.assign}
     # Sluice's own columns stay through every step; those of the message are the step's.
     columns = {name: name for name in made.columns if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
+    if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
+        columns.pop(EVENT_TIME, None)
     columns |= {named(column.name): assign.get(named(column.name), named(column.name)) for column in step.columns}
     if step.faults:
         item = "_sluice_item" if "_sluice_item" in made.columns else _WHOLE

@@ -23,7 +23,7 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
     for step in pipeline.steps:
         found = _behind(step, found, {**found, **kafka, **moment})
-    return {column.name: ({**kafka, **found})[column.name] for column in pipeline.table.columns}
+    return {column.name: ({**kafka, **moment, **found})[column.name] for column in pipeline.table.columns}
 
 
 def _source(pipeline: Pipeline) -> tuple[Column, ...]:

@@ -251,6 +251,7 @@ class Upsert:
     tombstones: bool  # whether messages without a value do so, too
     remember: int  # seconds that a deleted key is known for
     says: str = ""  # what deletes, in words
+    stands_in: bool = False  # whether Kafka's timestamp takes the place of a tombstone's `order`
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,18 @@ def resolve(
     if tombstones and into.order_by and not _known(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
     deletes, faults = _deletes(said, read, rows)
+    if into.node.get("remember_deletes_for") is not None and not (deletes or tombstones) and len(rows.problems) == before:
+        hint = "say what deletes, such as `deletes: tombstones`, or remove it"
+        message = "`remember_deletes_for` means nothing where nothing is deleted"
+        rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
     if len(rows.problems) > before or not keys or not read:
         return None, ()
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    upsert = Upsert(
-        keys, tuple(dict.fromkeys([order, *tie])), deletes, tombstones, into.remember_deletes_for, _says(into, deletes)
-    )
-    faults = (*_of_debezium(read, steps, rows), *_of_keys(keys), *faults)
+    stands_in = tombstones and not _known(order, read, steps)
+    order_ = tuple(dict.fromkeys([order, *tie]))
+    upsert = Upsert(keys, order_, deletes, tombstones, into.remember_deletes_for, _says(into, deletes), stands_in)
+    faults = (*_of_debezium(read, steps, rows, order), *_of_keys(keys), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
     return upsert, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
 
@@ -78,7 +82,7 @@ def _of_keys(keys: Iterable[str]) -> Iterator[Fault]:
         yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{named(name)} IS NULL")
 
 
-def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> Iterator[Fault]:
+def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows, order: str) -> Iterator[Fault]:
     """What its envelopes say and no row can take."""
     if not read[0].value.startswith(_DEBEZIUM):
         return
@@ -87,6 +91,11 @@ def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -
         yield Fault(
             "keys", "truncated", "the source table was truncated, which this version does not do", "coalesce(_op = 't', false)"
         )
+        if order in there:
+            message = (
+                f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
+            )
+            yield Fault("keys", "no_order", message, f"coalesce({_DELETED}, false) AND {named(order)} IS NULL")
     for column in read[0].columns:
         made = any(column.name in dict(each.assign) for each in steps)
         if column.type == STRING and there.get(column.name) == STRING and not made:
@@ -164,9 +173,7 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
         return into.order_by
     moment = read[0].event_time if read else None
     there = {column.name: column.type for column in rows.columns}
-    if moment is None and read and read[0].value.startswith(_DEBEZIUM) and there.get("_source_at") == TIMESTAMP:
-        return "_source_at"
-    if moment is None:
+    if moment is None or read[0].value.startswith(_DEBEZIUM):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 

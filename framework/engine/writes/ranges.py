@@ -83,7 +83,9 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
         files = _values(to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)))
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
-    return _sql(name, _cut(values, [(low, high, size) for low, high, size in files if low is not None]), type_)
+    return _sql(
+        name, _cut(values, [(low, high, size) for low, high, size in files if low is not None and high is not None]), type_
+    )
 
 
 def _bounded(newest: DataFrame, name: str, type_: Type) -> str:

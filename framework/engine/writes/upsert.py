@@ -85,6 +85,8 @@ def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: Near) -> None:
         for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
             own.conf.set(key, value)
         own.sql("\n".join(_statement(to, upsert, view, near.sql)))
+        jvm: Any = to.spark._jvm  # the session has a connection of its own to the catalog
+        jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
         to.spark.catalog.dropTempView(view)
 
