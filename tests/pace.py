@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 
 _QUIET = 0.05  # seconds that the loop below takes where the bars were set
+_SLACK = 2  # the benches measure; a test notices what became twice as slow, and nothing that a busy machine does
 
 
 def bar(seconds: float) -> float:
+    return _SLACK * seconds * max(1.0, _loop() / _QUIET, _loop() / _QUIET)
+
+
+def _loop() -> float:
     began = time.process_time()
     sum(number * number for number in range(1_000_000))
-    return seconds * max(1.0, (time.process_time() - began) / _QUIET)
+    return time.process_time() - began

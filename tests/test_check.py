@@ -169,9 +169,6 @@ def timed(folder: Path) -> tuple[str, float]:
     return done.stdout, ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
 
-# Alone on a machine both take less than half of these bounds; beside other tests everything takes longer.
-
-
 @pytest.mark.slow
 def test_the_shipped_specs_are_checked_at_once() -> None:
     said, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])

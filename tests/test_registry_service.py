@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -134,8 +135,10 @@ def test_only_this_machine_reaches_it_and_one_that_hangs_is_noticed(home: Path) 
 
 def listening(pid: int) -> set[tuple[str, int]]:
     """Address and port of each socket on which a process listens."""
-    files = {os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()}
-    found = set()
+    files, found = set(), set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed in the meantime
+            files.add(os.readlink(file))
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             field = line.split()

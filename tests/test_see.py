@@ -320,12 +320,12 @@ def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> 
     with subprocess.Popen(command, stdout=theirs if terminal else subprocess.PIPE, env=environment) as child:
         os.close(theirs)
         out = ours if terminal else child.stdout.fileno() if child.stdout else -1
-        said, until = b"", time.monotonic() + bar(20)
+        said, until = b"", time.monotonic() + bar(10)
         while said.count(b"every 2 s") < 2 and time.monotonic() < until:
             if select.select([out], [], [], 1)[0]:
                 said += os.read(out, 65536)
         child.send_signal(signal.SIGINT)
-        assert child.wait(bar(10)) == 1  # Kafka is away
+        assert child.wait(bar(5)) == 1  # Kafka is away
     assert said.count(b"every 2 s") >= 2
     assert b"Traceback" not in said
     assert (b"\x1b[" in said) == terminal

@@ -24,6 +24,7 @@ from framework.engine.obvious import Decoded, decoded, in_one_line, indented
 from framework.engine.sample import Message
 from framework.engine.shown import Reader
 from framework.plan.passes import make
+from tests.pace import bar
 from tests.shop import NOWHERE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -184,7 +185,7 @@ def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path) -> None:
     specs = project(tmp_path)
     began = time.monotonic()
     done = CliRunner().invoke(main, [*words, "--specs", str(specs)])
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < bar(5)
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: is it running?")
 

@@ -46,13 +46,13 @@ def customers(project: Project) -> Project:
     return project
 
 
-def send(project: Project, *messages: tuple[int | None, str | None, int], partition: int = 0) -> None:
+def send(project: Project, *messages: tuple[int | None, str | None, int], partition: int = 0, **more: Any) -> None:
     """Key, name and event time; without a name it is a tombstone, whose time is Kafka's."""
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": project.bootstrap})
     for key, name, at in messages:
-        value = None if name is None else json.dumps({"name": name, "at": at}).encode()
+        value = None if name is None else json.dumps({"name": name, "at": at, **more}).encode()
         data = None if key is None else key.to_bytes(8, "big", signed=True)
         producer.produce(project.topic, value, key=data, partition=partition, timestamp=at)
     assert producer.flush(30) == 0
@@ -112,7 +112,7 @@ def test_killed_at(customers: Project, point: str) -> None:
     assert names(customers) == {**dict.fromkeys(range(0, 30, 2), "new"), **dict.fromkeys(range(30, 40), "late")}
     assert [row["code"] for row in customers.rows(bad=True)] == ["null_key"]
     assert [ref for ref in refs(customers) if ref.startswith("sluice") and "_" in ref] == [], "what the killed run left is there"
-    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 1
+    assert len(days(customers)) == 1
 
 
 @pytest.mark.slow
@@ -155,6 +155,11 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     assert names(customers) == {2: "b"}
 
 
+def days(project: Project) -> list[str]:
+    """The branches of what is remembered of deletes."""
+    return [ref for ref in refs(project) if ref.startswith("sluice-deletes-")]
+
+
 def test_what_people_see_of_a_delete(customers: Project) -> None:
     from framework.engine.history import history
     from framework.engine.preview import preview
@@ -184,11 +189,11 @@ def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.M
     days_ago(7)
     send(customers, (3, None, 5000))
     customers.run()
-    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 2
+    assert len(days(customers)) == 2
     days_ago(0)
     send(customers, (2, "late", 4000), (3, "late", 4000))
     customers.run()
-    assert len([ref for ref in refs(customers) if ref.startswith("sluice-deletes-")]) == 1
+    assert len(days(customers)) == 1
     send(customers, (2, "late", 4001), (3, "late", 4001))
     customers.run()
     assert names(customers) == {1: "a", 2: "late"}
@@ -201,7 +206,7 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
     for number in range(4):
         send(customers, (number, None, 5000), (9, None, 5000 + number))
         customers.run()
-    (day,) = (ref for ref in refs(customers) if ref.startswith("sluice-deletes-"))
+    (day,) = days(customers)
     table: Any = customers.context().lake(customers.pipeline).load(f"{customers.namespace}.trades")
     assert int(table.snapshot(day).summary().get("total-data-files")) <= 2
     send(customers, *((key, "late", 4000) for key in range(10)))
@@ -290,13 +295,7 @@ def test_tombstones_behind_explode(customers: Project) -> None:
     customers.template = SPEC.replace("  name: string", "  name: string\n  items: array<string>").replace(
         "  - filter: \"name is null or name <> 'left out'\"", steps
     )
-    items = b'{"name": "a", "at": 1000, "items": ["x", "y"]}'
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": customers.bootstrap})
-    for key, value in ((1, items), (2, items), (1, None)):
-        producer.produce(customers.topic, value, key=key.to_bytes(8, "big"), partition=0)
-    assert producer.flush(30) == 0
+    send(customers, (1, "a", 1000), (2, "a", 1000), (1, None, 5000), items=["x", "y"])
     customers.run()
     assert [(row["id"], row["item"]) for row in customers.rows()] == [(2, "y")], "the last item of a message is its newest row"
     assert customers.rows(bad=True) == []

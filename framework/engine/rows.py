@@ -148,6 +148,11 @@ def _judged(columns: list[str], of_tombstones: bool = False) -> str:
     return f"{_sound(columns)} AND NOT _sluice_tombstone" if tombstones else _sound(columns)
 
 
+def _or_tombstone(columns: list[str], keep: str) -> str:
+    """What keeps a row; no step leaves out a tombstone."""
+    return f"(_sluice_tombstone OR {keep})" if "_sluice_tombstone" in columns else f"({keep})"
+
+
 def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
     """What was observed. As Python objects ten thousand bad rows would take longer than writing them does."""
     from pyspark.sql import DataFrame
@@ -308,8 +313,7 @@ def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
         found = _found_bad(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
         columns["_sluice_bad"] = f"CASE WHEN {_judged(made.columns, step.of_tombstones)} THEN {found} ELSE _sluice_bad END"
     if step.keep:
-        passes = "_sluice_tombstone OR " if "_sluice_tombstone" in made.columns else ""
-        columns["_sluice_keep"] = f"_sluice_keep AND ({passes}coalesce({step.keep}, false))"
+        columns["_sluice_keep"] = f"_sluice_keep AND {_or_tombstone(made.columns, f'coalesce({step.keep}, false)')}"
     return made.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
@@ -317,11 +321,10 @@ def _each(made: DataFrame, step: Step) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
     assert step.each is not None
     sound = _judged(made.columns)
-    passes = "_sluice_tombstone OR " if "_sluice_tombstone" in made.columns else ""
     items = f"posexplode_outer(CASE WHEN {sound} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
     made = made.selectExpr("*", items)
     found = {
-        "_sluice_keep": f"_sluice_keep AND ({passes}_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL)",
+        "_sluice_keep": f"_sluice_keep AND {_or_tombstone(made.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
         "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",
         "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
         named(step.each.into): "_sluice_each",

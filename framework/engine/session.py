@@ -49,9 +49,9 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.subexpressionElimination.enabled": "true",
         # A message with one wrong field is a bad row, not a row with a null.
         "spark.sql.json.enablePartialResults": "false",
+        # What is observed of a batch would be lost with a part of the plan that turns out to have no rows.
+        "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     }
-    # What is observed of a batch would be lost with a part of the plan that turns out to have no rows.
-    said["spark.sql.adaptive.optimizer.excludedRules"] = "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
     for catalog in plan.catalogs:
         said.update(_catalog(catalog))
     said.update(plan.engine.conf)

@@ -12,7 +12,6 @@ from framework.spec import kinds
 from framework.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-_DEBEZIUM = "debezium_"  # what its formats begin with
 _DELETED = "_op = 'd'"
 _NOT_SENT = "'__debezium_unavailable_value'"
 _OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
@@ -84,7 +83,7 @@ def _of_keys(keys: Iterable[str]) -> Iterator[Fault]:
 
 def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows, order: str) -> Iterator[Fault]:
     """What its envelopes say and no row can take."""
-    if not read[0].value.startswith(_DEBEZIUM):
+    if not _is_debezium(read):
         return
     there = {column.name: column.type for column in rows.columns}
     if "_op" in there:
@@ -97,8 +96,7 @@ def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows, o
             )
             yield Fault("keys", "no_order", message, f"coalesce({_DELETED}, false) AND {named(order)} IS NULL")
     for column in read[0].columns:
-        made = any(column.name in dict(each.assign) for each in steps)
-        if column.type == STRING and there.get(column.name) == STRING and not made:
+        if column.type == STRING and there.get(column.name) == STRING and not _made_anew(column.name, steps):
             message = f"the database did not send `{column.name}`, which has not changed: give the table REPLICA IDENTITY FULL"
             yield Fault("keys", "value_not_sent", message, f"coalesce({named(column.name)} = {_NOT_SENT}, false)")
 
@@ -128,11 +126,10 @@ def _comparable(type_: Type) -> bool:
 
 def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
     where = into.place("deletes")
-    for topic in read:
-        if topic.value.startswith(_DEBEZIUM):
-            hint = "its envelopes say what is deleted: remove `deletes`"
-            yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
-            return
+    if _is_debezium(read):
+        hint = "its envelopes say what is deleted: remove `deletes`"
+        yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
+        return
     for name in keys:
         if read and not _known(name, read, steps, headers=False):
             made = any(name in topic.key_columns for topic in read)
@@ -147,10 +144,19 @@ def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], 
 
 def _known(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
     """Whether a column is known of a message without a value."""
-    if any(name in dict(each.assign) or (each.each and each.each.into == name) for each in steps):
+    if _made_anew(name, steps):
         return False
     kafka = name in (column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
     return kafka or all(name in (*topic.key_columns, *(topic.headers if headers else ())) for topic in read)
+
+
+def _made_anew(name: str, steps: Iterable[Step]) -> bool:
+    return any(name in dict(each.assign) or (each.each is not None and each.each.into == name) for each in steps)
+
+
+def _is_debezium(read: tuple[Topic, ...]) -> bool:
+    """Topics of one pipeline have one format."""
+    return bool(read) and read[0].value.startswith("debezium_")
 
 
 def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
@@ -173,7 +179,7 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
         return into.order_by
     moment = read[0].event_time if read else None
     there = {column.name: column.type for column in rows.columns}
-    if moment is None or read[0].value.startswith(_DEBEZIUM):  # a connector sends changes of one key in their order
+    if moment is None or _is_debezium(read):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 
@@ -186,7 +192,7 @@ def _deletes(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> tuple
             return None, ()
         checked = rows.condition(into.deletes.when, into.deletes.place("when"))
         return f"coalesce({checked.sql}, false)", rows.faults("keys", into.deletes.when, checked)
-    if into.deletes is None and read and read[0].value.startswith(_DEBEZIUM):
+    if into.deletes is None and _is_debezium(read):
         if any(column.name == "_op" for column in rows.columns):
             return f"coalesce({_DELETED}, false)", ()
         hint = "keep `_op`, or write `deletes: {when: …}` or `deletes: ignore`"

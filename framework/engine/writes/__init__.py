@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from framework.engine import protocol
 from framework.engine.context import Context
@@ -12,6 +12,10 @@ from framework.engine.lake import Lake
 from framework.engine.rows import Changed, Counted, Frame
 from framework.plan.model import Pipeline
 from framework.plan.rows import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.readwriter import DataFrameWriterV2
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,13 @@ class Target:
         """The attempt's branch."""
         return self.branch(protocol.BRANCH + self.attempt)
 
+    def writer(self, rows: DataFrame) -> DataFrameWriterV2:
+        """Writes rows to it, in a snapshot that says what it is."""
+        writer = rows.writeTo(self.own)
+        for key, value in self.summary.items():
+            writer = writer.option(f"snapshot-property.{key}", value)
+        return writer
+
 
 Stage = Callable[[Target, Frame], Counted]
 
@@ -54,11 +65,8 @@ def of(write: str) -> Stage:
     return {"append": append.stage, "replace": replace.stage, "upsert": upsert.stage}[write]
 
 
-_CHANGES = {
-    "inserted": "inserted",
-    "updated": "matched-updated",
-    "deleted": "matched-deleted",
-}  # as Iceberg's summaries call them
+# As Iceberg's summaries call them.
+_CHANGES = {"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"}
 
 
 def changed(table: Any, attempt: str) -> Changed | None:

@@ -9,9 +9,6 @@ from framework.engine.writes import Target
 
 
 def stage(to: Target, frame: Frame) -> Counted:
-    writer = frame.good.writeTo(to.own)
-    for key, value in to.summary.items():
-        writer = writer.option(f"snapshot-property.{key}", value)
     with named_errors(to.pipeline):
-        writer.append()
+        to.writer(frame.good).append()
     return rows.counted(to.spark, to.pipeline, frame.observed)

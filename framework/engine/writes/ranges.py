@@ -80,12 +80,10 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
             return "false"
         if len(values) <= _LISTED:
             return f"t.{named(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
-        files = _values(to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)))
+        files = to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)).where("low IS NOT NULL AND high IS NOT NULL")
+        return _sql(name, _cut(values, _values(files)), type_)
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
-    return _sql(
-        name, _cut(values, [(low, high, size) for low, high, size in files if low is not None and high is not None]), type_
-    )
 
 
 def _bounded(newest: DataFrame, name: str, type_: Type) -> str:

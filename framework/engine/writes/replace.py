@@ -11,9 +11,6 @@ from framework.engine.writes import Target
 def stage(to: Target, frame: Frame) -> Counted:
     from pyspark.sql import functions
 
-    writer = frame.good.writeTo(to.own)
-    for key, value in to.summary.items():
-        writer = writer.option(f"snapshot-property.{key}", value)
     with named_errors(to.pipeline):
-        writer.overwrite(functions.lit(True))
+        to.writer(frame.good).overwrite(functions.lit(True))
     return rows.counted(to.spark, to.pipeline, frame.observed)

@@ -7,7 +7,7 @@ marked in deletion vectors (position deletes in format 2), and no file is writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import rows
@@ -16,9 +16,10 @@ from framework.engine.spark_errors import named_errors
 from framework.engine.writes import Target, deletes, keyed, ranges
 from framework.engine.writes.ranges import Near
 from framework.plan.change import stored
-from framework.plan.model import Upsert
+from framework.plan.model import Table, Upsert
 from framework.plan.reshape import reshaped
 from framework.plan.rows import named
+from framework.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,14 +44,15 @@ def stage(to: Target, frame: Frame) -> Counted:
     upsert = to.pipeline.table.upsert
     assert upsert is not None
     good = frame.good.coalesce(1) if to.size <= _FEW else frame.good
-    newest = keyed.newest(_as_stored(to, good), upsert, NTH).persist()
+    there = {field.name: field.type for field in to.lake.existing(to.table).columns}
+    newest = keyed.newest(_as_stored(to.pipeline.table, there, good), upsert, NTH).persist()
     try:
         with named_errors(to.pipeline):
             deleted, near = ranges.look(to, newest, upsert.keys)
             counted = rows.counted(to.spark, to.pipeline, frame.observed)
             if counted.unknown:
                 return counted
-            _merge(to, upsert, deletes.without_late(to, newest, upsert, near.sql), near)
+            _merge(to, upsert, there, deletes.without_late(to, newest, upsert, near.sql), near)
             to.context.at("merged")
             if deleted:
                 deletes.stage(to, newest.where(DELETE), upsert)
@@ -59,21 +61,16 @@ def stage(to: Target, frame: Frame) -> Counted:
         newest.unpersist()
 
 
-def _as_stored(to: Target, good: DataFrame) -> DataFrame:
+def _as_stored(table: Table, there: Mapping[str, Type], good: DataFrame) -> DataFrame:
     """With the types that the table has, which may be wider."""
-    there = _there(to)
     made = (
         f"{reshaped(named(column.name), stored(column.type), there[column.name])} AS {named(column.name)}"
-        for column in to.pipeline.table.columns
+        for column in table.columns
     )
     return good.selectExpr(*made, DELETE, NTH)
 
 
-def _there(to: Target) -> Mapping[str, Any]:
-    return {field.name: field.type for field in to.lake.existing(to.table).columns}
-
-
-def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: Near) -> None:
+def _merge(to: Target, upsert: Upsert, there: Iterable[str], newest: DataFrame, near: Near) -> None:
     """In a session of its own: what the snapshot says of itself is a setting of the session."""
     from pyspark.sql import SparkSession
 
@@ -84,16 +81,16 @@ def _merge(to: Target, upsert: Upsert, newest: DataFrame, near: Near) -> None:
         about = {f"spark.sql.iceberg.snapshot-property.{key}": value for key, value in to.summary.items()}
         for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
             own.conf.set(key, value)
-        own.sql("\n".join(_statement(to, upsert, view, near.sql)))
+        own.sql("\n".join(_statement(to, upsert, there, view, near.sql)))
         jvm: Any = to.spark._jvm  # the session has a connection of its own to the catalog
         jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
         to.spark.catalog.dropTempView(view)
 
 
-def _statement(to: Target, upsert: Upsert, view: str, near: str) -> Iterator[str]:
+def _statement(to: Target, upsert: Upsert, there: Iterable[str], view: str, near: str) -> Iterator[str]:
     ours = {column.name for column in to.pipeline.table.columns}
-    columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in _there(to)}
+    columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in there}
     is_newer = keyed.newer(upsert, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {keyed.same(upsert, 's', 't')}{f' AND {near}' if near else ''}"
     if upsert.deletes or upsert.tombstones:
