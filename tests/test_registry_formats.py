@@ -86,6 +86,27 @@ def test_debezium_avro(trades: Registered) -> None:
     assert [row["code"] for row in trades.rows(bad=True)] == ["undecodable", "undecodable"]
 
 
+@pytest.mark.parametrize("write", ["upsert", "history"])
+def test_debezium_avro_by_its_keys(trades: Registered, write: str) -> None:
+    trades.format, trades.into_more = "debezium_avro", f", write: {write}, keys: [id], order_by: _kafka_offset"
+    if write == "history":
+        trades.into_more = trades.into_more.removesuffix(", order_by: _kafka_offset")
+    id_ = trades.register(ENVELOPE)
+    a, b, unsent = {"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "__debezium_unavailable_value"}
+    trades.send(trades.avro(id_, change("c", None, a), change("c", None, b), change("u", None, unsent)), 0)
+    trades.run()
+    trades.send([*trades.avro(id_, change("u", None, unsent), change("d", {"id": 2, "name": None})), None], 0)
+    trades.run()
+    now = "where is_current" if write == "history" else ""
+    assert trades.sql(f"select _op, id, name from {{table}} {now}") == [("u", 1, "a")]
+    trades.send(trades.avro(id_, change("t"), change("c", None, {"id": 3, "name": "c"})), 0)
+    trades.run()
+    assert trades.sql(f"select _op, id, name from {{table}} {now}") == [("c", 3, "c")]
+    assert trades.rows(bad=True) == []
+    if write == "history":
+        assert [row[0] for row in trades.sql("select name from {table} order by id, _kafka_offset")] == ["a", "a", "a", "b", "c"]
+
+
 def test_debezium_with_columns(trades: Registered) -> None:
     trades.format, trades.topic_more = "debezium_avro", "columns: {id: bigint, name: {type: string, required: true}}"
     id_ = trades.register(ENVELOPE)

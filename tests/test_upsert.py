@@ -46,7 +46,7 @@ def customers(project: Project) -> Project:
     return project
 
 
-def send(project: Project, *messages: tuple[int | None, str | None, int], partition: int = 0, **more: Any) -> None:
+def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **more: Any) -> None:
     """Key, name and event time; without a name it is a tombstone, whose time is Kafka's."""
     from confluent_kafka import Producer
 
@@ -54,7 +54,7 @@ def send(project: Project, *messages: tuple[int | None, str | None, int], partit
     for key, name, at in messages:
         value = None if name is None else json.dumps({"name": name, "at": at, **more}).encode()
         data = None if key is None else key.to_bytes(8, "big", signed=True)
-        producer.produce(project.topic, value, key=data, partition=partition, timestamp=at)
+        producer.produce(project.topic, value, key=data, partition=partition, timestamp=at or 0)
     assert producer.flush(30) == 0
 
 
@@ -249,45 +249,6 @@ def test_a_spec_that_changes(customers: Project) -> None:
         send(customers, (1, "b", 4000))
         with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says"):
             customers.run()
-
-
-DEBEZIUM = """
-topic: trades
-kafka_name: {topic}
-value: debezium_json
-columns: {{id: bigint, name: string}}
-{topic_more}
----
-pipeline: trades
-from: {{topic: trades}}
-into: {{table: {namespace}.trades, write: upsert, keys: [id]}}
-expect: [{{column: name, not_null: true}}]
-{more}
-"""
-
-
-def change(op: str, at: int, before: Any = None, after: Any = None) -> bytes:
-    return json.dumps({"op": op, "before": before, "after": after, "source": {"ts_ms": at}}).encode()
-
-
-def test_changes_as_debezium_sends_them(project: Project) -> None:
-    project.template = DEBEZIUM
-    project.make_topic(1)
-    ann, bob = {"id": 1, "name": "Ann"}, {"id": 2, "name": "Bob"}
-    project.send(
-        [change("r", 1000, None, ann), change("c", 2000, None, bob), change("c", 2000, None, {"id": 3, "name": "Cy"})], 0
-    )
-    project.run()
-    assert names(project) == {1: "Ann", 2: "Bob", 3: "Cy"}
-    moved = [change("d", 4000, bob), None, change("c", 4000, None, {"id": 20, "name": "Bob"})]  # its primary key changes
-    project.send([change("u", 3000, ann, {"id": 1, "name": "Anne"}), *moved, change("d", 5000, {"id": 3, "name": None})], 0)
-    (batch,) = project.run()
-    assert names(project) == {1: "Anne", 20: "Bob"}
-    assert batch.filtered == 1, "the tombstone behind a delete"
-    project.send([change("t", 6000), change("u", 6000, ann, {"id": 1, "name": "__debezium_unavailable_value"})], 0)
-    project.run()
-    assert names(project) == {1: "Anne", 20: "Bob"}
-    assert sorted(row["code"] for row in project.rows(bad=True)) == ["truncated", "value_not_sent"]
 
 
 def test_tombstones_behind_explode(customers: Project) -> None:

@@ -36,7 +36,7 @@ class Batch:
     rows: int
     bad: int
     filtered: int
-    changed: Changed | None  # by an upsert
+    changed: Changed | None  # of rows by their keys
     warnings: tuple[tuple[str, int], ...]  # expectations that do not hold, with the rows that fail them
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
@@ -198,8 +198,8 @@ class _Attempt:
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
         )  # fmt: skip
-        counted = replace(counted, changed=writes.changed(now, self.attempt) if self.pipeline.table.upsert else None)
-        return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.upsert))
+        counted = replace(counted, changed=writes.changed(now, self.attempt, self.pipeline.table.write))
+        return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.keyed))
 
     def _expect(self, counted: rows.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""

@@ -183,8 +183,8 @@ def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     found = {name: name for name in made.columns if name.startswith(("_kafka_", "_sluice_"))}
     if "_kafka_timestamp" in found:
         found["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
-    if pipeline.table.upsert:
-        found[rows.DELETE] = rows.deletes(pipeline.table.upsert)
+    if pipeline.table.keyed:
+        found[rows.DELETE] = pipeline.table.keyed.deletes or "false"
     found["_sluice_fails"] = f"array({', '.join(fails)})"
     return made.selectExpr(*(f"{sql} AS {name}" for name, sql in found.items()))
 

@@ -12,7 +12,7 @@ from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.formats.avro import MARK_BYTES
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step, Upsert
+from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
 from framework.plan.rows import named, quoted
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"
 )
-DELETE, NTH = (
-    "_sluice_delete",
-    "_sluice_nth",
-)  # of an upsert: whether the row deletes the one of its key, which of its message it is
+# Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
+DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
 _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad
 
 
@@ -47,11 +45,12 @@ class Frame:
 
 @dataclass(frozen=True)
 class Changed:
-    """What an upsert did to a table's rows; of the batch's other rows newer ones were there."""
+    """What a batch did to a table's rows by their keys; of its other rows newer ones were there."""
 
     inserted: int
-    updated: int
-    deleted: int
+    updated: int = 0
+    deleted: int = 0
+    ended: int = 0  # versions
 
 
 @dataclass(frozen=True)
@@ -93,28 +92,22 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
-    """What a row of the table is made of; of an upsert also which of its message it is."""
-    upsert = pipeline.table.upsert
-    tombstones = "_sluice_tombstone" in columns
-    for column in pipeline.table.columns:
+    """What a row of the table is made of, and of rows by keys what they do."""
+    keyed = pipeline.table.keyed
+    for column in pipeline.table.sent:
         name = named(column.name)
-        if tombstones and upsert and upsert.stands_in and column.name == upsert.order[0]:
+        if keyed and keyed.stands_in and column.name == keyed.order[0]:
             # Kafka's time stands in for one that a message without a value does not have.
             name = f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
+        elif keyed and keyed.truncates and column.name in keyed.keys:
+            name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
         yield name
-    if upsert:
-        yield f"{deletes(upsert)} AS {DELETE}"
-        item = (
-            "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
-            if "_sluice_item" in columns
-            else "CAST(NULL AS array<int>)"
-        )
-        yield f"{item} AS {NTH}"
-
-
-def deletes(upsert: Upsert) -> str:
-    """SQL of whether a row deletes the one of its key."""
-    return " OR ".join([*(["_sluice_tombstone"] if upsert.tombstones else []), upsert.deletes or "false"])
+    if keyed:
+        yield f"{keyed.deletes or 'false'} AS {DELETE}"
+        item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
+        yield f"{item if '_sluice_item' in columns else 'CAST(NULL AS array<int>)'} AS {NTH}"
+        if keyed.truncates:
+            yield TRUNCATES
 
 
 def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
@@ -275,8 +268,10 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
         found["_sluice_keep"] = keep or "true"
     if any(step.each for step in pipeline.steps):
         found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
-    if pipeline.table.upsert and pipeline.table.upsert.tombstones:
-        found["_sluice_tombstone"] = "_sluice_value IS NULL"
+    if pipeline.table.keyed and pipeline.table.keyed.ends:
+        found["_sluice_tombstone"] = pipeline.table.keyed.ends
+    if pipeline.table.keyed and pipeline.table.keyed.truncates:
+        found[TRUNCATES] = pipeline.table.keyed.truncates
     return found
 
 
@@ -295,7 +290,7 @@ def _texts(pipeline: Pipeline) -> Iterator[str]:
         yield from (sql for _, sql in step.assign)
         yield from (fault.when for fault in step.faults)
         yield step.keep or ""
-    yield from pipeline.table.upsert.order if pipeline.table.upsert else ()
+    yield from pipeline.table.keyed.order if pipeline.table.keyed else ()
 
 
 def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
@@ -320,7 +315,7 @@ def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
 def _each(made: DataFrame, step: Step) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
     assert step.each is not None
-    sound = _judged(made.columns)
+    sound = _sound(made.columns)
     items = f"posexplode_outer(CASE WHEN {sound} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
     made = made.selectExpr("*", items)
     found = {

@@ -55,9 +55,9 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    if table.upsert:
-        properties |= {**_ROWS_CHANGE, protocol.WRITE: keyed_by(table.upsert)}
-    empty = table.upsert is not None
+    if table.keyed:
+        properties |= {**_ROWS_CHANGE, protocol.WRITE: keyed_by(table.keyed)}
+    empty = table.keyed is not None
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Where
-from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline, Upsert
+from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Keyed, Pipeline
 from framework.types import (
     BIGINT,
     DOUBLE,
@@ -181,7 +181,7 @@ def _column(
     does = _does(kind, path, old, new, to) if can else ""
     what = does if allowed else _refuses(kind, path, old, new, to)
     beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
-    rebuild = pipeline.name if beyond and not allowed and not pipeline.table.upsert else ""
+    rebuild = pipeline.name if beyond and not allowed and not pipeline.table.keyed else ""
     return Change(
         kind, what, place(pipeline, to if len(path) == 1 and to else path[0]), allowed, path, old, new, rebuild, to, does, key
     )
@@ -226,20 +226,23 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
     return f"`{name}` is {old}, the spec says {new}{reason}"
 
 
-def keyed_by(upsert: Upsert | None) -> str:
-    """What must stay as it is for a table to go on having one row per key."""
-    return f"one row per {', '.join(upsert.keys)}, the newest by {upsert.order[0]}" if upsert else ""
+def keyed_by(keyed: Keyed | None) -> str:
+    """What must stay as it is for a table to go on."""
+    if keyed is None:
+        return ""
+    keys, order = ", ".join(keyed.keys), keyed.order[0]
+    return f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}, the newest by {order}"
 
 
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
-    if existing.keyed != keyed_by(table.upsert):
-        was, now = existing.keyed or "a row per message", keyed_by(table.upsert) or f"`write: {table.write}`"
+    if existing.keyed != keyed_by(table.keyed):
+        was, now = existing.keyed or "a row per message", keyed_by(table.keyed) or f"`write: {table.write}`"
         yield Change("write", f"the table has {was}, the spec says {now}", _option(pipeline, "write"), False)
     partitions = tuple(map(str, table.partition_by))
     anew = table.write == "replace"  # then a run writes all files anew
     stay = "; files that are there keep theirs"
-    keep = "" if anew else stay if table.upsert else f"{stay} until `sluice rebuild {pipeline.name}`"
+    keep = "" if anew else stay if table.keyed else f"{stay} until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
         what = f"new files are partitioned by {_listed(partitions)}{keep}"
         yield Change("partition_by", what, _option(pipeline, "partition_by"), True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from framework.plan.model import EVENT_TIME, Column, Pipeline, Step
+from framework.plan.model import EVENT_TIME, VERSION, Column, Pipeline, Step
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
 # A name behind a point is a struct's field.
@@ -23,7 +23,10 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
     for step in pipeline.steps:
         found = _behind(step, found, {**found, **kafka, **moment})
-    return {column.name: ({**kafka, **moment, **found})[column.name] for column in pipeline.table.columns}
+    found = {**kafka, **moment, **found}
+    if pipeline.table.keyed and pipeline.table.keyed.versions:
+        found |= dict.fromkeys(VERSION, found[pipeline.table.keyed.order[0]])
+    return {column.name: found[column.name] for column in pipeline.table.columns}
 
 
 def _source(pipeline: Pipeline) -> tuple[Column, ...]:
@@ -41,5 +44,9 @@ def _behind(step: Step, found: Mapping[str, frozenset[str]], known: Mapping[str,
 
 
 def _of(sql: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    names = {(quoted or plain).replace("``", "`") for quoted, plain in _NAME.findall(_TEXT.sub("''", sql))}
-    return frozenset(origin for name in names for origin in known.get(name, ()))
+    return frozenset(origin for name in names(sql) for origin in known.get(name, ()))
+
+
+def names(sql: str) -> set[str]:
+    """Of the columns that stand in an expression."""
+    return {(quoted or plain).replace("``", "`") for quoted, plain in _NAME.findall(_TEXT.sub("''", sql))}

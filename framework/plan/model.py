@@ -31,6 +31,12 @@ KAFKA_COLUMNS = (
 )
 KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # where a pipeline has several
 EVENT_TIME = "_event_time"
+IS_CURRENT = "is_current"
+VERSION = {
+    "valid_from": "Since when the row was so",
+    "valid_to": "Until when it was so: then another version of its key came, or its end; null of a current one",
+    IS_CURRENT: "Whether it is the newest version of its key, and not deleted",
+}  # columns of a table that keeps all versions
 
 
 @dataclass(frozen=True)
@@ -242,16 +248,20 @@ class SchemaChanges:
 
 
 @dataclass(frozen=True)
-class Upsert:
-    """One row per key. Of two with the same key the newer is the one whose `order` is greater, column by column; null is the oldest."""
+class Keyed:
+    """Rows that go by their keys: one of each, the newest, or with `versions` all of them. Of two with the same key the newer is the
+    one whose `order` is greater, column by column; null is the oldest."""
 
     keys: tuple[str, ...]
     order: tuple[str, ...]
-    deletes: str | None  # SQL that is true of a row that deletes the one of its key
-    tombstones: bool  # whether messages without a value do so, too
+    versions: bool
+    deletes: str | None  # SQL that is true of a row that deletes those of its key
+    ends: str | None  # SQL over a message, which does so whatever the steps say
+    truncates: str | None  # SQL over a message that deletes the rows of all keys
     remember: int  # seconds that a deleted key is known for
-    says: str = ""  # what deletes, in words
-    stands_in: bool = False  # whether Kafka's timestamp takes the place of a tombstone's `order`
+    says: str  # what deletes, in words
+    stands_in: bool  # whether Kafka's timestamp takes the place of the `order` of a message that deletes
+    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL of what stands in one whose value is still the same
 
 
 @dataclass(frozen=True)
@@ -265,13 +275,19 @@ class Table:
     sort_by: tuple[str, ...]
     format_version: int
     doc: str = ""
-    upsert: Upsert | None = None
+    keyed: Keyed | None = None
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 
     @property
     def identifier(self) -> str:
         return f"{self.namespace}.{self.name}"
+
+    @property
+    def sent(self) -> tuple[Column, ...]:
+        """The columns that come of a message."""
+        made = VERSION if self.keyed and self.keyed.versions else ()
+        return tuple(column for column in self.columns if column.name not in made)
 
     @property
     def bad_rows(self) -> str:

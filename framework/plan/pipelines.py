@@ -9,13 +9,14 @@ from typing import cast
 
 from framework import types
 from framework.errors import Problem, Where
-from framework.plan import examples, expectations, topics, upserts
+from framework.plan import examples, expectations, keyed, topics, unsent
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     Catalog,
     Column,
+    Keyed,
     Maintain,
     Pipeline,
     Run,
@@ -24,11 +25,11 @@ from framework.plan.model import (
     Table,
     TableSource,
     Topic,
-    Upsert,
 )
 from framework.plan.partitions import partition_fields, sort_columns
 from framework.plan.rows import Resolved, Rows
 from framework.spec import extensions, kinds
+from framework.spec.kinds.pipeline import BY_KEY
 from framework.spec.node import Node
 from framework.spec.options import WrittenStep
 
@@ -54,19 +55,21 @@ def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
 def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
     source = _source(made, said.from_, found, open_) if "from" not in said.gaps and said.from_.table else None
     read = _topics(made, said.from_) if "from" not in said.gaps and not said.from_.table else ()
-    read = tuple(upserts.without_value(topic, said.into) for topic in read) if "into" not in said.gaps else read
+    read = tuple(keyed.without_deletes(topic, said.into) for topic in read) if "into" not in said.gaps else read
     rows = _rows(made, said, source, read)
     before = len(made.problems)
     steps, last = _steps(said, rows)
-    upserting = "into" not in said.gaps and said.into.write == "upsert"
-    upsert, keyed = upserts.resolve(said, read, steps, last) if upserting else (None, ())
-    judged, expected = expectations.resolve(said.expect, last, upsert.deletes if upsert else None)
-    steps = (*steps, *keyed, *judged)
+    by_key = "into" not in said.gaps and said.into.write in BY_KEY
+    keys, with_keys = keyed.resolve(said, read, steps, last) if by_key else (None, ())
+    if keys and keys.unsent:
+        read = tuple(unsent.refused(topic, steps) for topic in read)
+    judged, expected = expectations.resolve(said.expect, last, keys.deletes if keys else None)
+    steps = (*steps, *with_keys, *judged)
     if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
         made.problems.extend(_without_type(said, steps, rows))
     if "into" in said.gaps:
         return None
-    table = _table(made, said, last, upsert)
+    table = _table(made, said, last, keys)
     if table is None or last.more:
         return None  # what is known of it has been looked at
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
@@ -218,13 +221,13 @@ def _maintain(said: kinds.Maintain) -> Maintain:
     )  # fmt: skip
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows, upsert: Upsert | None) -> Table | None:
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None) -> Table | None:
     into = said.into
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
     if into.catalog and ("catalog", into.catalog) not in made.written.names:
         unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
-    columns = upserts.columns(upsert, rows) if upsert else (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    columns = keyed.columns(keys, rows) if keys else (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
     if "table" in into.gaps:
@@ -234,7 +237,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, upsert: Upsert | None)
     return Table(
         catalog, namespace, name, columns, into.write,
         partitions, order,
-        into.format_version, said.doc or "", upsert,
+        into.format_version, said.doc or "", keys,
         _schema_changes(into.schema_changes),
         {option: into.place(option) for option in options},
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Maintain, Pipeline, Plan, Registered, Run, Step, Topic, Upsert
+from framework.plan.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
 
 _WIDTH = 118  # of a line, without what it is indented by
 
@@ -29,8 +29,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  expect  {_expected(expected)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
-    if table.upsert:
-        yield from (f"        {line}" for line in _upserted(table.upsert))
+    if table.keyed:
+        yield from (f"        {line}" for line in _by_key(table.keyed))
     if table.partition_by:
         yield f"        partitioned by {', '.join(map(str, table.partition_by))}"
     if table.sort_by:
@@ -93,10 +93,11 @@ def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
         yield from textwrap.wrap(f"gives {made}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def _upserted(upsert: Upsert) -> Iterator[str]:
-    yield f"one row per {', '.join(upsert.keys)}: the newest by {', '.join(upsert.order)}"
-    if upsert.says:
-        yield f"deleted by {upsert.says}, and known for {duration(upsert.remember)}"
+def _by_key(keyed: Keyed) -> Iterator[str]:
+    keys, order = ", ".join(keyed.keys), ", ".join(keyed.order)
+    yield f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}: the newest by {order}"
+    if keyed.deletes:
+        yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, and known for {duration(keyed.remember)}"
 
 
 def _expected(expected: Expectation) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import protocol
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.rows import Changed, Counted, Frame
-from framework.plan.model import Pipeline
+from framework.plan.model import Keyed, Pipeline
 from framework.plan.rows import named
+from framework.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +42,17 @@ class Target:
         table = self.pipeline.table
         return ".".join(map(named, (table.catalog.name, table.namespace, table.name)))
 
+    @property
+    def keyed(self) -> Keyed:
+        """Of a table whose rows go by keys."""
+        assert self.pipeline.table.keyed is not None
+        return self.pipeline.table.keyed
+
+    @cached_property
+    def there(self) -> Mapping[str, Type]:
+        """The columns that the table has."""
+        return {field.name: field.type for field in self.lake.existing(self.table).columns}
+
     def branch(self, name: str) -> str:
         return f"{self.name}.{named(f'branch_{name}')}"
 
@@ -60,17 +73,20 @@ Stage = Callable[[Target, Frame], Counted]
 
 
 def of(write: str) -> Stage:
-    from framework.engine.writes import append, replace, upsert
+    from framework.engine.writes import append, history, replace, upsert
 
-    return {"append": append.stage, "replace": replace.stage, "upsert": upsert.stage}[write]
-
-
-# As Iceberg's summaries call them.
-_CHANGES = {"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"}
+    return {"append": append.stage, "history": history.stage, "replace": replace.stage, "upsert": upsert.stage}[write]
 
 
-def changed(table: Any, attempt: str) -> Changed | None:
-    """What a staged upsert does, as its snapshot says."""
+# As Iceberg's summaries of a MERGE call them.
+_CHANGES = {
+    "upsert": {"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"},
+    "history": {"inserted": "inserted", "ended": "matched-updated"},
+}
+
+
+def changed(table: Any, attempt: str, write: str) -> Changed | None:
+    """What a staged batch does to rows by their keys, as its snapshot says."""
     said = table.snapshot(protocol.BRANCH + attempt).summary()
-    found = {name: said.get(f"spark.merge-into.num-target-rows-{of}") for name, of in _CHANGES.items()}
-    return None if None in found.values() else Changed(**{name: int(number) for name, number in found.items()})
+    found = {name: said.get(f"spark.merge-into.num-target-rows-{of}") for name, of in _CHANGES.get(write, {}).items()}
+    return None if None in found.values() or not found else Changed(**{name: int(number) for name, number in found.items()})

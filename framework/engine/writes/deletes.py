@@ -7,13 +7,15 @@ Cost: the keys of the batch are looked up in these rows. A day's files are joine
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import protocol
-from framework.engine.writes import Target, keyed
-from framework.plan.model import Upsert
+from framework.engine.writes import Target, by_key, events
+from framework.plan.model import Keyed
+from framework.plan.rows import named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,16 +23,18 @@ if TYPE_CHECKING:
 _MANY = 32  # files
 
 
-def stage(to: Target, deleted: DataFrame, upsert: Upsert) -> None:
-    """Adds the keys to those of today, on a branch of the attempt's."""
+def stage(to: Target, deleted: DataFrame) -> None:
+    """Adds the keys to those of today, on a branch of the attempt's. One without keys is of all of them."""
     from pyspark.sql import functions
 
+    keyed = to.keyed
     day = protocol.DELETES + _now().date().isoformat()
     files = to.lake.remember(to.table, to.attempt, day)
-    rows = deleted.select(*dict.fromkeys([*upsert.keys, *upsert.order]))
+    rows = deleted.select(*dict.fromkeys([*keyed.keys, *keyed.order]))
     many = files >= _MANY
     if many:
-        rows = keyed.newest(rows.unionByName(to.spark.table(to.branch(day)).select(*rows.columns)), upsert).coalesce(1)
+        rows = rows.unionByName(to.spark.table(to.branch(day)).select(*rows.columns))
+        rows = (rows.distinct() if keyed.versions else by_key.newest(rows, keyed)).coalesce(1)
     writer = rows.writeTo(to.branch(protocol.deletes_of(day, to.attempt))).option(
         f"snapshot-property.{protocol.ATTEMPT}", to.attempt
     )
@@ -41,23 +45,54 @@ def stage(to: Target, deleted: DataFrame, upsert: Upsert) -> None:
     to.context.at("staged_deletes")
 
 
-def without_late(to: Target, newest: DataFrame, upsert: Upsert, near: str) -> DataFrame:
+def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:
     """The rows that are not older than a deletion of their key."""
-    from pyspark.sql import DataFrame, functions
+    from pyspark.sql import functions
+
+    keyed, known = to.keyed, _known(to)
+    if known is None:
+        return newest
+    late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
+    newest = newest.alias("s").join(known.where(near) if near else known, functions.expr(late), "left_anti")
+    if keyed.truncates:
+        late = f"{events.of_topic(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
+        newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(late), "left_anti")
+    return newest
+
+
+def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
+    """When keys of the batch were deleted."""
+    from pyspark.sql import functions
+
+    keyed, known = to.keyed, _known(to)
+    if known is None:
+        return
+    names = [*keyed.keys, *(name for name in keyed.order if name not in keyed.keys)]
+    keys = batch.select(*dict.fromkeys([*keyed.keys, *events.topic_of(keyed)])).distinct().alias("s")
+    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*names)
+    if keyed.truncates:
+        cuts = known.where(_of_all(keyed)).join(keys, functions.expr(events.of_topic(keyed, "s", "t")))
+        columns = (f"{'s' if name in keyed.keys else 't'}.{named(name)} AS {named(name)}" for name in names)
+        yield cuts.selectExpr(*columns)
+
+
+def _known(to: Target) -> DataFrame | None:
+    from pyspark.sql import DataFrame
 
     days = sorted(name for name in to.table.refs() if protocol.is_day(name))
-    if not days:
-        return newest
-    known = reduce(DataFrame.unionByName, (to.spark.table(to.branch(day)) for day in days)).alias("t")
-    late = functions.expr(f"{keyed.same(upsert, 's', 't')} AND {keyed.newer(upsert, 't', 's')}")
-    return newest.alias("s").join(known.where(near) if near else known, late, "left_anti")
+    return reduce(DataFrame.unionByName, (to.spark.table(to.branch(day)) for day in days)).alias("t") if days else None
 
 
-def expired(table: Any, upsert: Upsert | None) -> tuple[str, ...]:
+def _of_all(keyed: Keyed) -> str:
+    """SQL of a truncate, which has no keys."""
+    return " AND ".join(f"{named(name)} IS NULL" for name in keyed.keys)
+
+
+def expired(table: Any, keyed: Keyed | None) -> tuple[str, ...]:
     """The days that need not be remembered any more."""
-    if upsert is None:
+    if keyed is None:
         return ()
-    until = protocol.DELETES + (_now() - timedelta(seconds=upsert.remember, days=1)).date().isoformat()
+    until = protocol.DELETES + (_now() - timedelta(seconds=keyed.remember, days=1)).date().isoformat()
     return tuple(name for name in table.refs() if protocol.is_day(name) and name < until)
 
 

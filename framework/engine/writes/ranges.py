@@ -51,6 +51,15 @@ def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]
     return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
 
 
+def not_before(batch: DataFrame, name: str, of: str, type_: Type) -> str:
+    """SQL over the table `t`: a column is null, or not below the least of the batch."""
+    try:
+        ((least,),) = _values(batch.selectExpr(f"min({named(of)})"))
+        return "" if least is None else f"(t.{named(name)} IS NULL OR t.{named(name)} >= {_literal(least, type_)})"
+    except (ValueError, OverflowError):  # times that Python does not have
+        return ""
+
+
 def _looked_at(name: str, type_: Type) -> str:
     """Null where it is too long to be."""
     column = named(name)

@@ -107,6 +107,9 @@ class SchemaChanges(Bound):
     )
 
 
+BY_KEY = ("upsert", "history")  # writes that go by keys
+
+
 @dataclass(frozen=True)
 class Deletes(Bound):
     """Which rows delete the row of their key."""
@@ -122,27 +125,28 @@ class Into(Bound):
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
-    write: Literal["append", "upsert", "replace"] = option(
-        "`append` adds a row per message; `upsert` keeps the newest row of each key; `replace` computes the table anew from another one "
-        "at each run.",
-        default="append", example="upsert", later=("history", "accumulate"), aka=["mode"],
+    write: Literal["append", "upsert", "history", "replace"] = option(
+        "`append` adds a row per message; `upsert` keeps the newest row of each key; `history` keeps all of them, with `valid_from`, "
+        "`valid_to` and `is_current`; `replace` computes the table anew from another one at each run.",
+        default="append", example="upsert", later=("accumulate",), aka=["mode"],
     )  # fmt: skip
     keys: tuple[ColumnName, ...] = option(
-        "Of an upsert, the columns that name a row; where one of them is null, it is a bad row.",
+        "Of an upsert or a history, the columns that name a row; where one of them is null, it is a bad row.",
         default=(), example="[order_id]", aka=["key", "primary_key", "unique_key", "merge_keys"],
     )  # fmt: skip
     order_by: ColumnName | None = option(
-        "Of an upsert, the column that says which of two rows is newer, the greater one; null is the oldest. Default: the topic's "
-        "`event_time`, else Kafka's timestamp. Between equal ones Kafka's timestamp, partition and offset decide.",
+        "The column that says which of two rows of a key is newer, the greater one; null is the oldest. Of a history it is a time. "
+        "Default: the topic's `event_time`, else Kafka's timestamp. Between equal ones Kafka's timestamp, partition and offset decide.",
         default=None, example="updated_at", aka=["order", "version", "sequence_by"],
     )  # fmt: skip
     deletes: Literal["tombstones", "ignore"] | Deletes | None = option(
         "What deletes the row of a key: `tombstones`, which are messages without a value, and then the keys are columns of the message's "
-        "key; or a condition. `ignore` leaves tombstones out and counts them. Default: a message without a value is a bad row.",
+        "key; or a condition. `ignore` leaves out messages that delete, and counts them. Default: what Debezium says deletes, and any "
+        "other message without a value is a bad row.",
         default=None, example="tombstones", aka=["delete", "on_delete"],
     )  # fmt: skip
     remember_deletes_for: Duration = option(
-        "How long an upsert knows which keys were deleted, so that an older row that comes late does not come back.",
+        "How long it is known which keys were deleted, so that an older row that comes late does not come back.",
         default=7 * 86400, at_least="1d", example="7d",
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
@@ -155,8 +159,8 @@ class Into(Bound):
         "The columns by which rows are sorted in each file.", default=(), example="[symbol, at]", aka=["cluster_by"]
     )
     kafka_columns: bool = option(
-        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; an upsert has them in any case, since they "
-        "tell which row is newer.", default=True,
+        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; an upsert or a history has them in any case, "
+        "since they tell which row is newer.", default=True,
     )  # fmt: skip
     format_version: Literal[2, 3] = option(
         "Iceberg's format version; 2 is for readers that do not know 3.", default=3, example="3"
@@ -169,19 +173,19 @@ class Into(Bound):
     def problems(self) -> Iterable[Problem]:
         if "write" in self.gaps:
             return
-        if self.write == "upsert" and not self.keys and "keys" not in self.gaps:
-            yield Problem(
-                self.place("write"), "upsert-needs-keys", "`write: upsert` needs `keys`, the columns that name a row",
-                "add `keys: [order_id]`, with the columns that are the same in all versions of a row",
-            )  # fmt: skip
-        if self.write == "upsert":
+        if self.write in BY_KEY:
+            if not self.keys and "keys" not in self.gaps:
+                yield Problem(
+                    self.place("write"), "needs-keys", f"`write: {self.write}` needs `keys`, the columns that name a row",
+                    "add `keys: [order_id]`, with the columns that are the same in all versions of a row",
+                )  # fmt: skip
             return
         for name in ("keys", "order_by", "deletes", "remember_deletes_for"):
             ignored = name == "deletes" and (self.deletes == "ignore" or name in self.gaps)
             if self.node.get(name) is not None and not ignored:
                 yield Problem(
                     self.key_place(name), "unused-key", f"`{name}` means nothing with `write: {self.write}`",
-                    "write `write: upsert`, which keeps one row per key, or remove it",
+                    "write `write: upsert`, which keeps one row per key, or `write: history`, or remove it",
                 )  # fmt: skip
 
 

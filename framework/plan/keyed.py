@@ -1,4 +1,4 @@
-"""One row per key: what `write: upsert` needs of the rows, and what messages without a value are to a pipeline."""
+"""Rows by their keys: what `write: upsert` and `write: history` need of them, and what messages that delete are to a pipeline."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Fault, Step, Topic, Upsert
-from framework.plan.rows import Rows, named
+from framework.plan import unsent
+from framework.plan.model import EVENT_TIME, IS_CURRENT, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Fault, Keyed, Step, Topic
+from framework.plan.rows import Rows, named, quoted
 from framework.spec import kinds
-from framework.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
+from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-_DELETED = "_op = 'd'"
-_NOT_SENT = "'__debezium_unavailable_value'"
 _OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
 
 
-def without_value(topic: Topic, into: kinds.Into) -> Topic:
-    """The topic, whose messages without a value are no bad rows where `deletes` handles them."""
+def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
+    """The topic, in which messages that delete are no bad rows where `deletes` handles them."""
     if into.deletes not in ("tombstones", "ignore"):
         return topic
     there = "_sluice_value IS NOT NULL"
@@ -29,14 +28,15 @@ def without_value(topic: Topic, into: kinds.Into) -> Topic:
     )
     keep = topic.decoding.keep
     if into.deletes == "ignore":
-        keep = f"{there} AND ({keep})" if keep else there
+        is_row = f"NOT {_op(topic, 'd', 't')}" if _is_debezium((topic,)) else there
+        keep = f"{is_row} AND ({keep})" if keep else is_row
     return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
 
 
 def resolve(
     said: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
-) -> tuple[Upsert | None, tuple[Step, ...]]:
-    """How rows become one per key, and the step by which a row without a key is a bad row. `rows` are those behind the other
+) -> tuple[Keyed | None, tuple[Step, ...]]:
+    """How rows go by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other
     steps. None where it cannot be said, for a reason that has been."""
     into = said.into
     before = len(rows.problems)
@@ -47,8 +47,13 @@ def resolve(
     order = _order(said, read, rows)
     if tombstones and into.order_by and not _known(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
-    deletes, faults = _deletes(said, read, rows)
-    if into.node.get("remember_deletes_for") is not None and not (deletes or tombstones) and len(rows.problems) == before:
+    versions = into.write == "history"
+    if versions:
+        rows.problems.extend(_of_versions(into, order, rows))
+    changes = _is_debezium(read) and into.deletes != "ignore"
+    ends = "_sluice_value IS NULL" if tombstones else _op(read[0], "d", "t") if changes else None
+    deletes, faults = _deletes(into, ends, rows)
+    if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
         message = "`remember_deletes_for` means nothing where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
@@ -56,49 +61,73 @@ def resolve(
         return None, ()
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    stands_in = tombstones and not _known(order, read, steps)
-    order_ = tuple(dict.fromkeys([order, *tie]))
-    upsert = Upsert(keys, order_, deletes, tombstones, into.remember_deletes_for, _says(into, deletes), stands_in)
-    faults = (*_of_debezium(read, steps, rows, order), *_of_keys(keys), *faults)
+    keyed = Keyed(
+        keys, tuple(dict.fromkeys([order, *tie])), versions, deletes, ends,
+        _op(read[0], "t") if changes else None, into.remember_deletes_for, _says(into, ends),
+        stands_in=tombstones and not _known(order, read, steps),
+        unsent=unsent.carried(read[0], steps, rows) if _is_debezium(read) else (),
+    )  # fmt: skip
+    faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
-    return upsert, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
+    return keyed, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
 
 
-def columns(upsert: Upsert, rows: Rows) -> tuple[Column, ...]:
+def columns(keyed: Keyed, rows: Rows) -> tuple[Column, ...]:
     """Those of the table: what says which row is newer is among them."""
-    own = (_OWN,) if EVENT_TIME in upsert.order else ()
-    return (*rows.columns, *own, *rows.kafka)
+    own = (_OWN,) if EVENT_TIME in keyed.order else ()
+    there = (*rows.columns, *own, *rows.kafka)
+    if not keyed.versions:
+        return there
+    time = next(column.type for column in there if column.name == keyed.order[0])
+    made = (Column(name, BOOLEAN if name == IS_CURRENT else time, doc) for name, doc in VERSION.items())
+    return (*rows.columns, *made, *own, *rows.kafka)
 
 
-def _says(into: kinds.Into, deletes: str | None) -> str:
-    if isinstance(into.deletes, kinds.Deletes):
-        return f"a row with {into.deletes.when}"
-    return f"a row with {_DELETED}" if deletes else "a message without a value" if into.deletes == "tombstones" else ""
+def _says(into: kinds.Into, ends: str | None) -> str:
+    found = [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
+    if ends:
+        found.append("a message without a value" if into.deletes == "tombstones" else "a change with the op d or t")
+    return " or ".join(found)
 
 
-def _of_keys(keys: Iterable[str]) -> Iterator[Fault]:
-    for name in keys:
-        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{named(name)} IS NULL")
+def _op(topic: Topic, *ops: str) -> str:
+    """SQL of whether an envelope of Debezium says one of these; where it is no envelope, null is no op."""
+    op = dict(topic.decoding.columns).get("_op", "NULL")
+    return f"coalesce({op} IN ({', '.join(map(quoted, ops))}), false)"
 
 
-def _of_debezium(read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows, order: str) -> Iterator[Fault]:
-    """What its envelopes say and no row can take."""
-    if not _is_debezium(read):
+def _of_keys(keyed: Keyed) -> Iterator[Fault]:
+    needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
+    for name in keyed.keys:
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{named(name)} IS NULL{needs}")
+
+
+def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
+    """What has no place among the others of its key."""
+    order = keyed.order[0]
+    null = f"{named(order)} IS NULL"
+    if order in (column.name for column in rows.kafka):
         return
-    there = {column.name: column.type for column in rows.columns}
-    if "_op" in there:
-        yield Fault(
-            "keys", "truncated", "the source table was truncated, which this version does not do", "coalesce(_op = 't', false)"
-        )
-        if order in there:
-            message = (
-                f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
-            )
-            yield Fault("keys", "no_order", message, f"coalesce({_DELETED}, false) AND {named(order)} IS NULL")
-    for column in read[0].columns:
-        if column.type == STRING and there.get(column.name) == STRING and not _made_anew(column.name, steps):
-            message = f"the database did not send `{column.name}`, which has not changed: give the table REPLICA IDENTITY FULL"
-            yield Fault("keys", "value_not_sent", message, f"coalesce({named(column.name)} = {_NOT_SENT}, false)")
+    if keyed.versions:
+        null = f"NOT _sluice_tombstone AND {null}" if keyed.stands_in else null
+        yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", null)
+    elif keyed.truncates:
+        message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
+        yield Fault("keys", "no_order", message, f"_sluice_tombstone AND {null}")
+
+
+def _of_versions(into: kinds.Into, order: str, rows: Rows) -> Iterator[Problem]:
+    column = next((each for each in (*rows.columns, _OWN, *rows.kafka) if each.name == order), None)
+    if into.order_by and column is not None and column.type not in (*_TIMES, VOID):
+        message = f"`{order}` is {column.type}, and a history tells since when a row was so"
+        yield Problem(into.place("order_by"), "bad-order", message, "order by a time, or by nothing, which is Kafka's timestamp")
+    if order in into.keys:
+        message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
+        yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
+    for each in rows.columns:
+        if each.name.lower() in VERSION:
+            message = f"`{each.name}` is a column that `write: history` makes itself"
+            yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
 
 
 def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:
@@ -184,18 +213,12 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 
 
-def _deletes(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> tuple[str | None, tuple[Fault, ...]]:
+def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[str | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
-    into = said.into
-    if isinstance(into.deletes, kinds.Deletes):
-        if "when" in into.deletes.gaps:
-            return None, ()
+    found = ["_sluice_tombstone"] if ends else []
+    faults: tuple[Fault, ...] = ()
+    if isinstance(into.deletes, kinds.Deletes) and "when" not in into.deletes.gaps:
         checked = rows.condition(into.deletes.when, into.deletes.place("when"))
-        return f"coalesce({checked.sql}, false)", rows.faults("keys", into.deletes.when, checked)
-    if into.deletes is None and _is_debezium(read):
-        if any(column.name == "_op" for column in rows.columns):
-            return f"coalesce({_DELETED}, false)", ()
-        hint = "keep `_op`, or write `deletes: {when: …}` or `deletes: ignore`"
-        where = into.place("write")
-        rows.problems.append(Problem(where, "bad-deletes", "without `_op` nobody knows which rows are deleted", hint))
-    return None, ()
+        found.append(f"coalesce({checked.sql}, false)")
+        faults = rows.faults("keys", into.deletes.when, checked)
+    return " OR ".join(found) or None, faults

@@ -1,0 +1,42 @@
+"""Rows by their keys, as SQL and frames: which are of one key, and which of these is the newest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.plan.model import Keyed
+from framework.plan.rows import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def same(keyed: Keyed, one: str, other: str) -> str:
+    return " AND ".join(f"{one}.{named(name)} = {other}.{named(name)}" for name in keyed.keys)
+
+
+def newer(keyed: Keyed, one: str, other: str) -> str:
+    """SQL of whether one row is newer than another. In a struct null is the least."""
+    return " > ".join(moment(keyed, f"{each}.") for each in (one, other))
+
+
+def moment(keyed: Keyed, of: str = "") -> str:
+    """SQL of what tells which of two rows is newer, as one value."""
+    return f"struct({', '.join(f'{of}{named(name)}' for name in keyed.order)})"
+
+
+def newest_first(keyed: Keyed, *then: str) -> str:
+    """SQL of a window over the rows of each key. Of equal ones those come first in which the columns `then` are greater."""
+    keys = ", ".join(map(named, keyed.keys))
+    return f"PARTITION BY {keys} ORDER BY {', '.join(f'{named(name)} DESC NULLS LAST' for name in (*keyed.order, *then))}"
+
+
+def newest(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
+    """One row of each key."""
+    made = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *then)}) AS _sluice_rank")
+    return made.where("_sluice_rank = 1").drop("_sluice_rank", *then)
+
+
+def apart(rows: DataFrame) -> DataFrame:
+    """The rows, not as a part of a larger plan: a MERGE mistakes columns of its own table in its source for those of its target."""
+    return rows.localCheckpoint(eager=False)

@@ -1,0 +1,78 @@
+"""What a batch does to the keys of a table: its rows with the types that the table has, in their order.
+
+A truncate is as many deletes as there are keys. A value that was not sent, since it is still the same, is that of the row before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.engine.rows import DELETE, NTH, TRUNCATES, Frame
+from framework.engine.writes import Target, by_key
+from framework.plan.change import stored
+from framework.plan.model import KAFKA_TOPIC, Keyed
+from framework.plan.reshape import reshaped
+from framework.plan.rows import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
+
+
+def of(to: Target, frame: Frame) -> DataFrame:
+    """With the types that the table has, which may be wider."""
+    columns = ((named(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
+    made = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
+    good = frame.good.coalesce(1) if to.size <= _FEW else frame.good
+    return good.selectExpr(*made, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
+
+
+def clears(batch: DataFrame) -> bool:
+    """Whether there is a truncate among them."""
+    return not batch.where(TRUNCATES).isEmpty()
+
+
+def spread(to: Target, batch: DataFrame) -> DataFrame:
+    """With a delete of each key that is in the table or comes with the batch, in the place of a truncate."""
+    from pyspark.sql import functions
+
+    keyed = to.keyed
+    names = [*keyed.keys, *topic_of(keyed)]
+    rows = batch.where(f"NOT {TRUNCATES}")
+    there = by_key.apart(to.spark.table(to.own).select(*names))
+    keys = there.unionByName(rows.select(*names)).distinct().alias("t")
+    cuts = batch.where(TRUNCATES).drop(*keyed.keys).alias("s")
+    deleted = keys.join(cuts, functions.expr(of_topic(keyed, "s", "t")))
+    columns = {name: f"{'t' if name in keyed.keys else 's'}.{named(name)}" for name in batch.columns}
+    return rows.unionByName(deleted.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in columns.items())))
+
+
+def of_topic(keyed: Keyed, one: str, other: str) -> str:
+    """SQL of whether a truncate can mean a row: that of another topic is of another source table."""
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in topic_of(keyed)) or "true"
+
+
+def topic_of(keyed: Keyed) -> list[str]:
+    return [name for name in keyed.order if name == KAFKA_TOPIC.name]
+
+
+def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
+    """With values of earlier rows of the batch in the place of those that were not sent."""
+    if not keyed.unsent:
+        return batch
+    over = f"OVER ({by_key.newest_first(keyed, NTH)} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+    made = {name: named(name) for name in batch.columns}
+    for name, marker in keyed.unsent:
+        made[name] = still(named(name), marker, f"first({known(named(name), marker)}, true) {over}")
+    return batch.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+
+
+def known(column: str, marker: str) -> str:
+    """SQL of a value that was sent, in a struct: it may be null."""
+    return f"IF({DELETE} OR {column} <=> {marker}, NULL, named_struct('value', {column}))"
+
+
+def still(column: str, marker: str, before: str) -> str:
+    """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
+    return f"CASE WHEN {column} <=> {marker} AND {before} IS NOT NULL THEN ({before}).value ELSE {column} END"

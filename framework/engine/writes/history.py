@@ -1,0 +1,122 @@
+"""All versions of each key, each with when it began and ended.
+
+What happens to a key (a version of it comes, or its end) stands on a line of time: a version ends where the next thing happens. The line
+is made of the batch, of those versions in the table that had not ended before the batch's oldest row of the key, of when they ended, and
+of the deletes that are remembered.
+Guarantee: the same versions come out of the same messages in any order and in any batches, as long as deletes are remembered. A message
+that is read a second time adds nothing.
+Cost: as an upsert, and the versions of a key that a late row comes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from framework.engine import rows
+from framework.engine.rows import DELETE, NTH, Counted, Frame
+from framework.engine.spark_errors import named_errors
+from framework.engine.writes import Target, by_key, deletes, events, ranges
+from framework.engine.writes.merge import merge
+from framework.engine.writes.ranges import Near
+from framework.plan.model import IS_CURRENT, Keyed
+from framework.plan.rows import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_OLD = "_sluice_old"  # whether it is a version that is in the table
+_ENDED = "_sluice_ended"  # its end there
+_NEXT = "_sluice_next"  # what happens next
+
+
+def stage(to: Target, frame: Frame) -> Counted:
+    keyed = to.keyed
+    batch = events.of(to, frame)
+    with ExitStack() as kept, named_errors(to.pipeline):
+        kept.callback(batch.persist().unpersist)
+        clears = keyed.truncates is not None and events.clears(batch)
+        deleted, near = (1, Near("", False)) if clears else ranges.look(to, batch, keyed.keys)
+        counted = rows.counted(to.spark, to.pipeline, frame.observed)
+        if counted.unknown:
+            return counted
+        since = ranges.not_before(batch, "valid_to", keyed.order[0], to.there["valid_to"])
+        near = Near(" AND ".join(filter(None, (near.sql, since))), near.listed)
+        spread = events.spread(to, batch) if clears else batch
+        line = _line(to, spread, near.sql)
+        merge(to, line, near, lambda view: _statement(to, view, near.sql))
+        if deleted:
+            deletes.stage(to, batch.where(DELETE))
+    return counted
+
+
+def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
+    """The versions that are new, and those in the table whose end is another now."""
+    keyed = to.keyed
+    line, time = _in_order(to, batch, near), named(keyed.order[0])
+    # Of equal ones, which are of one message, the last is the version.
+    is_new = f"NOT {_OLD} AND NOT {DELETE} AND NOT {_NEXT} <=> {by_key.moment(keyed)}"
+    ends_otherwise = f"{_OLD} AND NOT {_NEXT}.{time} <=> {_ENDED}"
+    version = {"valid_from": time, "valid_to": f"{_NEXT}.{time}", IS_CURRENT: f"{_NEXT} IS NULL"}
+    return line.where(f"({is_new}) OR ({ends_otherwise})").selectExpr("*", *(f"{sql} AS {name}" for name, sql in version.items()))
+
+
+def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
+    """What happens to the keys of the batch, each with what happens next."""
+    keyed = to.keyed
+    keys, order = (", ".join(map(named, names)) for names in (keyed.keys, keyed.order))
+    over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
+    before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    line = _happened(to, batch, near)
+    made = {name: named(name) for name in line.columns}
+    for name, marker in keyed.unsent:
+        made[name] = events.still(named(name), marker, f"last({events.known(named(name), marker)}, true) {before}")
+    made[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
+    return line.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+
+
+def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
+    old = _in_table(to, batch, near)
+    parts = [batch, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
+    found: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    known = {_OLD: "false", DELETE: "true"}  # what ended a version, or is remembered, deletes
+    made = {name: f"coalesce({name}, {known[name]})" if name in known else named(name) for name in found.columns}
+    return found.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+
+
+def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
+    """Those versions that had not ended before what is new of their keys."""
+    from pyspark.sql import functions
+
+    keyed = to.keyed
+    time = named(keyed.order[0])
+    since = batch.groupBy(*keyed.keys).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
+    known: DataFrame = to.spark.table(to.own).alias("t")
+    met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
+    names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
+    columns = (f"t.{named(name)}" for name in names)
+    found = (known.where(near) if near else known).join(since, functions.expr(met))
+    return by_key.apart(found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}"))
+
+
+def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:
+    """Where versions ended: something was there, even if the delete is not remembered any more."""
+    time, *others = keyed.order
+    nothing = [name for name in others if name not in keyed.keys]
+    empty = old.where(f"{_ENDED} IS NOT NULL").drop(
+        *dict.fromkeys([time, *nothing, _OLD, DELETE, *(name for name, _ in keyed.unsent)])
+    )
+    return empty.withColumnRenamed(_ENDED, time)
+
+
+def _statement(to: Target, view: str, near: str) -> Iterator[str]:
+    keyed = to.keyed
+    ours = {column.name for column in to.pipeline.table.columns}
+    columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
+    same = [by_key.same(keyed, "s", "t"), *(f"t.{named(name)} <=> s.{named(name)}" for name in keyed.order)]
+    met = " AND ".join(filter(None, (f"s.{_OLD}", *same, f"t.valid_to <=> s.{_ENDED}", near)))
+    yield f"MERGE INTO {to.own} t USING {view} s ON {met}"
+    yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
+    yield f"WHEN NOT MATCHED AND NOT s.{_OLD} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"

@@ -1,0 +1,45 @@
+"""A MERGE into an attempt's branch, in a session of its own: what the snapshot says of itself is a setting of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from framework.engine.writes import Target
+from framework.engine.writes.ranges import Near
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Rows of the table are looked up in a map of the batch's, where that is small, instead of sorted.
+_BY_MAP = {
+    "spark.sql.join.preferSortMergeJoin": "false",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+}
+# Where the keys are listed, so few rows can be met that they fit anywhere; and no code is compiled anew for other keys.
+_LISTED = {
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
+}
+
+
+def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
+    """`statement` gives the clauses of the rows `s`, which it is told the name of, and of the table `t`."""
+    from pyspark.sql import SparkSession
+
+    view = f"sluice_{to.attempt}"
+    rows.createOrReplaceTempView(view)
+    try:
+        own = SparkSession(to.spark.sparkContext, to.spark._jsparkSession.cloneSession())
+        about = {f"spark.sql.iceberg.snapshot-property.{key}": value for key, value in to.summary.items()}
+        for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
+            own.conf.set(key, value)
+        own.sql("\n".join(statement(view)))
+        jvm: Any = to.spark._jvm  # the session has a connection of its own to the catalog
+        jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
+    finally:
+        to.spark.catalog.dropTempView(view)
+    to.context.at("merged")

@@ -1,0 +1,217 @@
+"""Changes of a database's table, as Debezium sends them, applied: the table is then what the database's is."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine import look
+from framework.engine.batch import Batch, next_batch
+from framework.engine.context import Context
+from framework.engine.local import Local
+from framework.plan.model import Message, Plan
+from tests.project import plan_for
+from tests.test_keyed_model import PHASES
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
+BEGIN = datetime(2026, 1, 5, tzinfo=timezone.utc)
+NOT_SENT = "__debezium_unavailable_value"
+SPEC = """
+topic: orders
+value: debezium_json
+columns: {id: bigint, amount: int, note: string, tags: array<string>}
+---
+pipeline: orders
+from: {topic: orders}
+steps: [STEPS]
+into: {table: NAMESPACE.orders, write: WRITE, keys: [id], MORE}
+expect: [{column: amount, not_null: true}]
+"""
+Row = dict[str, Any]
+
+
+@dataclass
+class Database:
+    """A table, and what Debezium says of it."""
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    said: list[bytes | None] = field(default_factory=list)
+
+    def say(self, op: str, before: Row | None = None, after: Row | None = None) -> None:
+        source = {"ts_ms": int((BEGIN + timedelta(seconds=len(self.said))).timestamp() * 1000)}
+        self.said.append(json.dumps({"op": op, "before": before, "after": after, "source": source}).encode())
+
+    def insert(self, id_: int, amount: int, note: str | None, op: str = "c") -> None:
+        if id_ not in self.rows or op == "r":
+            self.rows[id_] = {"id": id_, "amount": amount, "note": note, "tags": [f"{note}"]}
+            self.say(op, None, self.rows[id_])
+
+    def snapshot(self, id_: int, amount: int, note: str | None) -> None:
+        self.insert(id_, amount, note, "r")
+
+    def update(self, id_: int, amount: int, note: str | None) -> None:
+        if id_ in self.rows:
+            self.rows[id_] = {"id": id_, "amount": amount, "note": note, "tags": [f"{note}"]}
+            self.say("u", None, self.rows[id_])
+
+    def touch(self, id_: int, amount: int, _: str | None) -> None:
+        """What is large and still the same is not sent."""
+        if id_ in self.rows:
+            self.rows[id_] = {**self.rows[id_], "amount": amount}
+            self.say("u", None, {**self.rows[id_], "note": NOT_SENT, "tags": [NOT_SENT]})
+
+    def delete(self, id_: int, amount: int, note: str | None) -> None:
+        if id_ in self.rows:
+            knows_all = {"id": id_, "amount": None, "note": None, "tags": None} if amount % 2 else self.rows[id_]
+            self.say("d", knows_all)
+            self.said.append(None)
+            del self.rows[id_]
+
+    def move(self, id_: int, amount: int, note: str | None) -> None:
+        """The primary key is another now."""
+        other = id_ % 4 + 1
+        if id_ in self.rows and other not in self.rows:
+            row = {**self.rows[id_], "id": other}
+            self.delete(id_, amount, note)
+            self.rows[other] = row
+            self.say("c", None, row)
+
+    def truncate(self, *_: Any) -> None:
+        self.rows = {}
+        self.say("t")
+
+
+done = st.tuples(
+    st.sampled_from(["insert", "insert", "snapshot", "update", "touch", "touch", "delete", "move", "truncate"]),
+    st.integers(1, 4), st.integers(0, 9), st.sampled_from([None, "a", "b"]),
+)  # fmt: skip
+
+
+def plan_of(lake: Path, write: str, steps: str = "", more: str = "") -> Plan:
+    specs = SPEC.replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}").replace("STEPS", steps).replace("WRITE", write)
+    return plan_for(lake, "127.0.0.1:1", specs.replace(", MORE", f", {more}" if more else ""))
+
+
+class Table:
+    def __init__(self, plan: Plan, spark: Any) -> None:
+        self.plan = plan
+        self.spark = spark
+        self.messages: list[Message] = []
+        self.batches = 0
+
+    def take(self, values: Sequence[bytes | None]) -> Batch | None:
+        """The next batch; several messages come in the same millisecond."""
+        self.batches += 1
+        for value in values:
+            at = len(self.messages)
+            self.messages.append(Message(self.batches, "orders", 0, at, BEGIN + timedelta(seconds=at // 3), None, value, ()))
+        return next_batch(
+            Context(self.plan, spark=lambda: self.spark, source=Local(tuple(self.messages), self.batches, 1)), self.pipeline
+        )
+
+    @property
+    def pipeline(self) -> Any:
+        return self.plan.pipelines[0]
+
+    def rows(self, bad: bool = False) -> Iterator[Row]:
+        table = self.pipeline.table
+        found = look.table(table.catalog, table.bad_rows if bad else table.identifier)
+        yield from found.scan().to_arrow().to_pylist() if found else ()
+
+    def current(self) -> dict[int, Row]:
+        names = ("id", "amount", "note", "tags")
+        rows = [row for row in self.rows() if row.get("is_current", True)]
+        assert len({row["id"] for row in rows}) == len(rows), "a key has two rows"
+        return {row["id"]: {name: row[name] for name in names} for row in rows}
+
+
+@pytest.mark.parametrize("write", ["upsert", "history"])
+def test_the_table_is_that_of_the_database(write: str, lake: Path, spark: Any) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize="EXAMPLES" not in os.environ, database=None, phases=PHASES)
+    @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))
+    def same(batches: list[list[tuple[str, int, int, str | None]]]) -> None:
+        database, table, told = Database(), Table(plan_of(lake, write), spark), 0
+        for batch in batches:
+            for name, *about in batch:
+                getattr(database, name)(*about)
+            if database.said[told:]:
+                table.take(database.said[told:])
+                told = len(database.said)
+                assert table.current() == database.rows
+        assert list(table.rows(bad=True)) == []
+
+    same()
+
+
+@pytest.mark.parametrize("write", ["upsert", "history"])
+def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: Any) -> None:
+    """Neither rows that come late, in another partition, nor those of its own batch."""
+    database, table = Database(), Table(plan_of(lake, write, more="order_by: _source_at"), spark)
+    for id_ in (1, 2, 3):
+        database.insert(id_, 1, "a")
+    database.truncate()
+    database.insert(4, 1, "b")
+    late = database.said.pop(2)
+    table.take(database.said)
+    assert set(table.current()) == {4}
+    table.take([late])
+    assert set(table.current()) == {4}
+    if write == "history":
+        found = {row["id"]: (row["valid_from"], row["valid_to"]) for row in table.rows()}
+        assert {found[id_][1] for id_ in (1, 2, 3)} == {found[4][0] - timedelta(seconds=1)}
+
+
+def test_a_value_that_nobody_knows_stays_what_debezium_wrote(lake: Path, spark: Any) -> None:
+    database, table = Database({1: {"id": 1, "amount": 1, "note": "x", "tags": []}}), Table(plan_of(lake, "upsert"), spark)
+    database.touch(1, 2, None)
+    table.take(database.said)
+    assert table.current()[1] == {"id": 1, "amount": 2, "note": NOT_SENT, "tags": [NOT_SENT]}
+
+
+def test_steps_behind_changes(lake: Path, spark: Any) -> None:
+    """No step leaves out a delete; what needs a value that was not sent is a bad row; a renamed column keeps what it was."""
+    steps = "{filter: amount >= 0}, {rename: {tags: labels}}, {derive: {loud: upper(note)}}, {drop: [_op]}"
+    database, table = Database(), Table(plan_of(lake, "upsert", steps), spark)
+    for id_ in (1, 2, 3):
+        database.insert(id_, 1, "a")
+    database.insert(5, -1, "left out")
+    table.take(database.said)
+    database.delete(2, 1, None)
+    database.touch(1, 7, None)
+    database.update(3, 7, "c")
+    said = json.loads(database.said[-1] or b"")
+    said["after"]["tags"] = [NOT_SENT]
+    table.take([*database.said[4:-1], json.dumps(said).encode()])
+    assert {row["id"]: (row["amount"], row["loud"], row["labels"]) for row in table.rows()} == {
+        1: (1, "A", ["a"]),
+        3: (7, "C", ["a"]),
+    }
+    assert [(row["stage"], row["code"]) for row in table.rows(bad=True)] == [("value", "value_not_sent")]
+
+
+def test_deletes_that_are_not_wanted_and_more_that_are(lake: Path, spark: Any) -> None:
+    database = Database()
+    for id_ in (1, 2, 3):
+        database.insert(id_, 1, "a")
+    database.delete(1, 0, None)
+    database.update(2, 0, "b")
+    ignoring, wanting = (
+        Table(plan_of(lake, "upsert", more=f"deletes: {what}"), spark) for what in ("ignore", "{when: amount = 0}")
+    )
+    batch = ignoring.take(database.said)
+    assert batch is not None
+    assert batch.filtered == 2
+    assert {id_: row["note"] for id_, row in ignoring.current().items()} == {1: "a", 2: "b", 3: "a"}
+    wanting.take(database.said)
+    assert set(wanting.current()) == {3}

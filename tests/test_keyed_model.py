@@ -1,0 +1,213 @@
+"""Rows by their keys against a model in plain Python: random messages in random partitions, orders and batches, with runs that die on
+the way, a second writer, commits of others, joined files and readers in between. The model is short; that is the point of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from framework.engine import look, metadata
+from framework.engine.batch import next_batch
+from framework.engine.context import Context
+from framework.engine.local import Local
+from framework.engine.protocol import KILL_POINTS, UPSERT_POINTS
+from framework.engine.query import ask
+from framework.plan.model import Message, Pipeline
+from tests.project import plan_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))  # more by hand: EXAMPLES=200 pytest tests/test_keyed_model.py
+PHASES = (Phase.explicit, Phase.generate)  # each try takes seconds: what fails is not made smaller
+SPEC = """
+topic: orders
+value: json
+key: {{format: json, columns: {{id: bigint, region: string}}}}
+event_time: at
+columns: {{name: string, at: {{type: timestamp, format: epoch_millis}}}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into:
+  table: {namespace}.orders
+  write: {write}
+  keys: [region, id]
+  deletes: {deletes}
+  format_version: {version}
+  kafka_columns: false
+  partition_by: {partition_by}
+"""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message. `name` is none of a tombstone."""
+
+    region: str
+    id: int
+    name: str | None
+    at: int
+    kafka_at: int
+    partition: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What happens while a batch is at a point of its way."""
+
+    kind: str  # dies, joins, foreign, another
+    where: str
+
+
+sent = st.builds(
+    Sent, st.sampled_from(["", "eu", "us" * 600]), st.integers(1, 2), st.none() | st.sampled_from(["a", "b", "del"]),
+    st.integers(1, 6), st.integers(1, 6), st.integers(0, 2),
+)  # fmt: skip
+trouble = st.builds(
+    Trouble,
+    st.sampled_from(["dies", "dies", "joins", "foreign", "another"]),
+    st.sampled_from(sorted({*KILL_POINTS, *UPSERT_POINTS})),
+)
+batches = st.lists(st.tuples(st.lists(sent, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
+Key = tuple[str, int]
+Row = tuple[Any, ...]
+
+
+def happened(messages: Sequence[Message], deletes: str) -> Mapping[Key, list[tuple[Any, str | None]]]:
+    """What became of each key, in its order: the name, or none where it was deleted."""
+    found: dict[Key, list[tuple[Any, str | None]]] = {}
+    for each in messages:
+        key = json.loads(each.key or b"")
+        value: Any = json.loads(each.value) if each.value else None
+        at = each.timestamp if value is None else datetime.fromtimestamp(value["at"] / 1000, timezone.utc)
+        if value is None and deletes != "tombstones":
+            continue
+        gone = value is None or (deletes not in ("tombstones", "ignore") and value["name"] == "del")
+        order = (at, each.timestamp, each.partition, each.offset)
+        found.setdefault((key["region"], key["id"]), []).append((order, None if gone else value["name"]))
+    return {key: sorted(each, key=lambda one: one[0]) for key, each in found.items()}
+
+
+def upserted(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
+    return [(*key, each[-1][1]) for key, each in happened.items() if each[-1][1] is not None]
+
+
+def versions(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
+    made = []
+    for key, each in happened.items():
+        ends = [order[0] for order, _ in each[1:]]
+        for at, (order, name) in enumerate(each):
+            if name is not None:
+                made.append((*key, name, order[0], ends[at] if at < len(ends) else None, at == len(ends)))
+    return made
+
+
+COLUMNS = {"upsert": ("region", "id", "name"), "history": ("region", "id", "name", "valid_from", "valid_to", "is_current")}
+MODELS = {"upsert": upserted, "history": versions}
+
+
+def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Message, ...]:
+    offsets = [0, 0, 0]
+    made = []
+    for number, (batch, _) in enumerate(given_, 1):
+        for each in batch:
+            value = None if each.name is None else json.dumps({"name": each.name, "at": each.at * 1000}).encode()
+            moment = datetime.fromtimestamp(each.kafka_at, timezone.utc)
+            key = json.dumps({"id": each.id, "region": each.region}).encode()
+            made.append(Message(number, "orders", each.partition, offsets[each.partition], moment, key, value, ()))
+            offsets[each.partition] += 1
+    return tuple(made)
+
+
+class Died(BaseException):
+    """What a SIGKILL is to everything but the operating system."""
+
+
+@pytest.mark.parametrize(
+    ("write", "deletes", "version", "partition_by"),
+    [
+        ("upsert", "tombstones", 3, "[]"),
+        ("upsert", "{when: \"name = 'del'\"}", 2, '["truncate(2, region)"]'),
+        ("upsert", "ignore", 3, '["bucket(2, id)"]'),
+        ("history", "tombstones", 3, "[]"),
+        ("history", "{when: \"name = 'del'\"}", 2, "[is_current]"),
+    ],
+)
+def test_as_the_model_says(write: str, deletes: str, version: int, partition_by: str, lake: Path, spark: Any) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize="EXAMPLES" not in os.environ, database=None, phases=PHASES)
+    @given(batches)
+    def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
+        namespace = f"n{uuid.uuid4().hex[:10]}"
+        specs = SPEC.format(namespace=namespace, write=write, deletes=deletes, version=version, partition_by=partition_by)
+        plan = plan_for(lake, "127.0.0.1:1", specs)
+        messages = as_messages(given_)
+        for number, (_, trouble) in enumerate(given_, 1):
+            context = Context(plan, spark=lambda: spark, source=Local(messages, number, 2))
+            with suppress(Died):
+                next_batch(with_trouble(context, trouble, number), plan.pipelines[0])
+            next_batch(context, plan.pipelines[0])
+            so_far = [each for each in messages if each.batch <= number]
+            assert rows(plan.pipelines[0], spark) == Counter(MODELS[write](happened(so_far, deletes)))
+            assert next_batch(context, plan.pipelines[0]) is None
+
+    same()
+
+
+def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
+    """As three engines read them."""
+    names = COLUMNS[pipeline.table.write]
+    table = look.table(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    arrow = table.scan(selected_fields=names).to_arrow()
+    found = Counter(zip(*(arrow[name].to_pylist() for name in names), strict=True))
+    by_spark = spark.table(f"lake.{pipeline.table.identifier}").select(*names).toArrow()
+    assert found == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
+    texts = [f"CAST({name} AS VARCHAR)" for name in names]
+    answer = ask([pipeline.table.catalog], f"SELECT {', '.join(texts)} FROM {pipeline.table.identifier}")
+    assert Counter(map(tuple, answer.rows())) == Counter(tuple(map(as_duckdb, row)) for row in found.elements())
+    return found
+
+
+def as_duckdb(value: Any) -> str | None:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}+00"
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def with_trouble(context: Context, trouble: Trouble | None, number: int) -> Context:
+    """In which it happens once, at its point."""
+    left = [trouble] if trouble else []
+
+    def at(point: str) -> None:
+        if left and left[0].where == point:
+            happen(left.pop().kind, context, number)
+
+    return Context(context.plan, spark=lambda: context.spark, source=context._source, at=at)
+
+
+def happen(what: str, context: Context, number: int) -> None:
+    pipeline = context.plan.pipelines[0]
+    table = pipeline.table
+    there = metadata.read(table.catalog, table.identifier) is not None
+    if what == "dies":
+        raise Died
+    if what == "another":
+        next_batch(context, pipeline)
+    elif what == "joins" and there:
+        jvm: Any = context.spark._jvm
+        action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(context.spark._jsparkSession)
+        action.rewriteDataFiles(context.lake(pipeline).load(table.identifier)).option("rewrite-all", "true").execute()
+    elif there:
+        context.spark.sql(f"ALTER TABLE lake.{table.identifier} SET TBLPROPERTIES ('note' = '{number}')")
