@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine import look
+from framework.engine import look, protocol
 from framework.engine.batch import Batch
 from framework.engine.context import Context
 from framework.engine.lake import Commit, commit_transaction
@@ -156,9 +156,11 @@ class Project:
         return {(parted(each)[1], offset) for each, end in state.ends.items() for offset in range(state.starts[each], end)}
 
     def branches(self) -> list[str]:
+        """Those of attempts."""
         names = [f"{self.namespace}.trades", f"{self.namespace}.trades__bad_rows"]
         tables = [table for name in names if (table := look.table(self.pipeline.table.catalog, name))]
-        return [ref for table in tables for ref in table.metadata.refs if ref not in ("main", "sluice")]
+        refs = [ref for table in tables for ref in table.metadata.refs if ref not in ("main", "sluice", protocol.EMPTY)]
+        return [ref for ref in refs if not protocol.is_day(ref)]
 
     def files(self) -> dict[str, str]:
         """The table's data files and digests of their bytes."""

@@ -149,6 +149,8 @@ class Lake:
             evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
             transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
             born = transaction.table().currentSnapshot()
+            if planned.keyed:
+                transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
             position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
             _set(transaction, {protocol.POSITION: position.text()})
             transaction.commitTransaction()
@@ -158,7 +160,8 @@ class Lake:
         with _answers():
             transaction = main.newTransaction()
             evolve.evolve(self._jvm, transaction, changes, planned, anew=True)
-            return _alike(transaction.table(), beside) and beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
+            theirs = planned.keyed is None and not beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
+            return _alike(transaction.table(), beside) and not theirs
 
     def become(
         self, transaction: Any, changes: Sequence[Change], planned: Table, beside: Any, snapshot: int, position: Position,
@@ -174,20 +177,46 @@ class Lake:
             # DuckDB cannot read in the newest one.
             everything = self._iceberg.expressions.Expressions.alwaysTrue()
             transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
-            append = transaction.newAppend()
-            for manifest in beside.snapshot(snapshot).dataManifests(beside.io()):
-                reader = self._iceberg.ManifestFiles.read(manifest, beside.io(), beside.specs())
-                files = reader.iterator()
-                while files.hasNext():
-                    append = append.appendFile(files.next().copy())
-                reader.close()
-            append.set(protocol.POSITION, position.text()).commit()
+            if planned.keyed:
+                self._remember_as(transaction, beside)
+            rows = transaction.newRowDelta()
+            for file in self._files(beside, snapshot):
+                rows = rows.addRows(file)
+            for file in self._files(beside, snapshot, deletes=True):
+                rows = rows.addDeletes(file)
+            rows.set(protocol.POSITION, position.text()).commit()
             made = transaction.table().currentSnapshot()
             position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
             _set(transaction, {protocol.POSITION: position.text(), **also})
             _tag(transaction, transaction.manageSnapshots(), position).commit()
             self._commit(transaction)
             return position.snapshot
+
+    def _remember_as(self, transaction: Any, beside: Any) -> None:
+        """What is remembered of deletes becomes what it is in a second table. The table is empty at this moment."""
+        empty = transaction.table().currentSnapshot().snapshotId()
+        refs = transaction.table().refs()
+        snapshots = transaction.manageSnapshots()
+        snapshots = (snapshots.replaceTag if refs.containsKey(protocol.EMPTY) else snapshots.createTag)(protocol.EMPTY, empty)
+        for day in filter(protocol.is_day, list(refs)):
+            snapshots = snapshots.removeBranch(day)
+        snapshots.commit()
+        for day in filter(protocol.is_day, list(beside.refs())):
+            transaction.manageSnapshots().createBranch(day, empty).commit()
+            append = transaction.newAppend().toBranch(day)
+            for file in self._files(beside, beside.snapshot(day).snapshotId()):
+                append = append.appendFile(file)
+            append.commit()
+
+    def _files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
+        of = table.snapshot(snapshot)
+        for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
+            read = self._iceberg.ManifestFiles.readDeleteManifest if deletes else self._iceberg.ManifestFiles.read
+            reader = read(manifest, table.io(), table.specs())
+            files = reader.iterator()
+            while files.hasNext():
+                yield files.next().copy()
+            reader.close()
 
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
         with _answers():

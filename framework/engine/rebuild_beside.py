@@ -15,7 +15,7 @@ from framework.engine.lake import Lake, Refused, Unknown
 from framework.engine.protocol import Partition, Position, TopicState
 from framework.engine.rebuild_second import GOING, beside, refuse_changes
 from framework.engine.seen import state
-from framework.engine.tables import LAYOUT
+from framework.engine.tables import LAYOUT, written
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.plan.change import Change, changes
 from framework.plan.model import Pipeline
@@ -43,7 +43,7 @@ def bear(
     """Makes the second table, with the position from which it is filled."""
     seen = context.source(pipeline).look()
     begins = Position(protocol.BORN, 0, seen.cluster, seen.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
-    properties = {**LAYOUT, protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
+    properties = {**LAYOUT, **written(pipeline.table), protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
     accepted_changes = own.properties().get(protocol.ACCEPTED)
     if accepted_changes is not None:
         properties[protocol.ACCEPTED] = accepted_changes

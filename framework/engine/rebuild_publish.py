@@ -14,6 +14,7 @@ from framework.engine.rebuild_outlook import Outlook, foreign, owned
 from framework.engine.rebuild_second import GOING, beside
 from framework.engine.seen import state
 from framework.engine.sweep import withdraw
+from framework.engine.tables import written
 from framework.errors import BatchError, RefusedError, RolledBack
 from framework.plan.model import Pipeline
 
@@ -105,7 +106,11 @@ class Publishing:
                 if left == 0:
                     break
                 self.context.at("rebuild_checked")
-                also = {protocol.REBUILT: built.uuid, protocol.OWNER: refusals.owner(self.pipeline)}
+                also = {
+                    **written(self.pipeline.table),
+                    protocol.REBUILT: built.uuid,
+                    protocol.OWNER: refusals.owner(self.pipeline),
+                }
                 snapshot = self.lake.become(transaction, wanted, self.pipeline.table, second, built.main, to, also)
             except (Refused, Unknown):
                 continue  # looked at again, where an answer that was lost is found

@@ -46,9 +46,6 @@ def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
 
 
 def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
-    if pipeline.table.keyed:
-        hint = f"`sluice drop {pipeline.name} --data` takes the table away; the next run makes it anew from the topic"
-        raise BatchError("not-rebuilt", f"no table with `write: {pipeline.table.write}` is rebuilt in this version", hint)
     refused = [change for change in found if not change.allowed and not change.rebuild]
     if refused:
         said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"

@@ -13,7 +13,7 @@ from framework.engine.protocol import Position, TableState, TopicState
 from framework.engine.seen import state
 from framework.errors import BatchError, ColumnsChanged
 from framework.plan.change import Change, changes, hints, keyed_by, told
-from framework.plan.model import Pipeline
+from framework.plan.model import Pipeline, Table
 
 LAYOUT = {
     # Rows stay in the task that read them: no shuffle, and a file per task and partition.
@@ -55,10 +55,14 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    if table.keyed:
-        properties |= {**_ROWS_CHANGE, protocol.WRITE: keyed_by(table.keyed)}
+    properties |= written(table)
     empty = table.keyed is not None
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
+
+
+def written(table: Table) -> dict[str, str]:
+    """What the table says of how it is written."""
+    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: keyed_by(table.keyed)}
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:

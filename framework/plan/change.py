@@ -44,7 +44,7 @@ HINTS: dict[Kind, str] = {
     "rename": "write the name as the table has it",
     "narrow": "write the type that the table has, or a new column",
     "retype": "write the type that the table has, or a new column",
-    "write": "write `into` as it was; or drop the table with its rows, `sluice drop NAME --data`, and all is read again",
+    "write": "write `into` as it was",
     "format_version": "write the `format_version` that the table has, or another table",
 }
 
@@ -181,7 +181,7 @@ def _column(
     does = _does(kind, path, old, new, to) if can else ""
     what = does if allowed else _refuses(kind, path, old, new, to)
     beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
-    rebuild = pipeline.name if beyond and not allowed and not pipeline.table.keyed else ""
+    rebuild = pipeline.name if beyond and not allowed else ""
     return Change(
         kind, what, place(pipeline, to if len(path) == 1 and to else path[0]), allowed, path, old, new, rebuild, to, does, key
     )
@@ -238,11 +238,11 @@ def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
     if existing.keyed != keyed_by(table.keyed):
         was, now = existing.keyed or "a row per message", keyed_by(table.keyed) or f"`write: {table.write}`"
-        yield Change("write", f"the table has {was}, the spec says {now}", _option(pipeline, "write"), False)
+        what = f"the table has {was}, the spec says {now}"
+        yield Change("write", what, _option(pipeline, "write"), False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
     anew = table.write == "replace"  # then a run writes all files anew
-    stay = "; files that are there keep theirs"
-    keep = "" if anew else stay if table.keyed else f"{stay} until `sluice rebuild {pipeline.name}`"
+    keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
         what = f"new files are partitioned by {_listed(partitions)}{keep}"
         yield Change("partition_by", what, _option(pipeline, "partition_by"), True)

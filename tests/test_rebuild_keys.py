@@ -1,0 +1,135 @@
+"""`sluice rebuild` of tables whose rows go by keys: the rows, what marks some of them deleted, and what is remembered of deletes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from framework.engine.batch import next_batch
+from framework.engine.query import ask
+from framework.errors import ColumnsChanged
+from tests.project import Project
+from tests.test_kill import PATIENCE, victim
+from tests.test_rebuild import anew, nothing_left
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+SPEC = """
+topic: trades
+kafka_name: {topic}
+value: json
+event_time: at
+columns: {{id: bigint, name: string, gone: boolean, at: {{type: timestamp, format: epoch_millis}}}}
+{topic_more}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, INTO}}
+batch: {{rows: 8}}
+{more}
+"""
+BY_ID, BY_NAME = "write: upsert, keys: [id], deletes: {when: gone}", "write: upsert, keys: [name], deletes: {when: gone}"
+
+
+def with_into(project: Project, into: str) -> None:
+    project.template = SPEC.replace("INTO", into.replace("{", "{{").replace("}", "}}"))
+
+
+def send(project: Project, *rows: tuple[int, str, int], gone: bool = False) -> None:
+    project.send((json.dumps({"id": id_, "name": name, "at": at * 1000, "gone": gone}).encode() for id_, name, at in rows), 0)
+
+
+def found(project: Project) -> list[tuple[int, str]]:
+    """As three engines read it."""
+    table = project.pipeline.table
+    current = "where is_current" if table.write == "history" else ""
+    rows = project.rows()
+    assert len(project.sql("select * from {table}")) == len(rows)
+    assert list(ask([table.catalog], f"select count(*) as n from {table.identifier}").rows()) == [[len(rows)]]
+    return sorted(project.sql(f"select id, name from {{table}} {current}"))
+
+
+@pytest.fixture
+def keyed(project: Project) -> Project:
+    with_into(project, BY_ID)
+    project.make_topic(1)
+    send(project, *((id_, "ab"[id_ % 2], 10 + id_) for id_ in range(10)))
+    send(project, *((id_, "c", 30 + id_) for id_ in range(4)))
+    send(project, (8, "a", 50), gone=True)
+    send(project, (9, "d", 60), gone=True)
+    project.run()
+    assert found(project) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
+    return project
+
+
+@pytest.mark.parametrize("more", ["", ", format_version: 2", ", partition_by: [name]"])
+def test_other_keys(keyed: Project, more: str) -> None:
+    if "2" in more:
+        with_into(keyed, BY_ID + more)
+        keyed.sql("DROP TABLE {table}")
+        keyed.run()
+    with_into(keyed, BY_NAME + more)
+    send(keyed, (1, "a", 49))
+    with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says one row per name"):
+        keyed.run()
+    assert anew(keyed) is not None
+    assert found(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
+    if "2" not in more:  # of the table that was dropped before files are left
+        nothing_left(keyed)
+    send(keyed, (2, "d", 59), (3, "b", 5))
+    keyed.run()
+    assert found(keyed) == [(3, "c"), (9, "b")], "what was deleted comes back, or an older row wins"
+    send(keyed, (1, "a", 51))
+    keyed.run()
+    assert found(keyed) == [(1, "a"), (3, "c"), (9, "b")]
+
+
+def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
+    with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
+    assert anew(keyed) is not None
+    assert found(keyed) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
+    assert len(keyed.rows()) == 14
+    send(keyed, (8, "late", 45))
+    keyed.run()
+    assert [str(row["valid_to"]) for row in keyed.rows() if row["name"] == "late"] == ["1970-01-01 00:00:50+00:00"]
+    with_into(keyed, "write: append")
+    assert anew(keyed) is not None
+    assert len(keyed.rows()) == 17
+    keyed.run()
+    with_into(keyed, BY_ID)
+    assert anew(keyed) is not None
+    assert len(found(keyed)) == 8
+    nothing_left(keyed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["rebuild_checked", "rebuild_published"])
+def test_killed_at(keyed: Project, point: str) -> None:
+    with_into(keyed, BY_NAME)
+    with victim(keyed, point, signal.SIGKILL, "rebuild") as process:
+        process.wait(PATIENCE)
+    anew(keyed)
+    send(keyed, (1, "a", 49), (2, "d", 59))
+    keyed.run()
+    assert found(keyed) == [(3, "c"), (9, "b")]
+    nothing_left(keyed)
+
+
+def test_runs_go_on_meanwhile(keyed: Project) -> None:
+    """Also what they delete is known afterwards."""
+    before = keyed.context()
+    with_into(keyed, BY_NAME)
+    said: list[Any] = [1]
+
+    def at(point: str) -> None:
+        if point == "rebuild_checked" and said:
+            said.pop()
+            send(keyed, (3, "c", 70), gone=True)
+            assert next_batch(before, before.plan.pipelines[0]) is not None
+
+    anew(keyed, at)
+    send(keyed, (3, "c", 69))
+    keyed.run()
+    assert found(keyed) == [(9, "b")]
