@@ -16,7 +16,7 @@ from framework.engine.metadata import Metadata
 from framework.engine.protocol import Partition, Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import SluiceError
-from framework.plan.model import KAFKA_COLUMNS, Pipeline, Plan
+from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
 from framework.types import TIMESTAMP
 
 _PATIENCE = 10.0  # seconds until Kafka counts as not answering
@@ -92,7 +92,7 @@ def watched(plan: Plan, pipeline: Pipeline) -> Watched:
 def event_time(pipeline: Pipeline) -> str | None:
     """The column that says how new a row is: the topic's event time, else Kafka's; None where the table keeps neither."""
     kept = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
-    asked = (None if pipeline.source else pipeline.topic.event_time, KAFKA_COLUMNS[-1].name)
+    asked = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
     return next((name for name in asked if name in kept), None)
 
 
@@ -138,8 +138,7 @@ def _landed(pipeline: Pipeline) -> _Landed:
 
 
 def _rows(table: Metadata | None) -> int:
-    total = metadata.summary(table.main if table else None)
-    return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+    return metadata.rows(metadata.summary(table.main if table else None))
 
 
 def _ahead(pipeline: Pipeline, seen: _Landed, kafkas: Mapping[str, Kafka | SluiceError]) -> Watched:

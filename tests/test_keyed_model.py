@@ -206,8 +206,10 @@ def happen(what: str, context: Context, number: int) -> None:
     if what == "another":
         next_batch(context, pipeline)
     elif what == "joins" and there:
+        before = rows(pipeline, context.spark)
         jvm: Any = context.spark._jvm
         action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(context.spark._jsparkSession)
         action.rewriteDataFiles(context.lake(pipeline).load(table.identifier)).option("rewrite-all", "true").execute()
+        assert rows(pipeline, context.spark) == before
     elif there:
         context.spark.sql(f"ALTER TABLE lake.{table.identifier} SET TBLPROPERTIES ('note' = '{number}')")

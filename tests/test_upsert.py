@@ -16,6 +16,7 @@ from framework.engine.protocol import UPSERT_POINTS
 from framework.errors import ColumnsChanged
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
+from tests.test_refusals import accept_it
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -197,6 +198,24 @@ def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.M
     send(customers, (2, "late", 4001), (3, "late", 4001))
     customers.run()
     assert names(customers) == {1: "a", 2: "late"}
+
+
+def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -> None:
+    """A wrong spec deleted what it should not have; the table is rolled back, and the messages are read by the corrected one."""
+    send(customers, (1, "a", 1000), (2, None, 1500), (3, "a", 1000))
+    customers.run()
+    good = customers.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    wrong = SPEC.replace("deletes: tombstones", "deletes: {{when: \"name = 'left out'\"}}")
+    customers.template = wrong.replace("filter: \"name is null or name <> 'left out'\"", "filter: true")
+    send(customers, (1, "left out", 5000))
+    customers.run()
+    assert names(customers) == {3: "a"}
+    customers.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    customers.template = SPEC
+    accept_it(customers)
+    send(customers, (1, "c", 4000), (2, "late", 1000))
+    customers.run()
+    assert names(customers) == {1: "c", 3: "a"}, "2 was deleted before"
 
 
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from framework.engine.trial import Trials
+from framework.plan.compare import differences
+from framework.plan.lineage import lineage
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_refusals import accept_it
@@ -84,6 +87,27 @@ def test_what_is_read_a_second_time_adds_nothing(versions: Project) -> None:
     accept_it(versions)
     versions.run()
     assert told(versions) == [(1, "a", 1, 2), (1, "b", 2, 4), (1, "c", 4, None), (2, "x", 1, 3)]
+
+
+def test_a_test_in_the_spec(versions: Project) -> None:
+    versions.more = """tests:
+  - name: a tombstone ends a version
+    given:
+      - {id: 1, name: a, at: 2026-01-05T10:00:00Z}
+      - new_batch
+      - {message: {key: 1, value: null, at: 2026-01-05T12:00:00Z}}
+      - new_batch
+      - {id: 1, name: late, at: 2026-01-05T11:00:00Z}
+    expect:
+      - {name: a, valid_to: 2026-01-05T11:00:00Z}
+      - {name: late, valid_from: 2026-01-05T11:00:00Z, valid_to: 2026-01-05T12:00:00Z, is_current: false}
+"""
+    pipeline = versions.pipeline
+    (example,) = pipeline.examples
+    outcome = Trials(versions.spark, versions.plan).run(pipeline, example)
+    assert outcome.error is None
+    assert list(differences(example, pipeline.table.columns, outcome.rows, outcome.bad)) == []
+    assert all(lineage(pipeline)[name] == {"at"} for name in ("valid_from", "valid_to", "is_current"))
 
 
 @pytest.mark.slow

@@ -142,11 +142,15 @@ def metadata(seen: Watched, batches: list[Batch], moment: datetime | None) -> di
     phases: Counter[str] = Counter()
     for phase, seconds in (each for batch in batches for each in batch.phases):
         phases[phase] += seconds  # type: ignore[assignment]
+    changed: Counter[str] = Counter()
+    for each in batches:
+        changed.update(each.changed.words if each.changed else {})
     found: dict[str, Any] = {
         "batches": len(batches),
         "rows": sum(batch.rows for batch in batches),
         "bad_rows": sum(batch.bad for batch in batches),
         "filtered": sum(batch.filtered for batch in batches),
+        **changed,
         "seconds": round(sum(batch.seconds for batch in batches), 3),
         **{f"seconds_{phase}": round(seconds, 3) for phase, seconds in phases.items()},
         "files": seen.files,

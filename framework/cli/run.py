@@ -143,9 +143,7 @@ def line(batch: Batch) -> str:
     rate = batch.read / max(batch.seconds, 0.001)
     parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
     if batch.changed:
-        did = batch.changed
-        words = {"new": did.inserted, "changed": did.updated, "deleted": did.deleted, "ended": did.ended}
-        parts += [f"{count:,} {word}" for word, count in words.items() if count]
+        parts += [f"{count:,} {word}" for word, count in batch.changed.words.items() if count]
     parts += [f"{batch.bad:,} bad"] if batch.bad else []
     parts += [f"{batch.filtered:,} filtered"] if batch.filtered else []
     parts += [f"{count:,} not as `{name}` expects" for name, count in batch.warnings]

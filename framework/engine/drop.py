@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.engine import attempts, known, look, protocol, rebuild_second, refusals
+from framework.engine import attempts, known, look, metadata, protocol, rebuild_second, refusals
 from framework.engine.kafka import client_settings
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.plan.model import Catalog, Pipeline, Plan, SecretStore, Topic
@@ -81,7 +81,7 @@ def held(catalog: Catalog, table: IcebergTable) -> Held:
     files = tuple(sorted(path for path in {Path(known.local(each)) for each in _named(table)} if path.is_file()))
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
-    rows = int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+    rows = metadata.rows(total)
     folder = Path(known.local(table.metadata.location))
     return Held(
         catalog, identifier, str(table.metadata.table_uuid), rows, files, sum(path.stat().st_size for path in files), folder

@@ -271,10 +271,16 @@ class Lake:
             self._commit(transaction)
 
     def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
-        """The position alone, which is what accepting is; main stays."""
+        """The position alone, which is what accepting is; main stays. Deletes of batches that are no more are forgotten: they are
+        read again."""
         with _answers():
             _set(transaction, {protocol.POSITION: position.text(), **(also or {})})
-            _tag(transaction, transaction.manageSnapshots(), position).commit()
+            snapshots = _tag(transaction, transaction.manageSnapshots(), position)
+            table = transaction.table()
+            published = table.snapshot(position.snapshot)
+            for day in filter(protocol.is_day, list(table.refs()) if published else ()):
+                snapshots = _rolled_back(table, snapshots, day, published)
+            snapshots.commit()
             self._commit(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
@@ -369,6 +375,19 @@ def _remembered(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
         raise Refused("the deletes that are remembered have changed")
     there = table.refs().containsKey(day)
     return (snapshots.replaceBranch if there else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
+
+
+def _rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
+    """A day's deletes as they were when a batch was published. Its own are staged behind its rows."""
+    attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    tip = known = table.snapshot(day)
+    while known is not None and known.timestampMillis() > moment:
+        if attempt is not None and known.summary().get(protocol.ATTEMPT) == attempt:
+            break
+        known = table.snapshot(known.parentId()) if known.parentId() is not None else None
+    if known is None:
+        return snapshots.removeBranch(day)
+    return snapshots if known.snapshotId() == tip.snapshotId() else snapshots.replaceBranch(day, known.snapshotId())
 
 
 def _pin(transaction: Any) -> None:

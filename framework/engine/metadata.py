@@ -145,6 +145,11 @@ def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
     return (snapshot or {}).get("summary") or {}
 
 
+def rows(total: Mapping[str, str]) -> int:
+    """How many rows a snapshot has, by its summary: those that are marked deleted still stand in files."""
+    return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+
+
 def path(location: str) -> Path:
     """Of a file as Iceberg names it."""
     return Path(known.local(location))

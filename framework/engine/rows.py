@@ -52,6 +52,10 @@ class Changed:
     deleted: int = 0
     ended: int = 0  # versions
 
+    @property
+    def words(self) -> dict[str, int]:
+        return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
+
 
 @dataclass(frozen=True)
 class Counted:

@@ -105,7 +105,7 @@ class FromTable:
 
     def rows(self) -> int:
         """How many rows there are to read."""
-        return int(metadata.summary(self._now()[1]).get("total-records", 0))
+        return metadata.rows(metadata.summary(self._now()[1]))
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:
         (sequence,) = range_.ends.values()

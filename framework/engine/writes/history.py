@@ -42,7 +42,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         counted = rows.counted(to.spark, to.pipeline, frame.observed)
         if counted.unknown:
             return counted
-        since = ranges.not_before(batch, "valid_to", keyed.order[0], to.there["valid_to"])
+        since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
         near = Near(" AND ".join(filter(None, (near.sql, since))), near.listed)
         spread = events.spread(to, batch) if clears else batch
         line = _line(to, spread, near.sql)

@@ -42,7 +42,7 @@ def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]
     """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
-    if to.size > _MOST_KEYS:
+    if (newest.count() if to.explodes else to.size) > _MOST_KEYS:
         ((deleted,),) = _values(newest.selectExpr(f"count_if({DELETE})"))
         return deleted, Near(_all(_bounded(newest, name, types[name]) for name in keys), False)
     table = newest.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()
@@ -51,8 +51,10 @@ def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]
     return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
 
 
-def not_before(batch: DataFrame, name: str, of: str, type_: Type) -> str:
+def not_before(to: Target, batch: DataFrame, name: str, of: str, type_: Type) -> str:
     """SQL over the table `t`: a column is null, or not below the least of the batch."""
+    if not _is_large(to):
+        return ""
     try:
         ((least,),) = _values(batch.selectExpr(f"min({named(of)})"))
         return "" if least is None else f"(t.{named(name)} IS NULL OR t.{named(name)} >= {_literal(least, type_)})"
