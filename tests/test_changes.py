@@ -376,7 +376,7 @@ def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> None:
-    from framework.engine.lake import Refused
+    from framework.engine.answers import Refused
     from framework.engine.tables import open_table
 
     send(shop, price=1)

@@ -15,8 +15,9 @@ from confluent_kafka import TopicPartition
 
 from framework.engine import known, look, metadata, rebuild
 from framework.engine.ahead import look_ahead
+from framework.engine.answers import Refused
 from framework.engine.batch import Batch, next_batch
-from framework.engine.lake import Commit, Refused, commit_transaction
+from framework.engine.lake import Commit, commit_transaction
 from framework.engine.loop import batches
 from framework.engine.rebuild_publish import Published
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from framework.engine import accept
-from framework.engine.lake import Refused, commit_transaction
+from framework.engine.answers import Refused
+from framework.engine.lake import commit_transaction
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from tests.project import Project, good
 

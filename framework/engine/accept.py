@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from framework.engine import attempts, bad_rows, refusals
+from framework.engine.answers import Refused, Unknown
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
-from framework.engine.lake import Refused, Unknown
 from framework.engine.refusals import Acceptance
 from framework.engine.seen import state
 from framework.engine.tables import accept_changes, bear, open_table

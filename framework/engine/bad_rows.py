@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from framework.engine import protocol, refusals, rows
+from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Position, Range, TableState
 from framework.engine.refusals import Acceptance
 from framework.engine.spark_errors import named_errors

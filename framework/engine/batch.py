@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
+from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.engine.rows import Changed
 from framework.engine.seen import staged, state

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from framework.engine import attempts, metadata, protocol, refusals
+from framework.engine import anew, attempts, metadata, protocol, refusals
+from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Partition, Position, TopicState
 from framework.engine.rebuild_second import GOING, beside, refuse_changes
 from framework.engine.seen import state
@@ -49,7 +50,7 @@ def bear(
         properties[protocol.ACCEPTED] = accepted_changes
     identifier = beside(pipeline).table.identifier
     try:
-        lake.copy(own, identifier, wanted(lake, pipeline, own), pipeline.table, properties, begins)
+        anew.copy(lake, own, identifier, wanted(lake, pipeline, own), pipeline.table, properties, begins)
     except (Refused, Unknown) as error:
         raise BatchError("table-not-created", f"the table {identifier} could not be made: {error}", "run again") from None
 
@@ -119,7 +120,7 @@ def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicS
         return False
     try:
         refusals.check(second, seen, topic)
-        return lake.would_be(own, wanted(lake, pipeline, own), pipeline.table, table)
+        return anew.would_be(lake, own, wanted(lake, pipeline, own), pipeline.table, table)
     except (RefusedError, Refused, Unknown):
         return False
 

@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from framework.engine import attempts, bad_rows, protocol, rebuild_beside, refusals
+from framework.engine import anew, attempts, bad_rows, protocol, rebuild_beside, refusals
+from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState
 from framework.engine.rebuild_outlook import Outlook, foreign, owned
 from framework.engine.rebuild_second import GOING, beside
@@ -101,7 +102,7 @@ class Publishing:
                 if (now.uuid, now.main, now.position) != (opened.uuid, opened.main, opened.position):
                     return None
                 wanted = rebuild_beside.wanted(self.lake, self.pipeline, transaction.table())
-                if not self.lake.would_be(loaded(self.lake, self.pipeline), wanted, self.pipeline.table, second):
+                if not anew.would_be(self.lake, loaded(self.lake, self.pipeline), wanted, self.pipeline.table, second):
                     return None  # its columns were changed meanwhile: the second table begins again
                 if left == 0:
                     break
@@ -111,7 +112,7 @@ class Publishing:
                     protocol.REBUILT: built.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
                 }
-                snapshot = self.lake.become(transaction, wanted, self.pipeline.table, second, built.main, to, also)
+                snapshot = anew.become(self.lake, transaction, wanted, self.pipeline.table, second, built.main, to, also)
             except (Refused, Unknown):
                 continue  # looked at again, where an answer that was lost is found
             return Published(to.batch, snapshot)

@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from framework.engine import attempts, protocol
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.answers import Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Position
 from framework.plan.model import Pipeline
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from framework.engine import bad_rows, protocol, refusals
+from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
-from framework.engine.lake import Lake, Refused, Unknown
+from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState, TopicState
 from framework.engine.seen import state
 from framework.errors import BatchError, ColumnsChanged

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import protocol
+from framework.engine import protocol, remembered
 from framework.engine.writes import Target, by_key, events
 from framework.plan.model import Keyed
 from framework.plan.rows import named
@@ -79,7 +79,7 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
 def _known(to: Target) -> DataFrame | None:
     from pyspark.sql import DataFrame
 
-    days = sorted(name for name in to.table.refs() if protocol.is_day(name))
+    days = sorted(remembered.days(to.table))
     return reduce(DataFrame.unionByName, (to.spark.table(to.branch(day)) for day in days)).alias("t") if days else None
 
 
@@ -93,7 +93,7 @@ def expired(table: Any, keyed: Keyed | None) -> tuple[str, ...]:
     if keyed is None:
         return ()
     until = protocol.DELETES + (_now() - timedelta(seconds=keyed.remember, days=1)).date().isoformat()
-    return tuple(name for name in table.refs() if protocol.is_day(name) and name < until)
+    return tuple(name for name in remembered.days(table) if name < until)
 
 
 def _now() -> datetime:

@@ -1,0 +1,41 @@
+"""What is remembered of deletes: a branch of the table for each day, which commits of the table move with main."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.engine import protocol
+from framework.engine.answers import Refused
+
+
+def days(table: Any) -> list[str]:
+    return [name for name in table.refs() if protocol.is_day(name)]
+
+
+def days_of(table: Any, attempt: str) -> list[str]:
+    """The days to whose deletes an attempt adds."""
+    ending = protocol.deletes_of("", attempt)
+    return [name.removesuffix(ending) for name in table.refs() if name.startswith(protocol.DELETES) and name.endswith(ending)]
+
+
+def taken_on(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
+    """What an attempt has added to a day's deletes becomes the day's, unless these are others by now."""
+    own = protocol.deletes_of(day, attempt)
+    tip, base = table.snapshot(own), table.snapshot(day) or table.snapshot(protocol.EMPTY)
+    if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
+        raise Refused("the deletes that are remembered have changed")
+    there = table.refs().containsKey(day)
+    return (snapshots.replaceBranch if there else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
+
+
+def rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
+    """A day's deletes as they were when a batch was published. Its own are staged behind its rows."""
+    attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    tip = known = table.snapshot(day)
+    while known is not None and known.timestampMillis() > moment:
+        if attempt is not None and known.summary().get(protocol.ATTEMPT) == attempt:
+            break
+        known = table.snapshot(known.parentId()) if known.parentId() is not None else None
+    if known is None:
+        return snapshots.removeBranch(day)
+    return snapshots if known.snapshotId() == tip.snapshotId() else snapshots.replaceBranch(day, known.snapshotId())
