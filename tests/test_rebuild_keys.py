@@ -7,10 +7,11 @@ import signal
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from framework.engine.batch import next_batch
 from framework.engine.query import ask
-from framework.errors import ColumnsChanged
+from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import anew, nothing_left
@@ -74,6 +75,8 @@ def test_other_keys(keyed: Project, more: str) -> None:
     send(keyed, (1, "a", 49))
     with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says one row per name"):
         keyed.run()
+    old = "older_than => timestamp'2100-01-01', retain_last => 1"
+    keyed.sql(f"CALL lake.system.expire_snapshots(table => '{{bare}}', {old})")
     assert anew(keyed) is not None
     assert found(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
     if "2" not in more:  # of the table that was dropped before files are left
@@ -97,6 +100,7 @@ def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: append")
     assert anew(keyed) is not None
     assert len(keyed.rows()) == 17
+    assert keyed.sql("select name from {table}.refs where name not in ('main', 'sluice')") == []
     keyed.run()
     with_into(keyed, BY_ID)
     assert anew(keyed) is not None
@@ -133,3 +137,30 @@ def test_runs_go_on_meanwhile(keyed: Project) -> None:
     send(keyed, (3, "c", 69))
     keyed.run()
     assert found(keyed) == [(9, "b")]
+
+
+def test_deletes_that_kafka_no_longer_has(keyed: Project) -> None:
+    with_into(keyed, BY_ID + ", sort_by: [name]")
+    end = len(keyed.messages())
+    for answer in keyed.admin.delete_records([TopicPartition(keyed.topic, 0, end)]).values():
+        answer.result()
+    with pytest.raises(RefusedError, match="no longer has them"):
+        anew(keyed)
+    assert anew(keyed, without_lost=True) is not None
+    assert found(keyed) == []
+    send(keyed, (8, "late", 49), (7, "new", 49))
+    keyed.run()
+    assert found(keyed) == [(7, "new")]
+
+
+def test_a_topic_that_kafka_compacts(project: Project) -> None:
+    """Which versions are gone, nobody knows; of an upsert none is that counts."""
+    with_into(project, "write: history, keys: [id]")
+    project.make_topic(1, **{"cleanup.policy": "compact"})
+    send(project, (1, "a", 1), (1, "b", 2))
+    project.run()
+    with pytest.raises(RefusedError, match="which Kafka compacts: of each key"):
+        anew(project)
+    with_into(project, "write: upsert, keys: [id]")
+    assert anew(project) is not None
+    assert found(project) == [(1, "b")]

@@ -67,6 +67,7 @@ def become(
     """The table becomes what a second one is at a snapshot: columns, partitions, order, files, position and tag, at once. It
     says the snapshot. *Cost*: a look at each file."""
     with answers():
+        before = transaction.table()
         evolve.evolve(lake.jvm, transaction, changes, planned, anew=True)
         if not _alike(transaction.table(), beside):
             raise Refused("the table's columns have changed")
@@ -74,9 +75,10 @@ def become(
         # DuckDB cannot read in the newest one.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
         transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
-        if planned.keyed:
-            _remember_as(lake, transaction, beside)
-        rows = transaction.newRowDelta()
+        emptied = transaction.table().currentSnapshot().snapshotId()
+        if planned.keyed or before.refs().containsKey(protocol.EMPTY):
+            _remember_as(lake, transaction, planned, before, beside)
+        rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
         for file in _files(lake, beside, snapshot):
             rows = rows.addRows(file)
         for file in _files(lake, beside, snapshot, deletes=True):
@@ -90,21 +92,35 @@ def become(
         return position.snapshot
 
 
-def _remember_as(lake: Lake, transaction: Any, beside: Any) -> None:
-    """What is remembered of deletes becomes what it is in a second table. The table is empty at this moment."""
+def _remember_as(lake: Lake, transaction: Any, planned: Table, before: Any, beside: Any) -> None:
+    """What is remembered of deletes becomes what it is in a second table, and stays if it means the same. The table is empty at this
+    moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
-    refs = transaction.table().refs()
+    tagged, stays = before.refs().containsKey(protocol.EMPTY), _means_the_same(before, transaction.table(), beside, planned)
     snapshots = transaction.manageSnapshots()
-    snapshots = (snapshots.replaceTag if refs.containsKey(protocol.EMPTY) else snapshots.createTag)(protocol.EMPTY, empty)
-    for day in remembered.days(transaction.table()):
+    if planned.keyed:
+        snapshots = (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.EMPTY, empty)
+    else:
+        snapshots = snapshots.removeTag(protocol.EMPTY)
+    for day in () if stays else remembered.days(before):
         snapshots = snapshots.removeBranch(day)
     snapshots.commit()
     for day in remembered.days(beside):
-        transaction.manageSnapshots().createBranch(day, empty).commit()
+        if not transaction.table().refs().containsKey(day):
+            transaction.manageSnapshots().createBranch(day, empty).commit()
         append = transaction.newAppend().toBranch(day)
         for file in _files(lake, beside, beside.snapshot(day).snapshotId()):
             append = append.appendFile(file)
         append.commit()
+
+
+def _means_the_same(before: Any, after: Any, beside: Any, planned: Table) -> bool:
+    """Whether rows of keys mean now what they did: the same columns, also to Iceberg."""
+    if planned.keyed is None or before.properties().get(protocol.WRITE) != beside.properties().get(protocol.WRITE):
+        return False
+    names = {*planned.keyed.keys, *planned.keyed.order}
+    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in names)
+    return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
 
 
 def _files(lake: Lake, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:

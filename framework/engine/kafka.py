@@ -10,8 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from framework.engine import messages
 from framework.engine.protocol import Partition, Range, TopicState, parted, partition
@@ -87,6 +87,18 @@ class Kafka:
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
         return messages.read(spark, pipeline, range_, self._secrets)
+
+    def compacts(self, topic: Topic) -> bool:
+        """Whether Kafka keeps the newest message of each key only; not known to those who may not ask is no."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic.kafka_name)
+        try:
+            (asked,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
+            policy = asked.result()["cleanup.policy"].value or ""
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return False
+            raise self._unreachable(error) from None
+        return "compact" in policy
 
     def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
         """The mean bytes of a message, of so many at these offsets; None if there are none to be had soon. No group joins, nothing

@@ -88,7 +88,7 @@ def outlook(pipeline: Pipeline, messages: Messages | None) -> Outlook:
     return Outlook(
         tuple(waiting(messages, position, topic, look.speed(pipeline.table))),
         done=sum(max(0, end - begins.get(each, 0)) for each, end in going_on.ends.items()) if going_on else 0,
-        lost=tuple(lost(pipeline, own, topic, begins)),
+        lost=(*lost(pipeline, own, topic, begins), *_less(pipeline, own, begins, messages)),
         foreign=tuple(foreign(own)),
     )
 
@@ -151,6 +151,20 @@ def foreign(own: Metadata) -> Iterator[Foreign]:
             by = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said) or "another program"
             numbers = (int(said.get(key, 0)) for key in ("added-records", "deleted-records"))
             yield Foreign(each["snapshot-id"], by, operation, *numbers)
+
+
+def _less(pipeline: Pipeline, own: Metadata, begins: Mapping[Partition, int], kafka: Kafka) -> Iterator[Lost]:
+    """What messages that are still there may not say any more."""
+    rows, keyed = metadata.rows(metadata.summary(own.main)), pipeline.table.keyed
+    for topic in pipeline.topics if rows else ():
+        if (keyed is None or keyed.versions) and kafka.compacts(topic):
+            because = "which Kafka compacts: of each key it may have the newest message only"
+            yield Lost(topic.kafka_name, rows, 0, because, messages=True)
+        elif keyed and keyed.unsent and any(begins[each] for each in begins if parted(each)[0] == topic.kafka_name):
+            because = (
+                "whose values may stand in messages that Kafka no longer has: Debezium does not send again what has not changed"
+            )
+            yield Lost(topic.kafka_name, rows, 0, because, messages=True)
 
 
 def _below(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], before: str, without: bool) -> int:

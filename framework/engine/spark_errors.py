@@ -41,6 +41,12 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
             "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
         )
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
+    if (
+        "Cannot use branch (does not exist)" in said
+    ):  # of remembered deletes, which another run has forgotten or a rebuild made anew
+        from framework.engine.answers import Refused
+
+        raise Refused(said) from None
     if "No space left on device" in said:
         message = "the disk is full; nothing of this batch was published"
         raise BatchError("disk-full", message, "free some space and run again") from None

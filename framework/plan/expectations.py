@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from framework.errors import Problem, Where
-from framework.plan.model import Expectation, Fault, Step
+from framework.plan.lineage import names
+from framework.plan.model import Expectation, Fault, Keyed, Step
 from framework.plan.rows import Rows, named, quoted
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import TESTS
@@ -20,16 +21,17 @@ _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 
 
 def resolve(
-    written: Iterable[kinds.Expectation], rows: Rows, deletes: str | None = None
+    written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
-    """The step that judges single rows, and all that is expected. Nothing is of rows that only delete another, which is SQL."""
+    """The step that judges single rows, and all that is expected. Nothing is of rows that only delete another, nor of a value that was
+    not sent."""
     expected: list[Expectation] = []
     names: set[str] = set()
     for each in written:
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # what it says is wrong, which has been said
         name, says, holds = _condition(each, rows)
-        holds = f"({deletes} OR {holds})" if deletes else holds
+        holds = f"({' OR '.join([*_unless(keyed, holds), holds])})" if keyed else holds
         if name in names:
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
@@ -41,6 +43,12 @@ def resolve(
     faults = tuple(Fault("expect", "expectation_failed", each.message, f"NOT {each.holds}") for each in single)
     step = Step("expect", single[0].where, tuple(each.message for each in single), (), None, faults, rows.columns)
     return (step,), tuple(expected)
+
+
+def _unless(keyed: Keyed, holds: str) -> Iterator[str]:
+    if keyed.deletes:
+        yield keyed.deletes
+    yield from (marked.replace("?", named(name)) for name, marked in keyed.unsent if name in names(holds))
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:

@@ -49,7 +49,7 @@ def resolve(
         rows.problems.extend(_without_order(into, rows))
     versions = into.write == "history"
     if versions:
-        rows.problems.extend(_of_versions(into, order, rows))
+        rows.problems.extend(_of_versions(into, order, read, rows))
     changes = _is_debezium(read) and into.deletes != "ignore"
     ends = "_sluice_value IS NULL" if tombstones else _op(read[0], "d", "t") if changes else None
     deletes, faults = _deletes(into, ends, rows)
@@ -63,13 +63,25 @@ def resolve(
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
         keys, tuple(dict.fromkeys([order, *tie])), versions, deletes, ends,
-        _op(read[0], "t") if changes else None, into.remember_deletes_for, _says(into, ends),
+        _op(read[0], "t") if changes and len(read) == 1 else None, into.remember_deletes_for, _says(into, ends),
         stands_in=tombstones and not _known(order, read, steps),
-        unsent=unsent.carried(read[0], steps, rows) if _is_debezium(read) else (),
+        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if _is_debezium(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
     return keyed, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
+
+
+def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
+    """The topic, with what its messages cannot do to rows that go by keys."""
+    if not _is_debezium((topic,)):
+        return topic
+    topic = unsent.refused(topic, steps, keyed.deletes or "")
+    if keyed.truncates or not keyed.ends:
+        return topic
+    message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
+    truncated = Fault("value", "truncated", message, _op(topic, "t"))
+    return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
 
 
 def columns(keyed: Keyed, rows: Rows) -> tuple[Column, ...]:
@@ -78,7 +90,7 @@ def columns(keyed: Keyed, rows: Rows) -> tuple[Column, ...]:
     there = (*rows.columns, *own, *rows.kafka)
     if not keyed.versions:
         return there
-    time = next(column.type for column in there if column.name == keyed.order[0])
+    time = next((column.type for column in there if column.name == keyed.order[0]), VOID)
     made = (Column(name, BOOLEAN if name == IS_CURRENT else time, doc) for name, doc in VERSION.items())
     return (*rows.columns, *made, *own, *rows.kafka)
 
@@ -116,11 +128,16 @@ def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
         yield Fault("keys", "no_order", message, f"_sluice_tombstone AND {null}")
 
 
-def _of_versions(into: kinds.Into, order: str, rows: Rows) -> Iterator[Problem]:
+def _of_versions(into: kinds.Into, order: str, read: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
     column = next((each for each in (*rows.columns, _OWN, *rows.kafka) if each.name == order), None)
     if into.order_by and column is not None and column.type not in (*_TIMES, VOID):
         message = f"`{order}` is {column.type}, and a history tells since when a row was so"
         yield Problem(into.place("order_by"), "bad-order", message, "order by a time, or by nothing, which is Kafka's timestamp")
+    elif into.order_by and _is_debezium(read) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
+        message = f"a delete does not say by `{order}` when it was"
+        yield Problem(
+            into.place("order_by"), "bad-order", message, "order by `_source_at`, or by nothing, which is Kafka's timestamp"
+        )
     if order in into.keys:
         message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
         yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")

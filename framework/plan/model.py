@@ -261,7 +261,7 @@ class Keyed:
     remember: int  # seconds that a deleted key is known for
     says: str  # what deletes, in words
     stands_in: bool  # whether Kafka's timestamp takes the place of the `order` of a message that deletes
-    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL of what stands in one whose value is still the same
+    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` of whether a value is still the same and was not sent
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import cast
 
 from framework import types
 from framework.errors import Problem, Where
-from framework.plan import examples, expectations, keyed, topics, unsent
+from framework.plan import examples, expectations, keyed, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.model import (
     KAFKA_COLUMNS,
@@ -61,9 +61,8 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     steps, last = _steps(said, rows)
     by_key = "into" not in said.gaps and said.into.write in BY_KEY
     keys, with_keys = keyed.resolve(said, read, steps, last) if by_key else (None, ())
-    if keys and keys.unsent:
-        read = tuple(unsent.refused(topic, steps) for topic in read)
-    judged, expected = expectations.resolve(said.expect, last, keys.deletes if keys else None)
+    read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
+    judged, expected = expectations.resolve(said.expect, last, keys)
     steps = (*steps, *with_keys, *judged)
     if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
         made.problems.extend(_without_type(said, steps, rows))

@@ -2,42 +2,46 @@
 
 A column that comes through all steps as it is takes the value that was there before. A step that looks at one cannot know it: then it
 is a bad row.
+Limit: `unavailable.value.placeholder` of the connector is as it comes.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from framework.plan.lineage import names
 from framework.plan.model import Column, Fault, Step, Topic
-from framework.plan.rows import Rows, named
-from framework.types import BINARY, STRING, Array, Type
+from framework.plan.rows import Rows, named, quoted
+from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Type
 
-_MARKER = "'__debezium_unavailable_value'"
-_WHY = "the database did not send `{}`, which has not changed, and a step needs it: give the table REPLICA IDENTITY FULL"
-
-
-def carried(topic: Topic, steps: Iterable[Step], rows: Rows) -> tuple[tuple[str, str], ...]:
-    """Columns behind the steps in which the marker can be, and the marker."""
-    found, _ = _followed(topic, steps)
-    there = {column.name for column in rows.columns}
-    return tuple((name, _marker(column.type)) for name, column in found.items() if name in there)
+_MARKER = "__debezium_unavailable_value"
+_WHY = "the database did not send `{}`, which has not changed, and the spec needs it: give the table REPLICA IDENTITY FULL"
 
 
-def refused(topic: Topic, steps: Iterable[Step]) -> Topic:
-    """The topic, of which a message is a bad row where a step needs a value that was not sent."""
-    _, read = _followed(topic, steps)
-    if not read:
-        return topic
+def carried(topic: Topic, steps: Iterable[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
+    found, _ = _followed(topic, steps, ())
+    there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
+    return tuple((name, _is_marker(column.type)) for name, column in found.items() if there.get(name) == column.type)
+
+
+def refused(topic: Topic, steps: Iterable[Step], *more: str) -> Topic:
+    """The topic, of which a message is a bad row where a step, or other SQL over its columns, needs a value that was not sent."""
+    _, read = _followed(topic, steps, more)
     sql = dict(topic.decoding.columns)
-    rows = f"coalesce({sql['_op']} = 'u', false)"
+    if not read or "_op" not in sql:
+        return topic
+    changes = f"coalesce({sql['_op']} IN ('c', 'u', 'r'), false)"
     faults = (
         Fault(
             "value",
             "value_not_sent",
             _WHY.format(each.name),
-            f"{rows} AND coalesce({sql[each.name]} = {_marker(each.type)}, false)",
+            f"{changes} AND {_is_marker(each.type).replace('?', sql[each.name])}",
         )
         for each in topic.columns
         if each.name in read
@@ -45,16 +49,17 @@ def refused(topic: Topic, steps: Iterable[Step]) -> Topic:
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, *faults)))
 
 
-def _followed(topic: Topic, steps: Iterable[Step]) -> tuple[dict[str, Column], set[str]]:
+def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str]) -> tuple[dict[str, Column], set[str]]:
     """The topic's columns that come through the steps, by what they are called behind them; and the names of those that are read."""
-    found = {column.name: column for column in topic.columns if _marker(column.type)}
+    found = {column.name: column for column in topic.columns if _is_marker(column.type)}
     read: set[str] = set()
     for step in steps:
         read |= {found[name].name for sql in _texts(step) for name in names(sql) & found.keys()}
         made = {name: found.get(_only(sql)) for name, sql in step.assign}
+        made |= {step.each.into: None} if step.each else {}
         found = {name: column for name, column in {**found, **made}.items() if column}
         found = {each.name: found[each.name] for each in step.columns if each.name in found}
-    return found, read
+    return found, read | {found[name].name for sql in more for name in names(sql) & found.keys()}
 
 
 def _texts(step: Step) -> Iterator[str]:
@@ -69,11 +74,25 @@ def _only(sql: str) -> str:
     return next((name for name in names(sql) if sql == named(name)), "")
 
 
-def _marker(type_: Type) -> str:
-    """SQL of what stands for a value of the type; nothing where Debezium has no marker."""
-    if type_ == BINARY:
-        return f"CAST({_MARKER} AS BINARY)"
-    if isinstance(type_, Array):
-        inner = _marker(type_.element)
-        return f"array({inner})" if inner else ""
-    return _MARKER if type_ == STRING else ""
+def _is_marker(type_: Type) -> str:
+    """SQL over `?`; nothing where Debezium has no marker."""
+    made = f"? IN ({', '.join(_markers(type_))})"
+    if isinstance(type_, Map) and (type_.key, type_.value) == (STRING, STRING):
+        made = f"map_keys(?) = array({quoted(_MARKER)})"
+    return "" if made == "? IN ()" else f"coalesce({made}, false)"
+
+
+def _markers(type_: Type) -> Iterator[str]:
+    """What stands in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
+    if type_ == STRING:
+        yield from (quoted(_MARKER), quoted(json.dumps({_MARKER: _MARKER}, separators=(",", ":"))))
+    elif type_ == BINARY:
+        yield f"CAST({quoted(_MARKER)} AS BINARY)"
+    elif isinstance(type_, Array) and type_.element == STRING:
+        digest = uuid.UUID(bytes=hashlib.md5(_MARKER.encode()).digest(), version=3)
+        yield from (f"array({quoted(_MARKER)})", f"array('{digest}')")
+    elif isinstance(type_, Array) and type_.element == BINARY:
+        yield f"array(CAST({quoted(_MARKER)} AS BINARY))"
+    elif isinstance(type_, Array) and type_.element in (INT, BIGINT):
+        numbers = ", ".join(f"CAST({byte} AS {type_.element.sql})" for byte in _MARKER.encode())
+        yield f"array({numbers})"

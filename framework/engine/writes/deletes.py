@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine import protocol, remembered
-from framework.engine.writes import Target, by_key, events
+from framework.engine.writes import Target, by_key
 from framework.plan.model import Keyed
 from framework.plan.rows import named
 
@@ -55,8 +55,7 @@ def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:
     late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
     newest = newest.alias("s").join(known.where(near) if near else known, functions.expr(late), "left_anti")
     if keyed.truncates:
-        late = f"{events.of_topic(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
-        newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(late), "left_anti")
+        newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
     return newest
 
 
@@ -68,12 +67,10 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
     if known is None:
         return
     names = [*keyed.keys, *(name for name in keyed.order if name not in keyed.keys)]
-    keys = batch.select(*dict.fromkeys([*keyed.keys, *events.topic_of(keyed)])).distinct().alias("s")
+    keys = batch.select(*keyed.keys).distinct().alias("s")
     yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*names)
     if keyed.truncates:
-        cuts = known.where(_of_all(keyed)).join(keys, functions.expr(events.of_topic(keyed, "s", "t")))
-        columns = (f"{'s' if name in keyed.keys else 't'}.{named(name)} AS {named(name)}" for name in names)
-        yield cuts.selectExpr(*columns)
+        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys)).select(*names)
 
 
 def _known(to: Target) -> DataFrame | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from framework.engine.rows import DELETE, NTH, TRUNCATES, Frame
 from framework.engine.writes import Target, by_key
 from framework.plan.change import stored
-from framework.plan.model import KAFKA_TOPIC, Keyed
+from framework.plan.model import Keyed
 from framework.plan.reshape import reshaped
 from framework.plan.rows import named
 
@@ -35,26 +35,11 @@ def clears(batch: DataFrame) -> bool:
 
 def spread(to: Target, batch: DataFrame) -> DataFrame:
     """With a delete of each key that is in the table or comes with the batch, in the place of a truncate."""
-    from pyspark.sql import functions
-
-    keyed = to.keyed
-    names = [*keyed.keys, *topic_of(keyed)]
+    keys = to.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
-    there = by_key.apart(to.spark.table(to.own).select(*names))
-    keys = there.unionByName(rows.select(*names)).distinct().alias("t")
-    cuts = batch.where(TRUNCATES).drop(*keyed.keys).alias("s")
-    deleted = keys.join(cuts, functions.expr(of_topic(keyed, "s", "t")))
-    columns = {name: f"{'t' if name in keyed.keys else 's'}.{named(name)}" for name in batch.columns}
-    return rows.unionByName(deleted.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in columns.items())))
-
-
-def of_topic(keyed: Keyed, one: str, other: str) -> str:
-    """SQL of whether a truncate can mean a row: that of another topic is of another source table."""
-    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in topic_of(keyed)) or "true"
-
-
-def topic_of(keyed: Keyed) -> list[str]:
-    return [name for name in keyed.order if name == KAFKA_TOPIC.name]
+    there = by_key.apart(to.spark.table(to.own).select(*keys)).unionByName(rows.select(*keys)).distinct()
+    deleted = there.crossJoin(batch.where(TRUNCATES).drop(*keys))
+    return rows.unionByName(deleted.select(*batch.columns))
 
 
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
@@ -63,16 +48,20 @@ def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
         return batch
     over = f"OVER ({by_key.newest_first(keyed, NTH)} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
     made = {name: named(name) for name in batch.columns}
-    for name, marker in keyed.unsent:
-        made[name] = still(named(name), marker, f"first({known(named(name), marker)}, true) {over}")
+    for name, marked in keyed.unsent:
+        made[name] = still(name, marked, f"first({known(name, marked)}, true) {over}")
     return batch.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
 
 
-def known(column: str, marker: str) -> str:
+def known(name: str, marked: str) -> str:
     """SQL of a value that was sent, in a struct: it may be null."""
-    return f"IF({DELETE} OR {column} <=> {marker}, NULL, named_struct('value', {column}))"
+    return f"IF({DELETE} OR {is_marked(name, marked)}, NULL, named_struct('value', {named(name)}))"
 
 
-def still(column: str, marker: str, before: str) -> str:
+def still(name: str, marked: str, before: str) -> str:
     """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
-    return f"CASE WHEN {column} <=> {marker} AND {before} IS NOT NULL THEN ({before}).value ELSE {column} END"
+    return f"CASE WHEN {is_marked(name, marked)} AND {before} IS NOT NULL THEN ({before}).value ELSE {named(name)} END"
+
+
+def is_marked(name: str, marked: str, of: str = "") -> str:
+    return marked.replace("?", f"{of}{named(name)}")

@@ -4,7 +4,7 @@ What happens to a key (a version of it comes, or its end) stands on a line of ti
 is made of the batch, of those versions in the table that had not ended before the batch's oldest row of the key, of when they ended, and
 of the deletes that are remembered.
 Guarantee: the same versions come out of the same messages in any order and in any batches, as long as deletes are remembered. A message
-that is read a second time adds nothing.
+that is read a second time, with the time and the offset that it had, adds nothing.
 Cost: as an upsert, and the versions of a key that a late row comes before.
 """
 
@@ -71,8 +71,8 @@ def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
     before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     line = _happened(to, batch, near)
     made = {name: named(name) for name in line.columns}
-    for name, marker in keyed.unsent:
-        made[name] = events.still(named(name), marker, f"last({events.known(named(name), marker)}, true) {before}")
+    for name, marked in keyed.unsent:
+        made[name] = events.still(name, marked, f"last({events.known(name, marked)}, true) {before}")
     made[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
     return line.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
 
@@ -98,7 +98,9 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{named(name)}" for name in names)
     found = (known.where(near) if near else known).join(since, functions.expr(met))
-    return by_key.apart(found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}"))
+    found = found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
+    # Other programs may have added the same row twice.
+    return by_key.apart(found.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
 
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:

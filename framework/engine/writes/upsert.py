@@ -46,7 +46,8 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     ours = {column.name for column in to.pipeline.table.columns}
     columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
     changed = columns | {
-        named(name): f"IF(s.{named(name)} <=> {marker}, t.{named(name)}, s.{named(name)})" for name, marker in keyed.unsent
+        named(name): f"IF({events.is_marked(name, marked, 's.')}, t.{named(name)}, s.{named(name)})"
+        for name, marked in keyed.unsent
     }
     is_newer = by_key.newer(keyed, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
