@@ -25,7 +25,7 @@ from framework.engine.context import Context
 from framework.engine.local import Local
 from framework.engine.protocol import KILL_POINTS, UPSERT_POINTS
 from framework.engine.query import ask
-from framework.plan.model import Message, Pipeline
+from framework.plan.model import Message, Pipeline, Plan
 from tests.project import plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -43,7 +43,7 @@ from: {{topic: orders}}
 into:
   table: {namespace}.orders
   write: {write}
-  keys: [region, id]
+  {keys}
   deletes: {deletes}
   format_version: {version}
   kafka_columns: false
@@ -71,6 +71,8 @@ class Trouble:
     where: str
 
 
+BAD = "bad"  # of a message that is not JSON
+POINTS = sorted({*KILL_POINTS, *UPSERT_POINTS})
 sent = st.builds(
     Sent, st.sampled_from(["", "eu", "us" * 600]), st.integers(1, 2), st.none() | st.sampled_from(["a", "b", "del"]),
     st.integers(1, 6), st.integers(1, 6), st.integers(0, 2),
@@ -78,7 +80,7 @@ sent = st.builds(
 trouble = st.builds(
     Trouble,
     st.sampled_from(["dies", "dies", "joins", "foreign", "another"]),
-    st.sampled_from(sorted({*KILL_POINTS, *UPSERT_POINTS})),
+    st.sampled_from(POINTS),
 )
 batches = st.lists(st.tuples(st.lists(sent, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
 Key = tuple[str, int]
@@ -89,6 +91,8 @@ def happened(messages: Sequence[Message], deletes: str) -> Mapping[Key, list[tup
     """What became of each key, in its order: the name, or none where it was deleted."""
     found: dict[Key, list[tuple[Any, str | None]]] = {}
     for each in messages:
+        if each.value == b"{":
+            continue
         key = json.loads(each.key or b"")
         value: Any = json.loads(each.value) if each.value else None
         at = each.timestamp if value is None else datetime.fromtimestamp(value["at"] / 1000, timezone.utc)
@@ -114,8 +118,13 @@ def versions(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
     return made
 
 
-COLUMNS = {"upsert": ("region", "id", "name"), "history": ("region", "id", "name", "valid_from", "valid_to", "is_current")}
-MODELS = {"upsert": upserted, "history": versions}
+def appended(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
+    return [(*key, name) for key, each in happened.items() for _, name in each if name is not None]
+
+
+NAMES = ("region", "id", "name")
+COLUMNS = {"append": NAMES, "upsert": NAMES, "history": (*NAMES, "valid_from", "valid_to", "is_current")}
+MODELS = {"append": appended, "upsert": upserted, "history": versions}
 
 
 def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Message, ...]:
@@ -124,6 +133,7 @@ def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Me
     for number, (batch, _) in enumerate(given_, 1):
         for each in batch:
             value = None if each.name is None else json.dumps({"name": each.name, "at": each.at * 1000}).encode()
+            value = b"{" if each.name == BAD else value
             moment = datetime.fromtimestamp(each.kafka_at, timezone.utc)
             key = json.dumps({"id": each.id, "region": each.region}).encode()
             made.append(Message(number, "orders", each.partition, offsets[each.partition], moment, key, value, ()))
@@ -143,26 +153,53 @@ class Died(BaseException):
         ("upsert", "ignore", 3, '["bucket(2, id)"]'),
         ("history", "tombstones", 3, "[]"),
         ("history", "{when: \"name = 'del'\"}", 2, "[is_current]"),
+        ("append", "ignore", 3, '["truncate(2, region)"]'),
     ],
 )
 def test_as_the_model_says(write: str, deletes: str, version: int, partition_by: str, lake: Path, spark: Any) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, derandomize="EXAMPLES" not in os.environ, database=None, phases=PHASES)
     @given(batches)
     def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
-        namespace = f"n{uuid.uuid4().hex[:10]}"
-        specs = SPEC.format(namespace=namespace, write=write, deletes=deletes, version=version, partition_by=partition_by)
-        plan = plan_for(lake, "127.0.0.1:1", specs)
-        messages = as_messages(given_)
-        for number, (_, trouble) in enumerate(given_, 1):
-            context = Context(plan, spark=lambda: spark, source=Local(messages, number, 2))
-            with suppress(Died):
-                next_batch(with_trouble(context, trouble, number), plan.pipelines[0])
-            next_batch(context, plan.pipelines[0])
-            so_far = [each for each in messages if each.batch <= number]
-            assert rows(plan.pipelines[0], spark) == Counter(MODELS[write](happened(so_far, deletes)))
-            assert next_batch(context, plan.pipelines[0]) is None
+        as_modelled(plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, version, partition_by)), given_, deletes, spark)
 
     same()
+
+
+@pytest.mark.parametrize("write", ["upsert", "history"])
+@pytest.mark.parametrize("kind", ["dies", "another"])
+def test_at_every_point(write: str, kind: str, lake: Path, spark: Any) -> None:
+    """A run dies there, or another run does the batch meanwhile; each batch changes, ends, deletes and brings late rows."""
+    plan = plan_for(lake, "127.0.0.1:1", specs_of(write, "tombstones", 3, "[]"))
+    batches: list[tuple[list[Sent], Trouble | None]] = []
+    for at, point in enumerate(POINTS):
+        now = 10 + 2 * at
+        many = [(1, f"{at}", now), (2, None if at % 2 else "b", now), (3, "b" if at % 2 else None, now), (4, "late", now - 3)]
+        sent = [Sent("eu", id_, name, moment, now, id_ % 3) for id_, name, moment in many]
+        batches.append(([*sent, Sent("eu", 5, BAD, now, now, 0)], Trouble(kind, point)))
+    happened = as_modelled(plan, batches, "tombstones", spark)
+    assert happened == len(POINTS)
+
+
+def specs_of(write: str, deletes: str, version: int, partition_by: str) -> str:
+    keys = "keys: [region, id]" if write != "append" else "catalog: lake"
+    namespace = f"n{uuid.uuid4().hex[:10]}"
+    return SPEC.format(namespace=namespace, write=write, keys=keys, deletes=deletes, version=version, partition_by=partition_by)
+
+
+def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]], deletes: str, spark: Any) -> int:
+    """How often there was trouble."""
+    messages, (pipeline,), happened_ = as_messages(given_), plan.pipelines, 0
+    for number, (_, trouble) in enumerate(given_, 1):
+        context = Context(plan, spark=lambda: spark, source=Local(messages, number, 2))
+        left = [trouble] if trouble else []
+        with suppress(Died):
+            next_batch(with_trouble(context, left, number), pipeline)
+        happened_ += trouble is not None and not left
+        next_batch(context, pipeline)
+        so_far = [each for each in messages if each.batch <= number]
+        assert rows(pipeline, spark) == Counter(MODELS[pipeline.table.write](happened(so_far, deletes)))
+        assert next_batch(context, pipeline) is None
+    return happened_
 
 
 def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
@@ -186,9 +223,8 @@ def as_duckdb(value: Any) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def with_trouble(context: Context, trouble: Trouble | None, number: int) -> Context:
+def with_trouble(context: Context, left: list[Trouble], number: int) -> Context:
     """In which it happens once, at its point."""
-    left = [trouble] if trouble else []
 
     def at(point: str) -> None:
         if left and left[0].where == point:
