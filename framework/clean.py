@@ -14,7 +14,7 @@ from pathlib import Path
 
 from framework import jars as jars_
 from framework import services, ui
-from framework.engine import attempts, drop, known, look, notes, protocol
+from framework.engine import attempts, classes, drop, known, look, notes, protocol
 from framework.engine.session import database, warehouse
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
@@ -115,7 +115,8 @@ def _made(plan: Plan, jars: bool) -> Iterator[Path]:
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        yield from [there] if there.is_symlink() else _whole(there, [each for each in sets if each.exists()])
+        made = [each for each in sets if each.exists()] + [each for pattern in classes.MADE for each in there.glob(pattern)]
+        yield from [there] if there.is_symlink() else _whole(there, made)
 
 
 def _whole(folder: Path, made: list[Path]) -> list[Path]:

@@ -18,7 +18,7 @@ from framework.services import folder, process, registry, services
 from framework.services.ports import holder, is_free
 
 GIB = 1 << 30
-DISK = 2 * GIB
+DISK = 3 * GIB
 MEMORY = 4 * GIB
 
 

@@ -68,7 +68,7 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
 def folder(name: str, lock: Path = LOCK) -> Path:
     """The folder that holds the jars of a set, all of them and all checked."""
     jars = _jars(name, lock)
-    place = home() / "jars" / name
+    place = (home() / "jars" / name).resolve()
     if not _ready(place, jars):
         raise SetupError("jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup")
     return place
@@ -97,13 +97,13 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
     place = home() / "jars" / name
     if _ready(place, jars):
         return place
-    with _turn(home() / "jars") as turn:
+    with turn(home() / "jars", "fetching-*") as taken:
         if not _ready(place, jars):
             place.mkdir(parents=True, exist_ok=True)
             (place / "stamp").unlink(missing_ok=True)
             missing = tuple(jar for jar in jars if _sha256(place / jar.file) != jar.sha256)
             if missing:
-                _download(name, missing, place, turn)
+                _download(name, missing, place, taken)
             _stamp(place, jars)
     return place
 
@@ -139,12 +139,13 @@ def _stamp(place: Path, jars: tuple[Jar, ...]) -> None:
 
 
 @contextmanager
-def _turn(root: Path) -> Iterator[int]:
-    """One fetch at a time; the file's descriptor is passed to Ivy, so that the turn lasts as long as Ivy writes."""
+def turn(root: Path, drafts: str) -> Iterator[int]:
+    """One at a time that puts something here, by way of drafts of this pattern; the file's descriptor is passed to Ivy, so that the
+    turn lasts as long as Ivy writes."""
     root.mkdir(parents=True, exist_ok=True)
     with open(root / "lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        for left in root.glob("fetching-*"):  # of a fetch that was killed: nobody else holds the lock
+        for left in root.glob(drafts):  # of one that was killed: nobody else holds the lock
             shutil.rmtree(left, ignore_errors=True)
         yield handle.fileno()
 
@@ -221,11 +222,17 @@ def _settings() -> list[str]:
     return ["-settings", str(Path(named).absolute())]
 
 
-def _ivy_jar() -> Path:
+def of_pyspark() -> list[Path]:
+    """The jars that pyspark itself brings."""
     spec = importlib.util.find_spec("pyspark")  # found, not imported: importing it takes most of a second
     places = spec.submodule_search_locations if spec else None
-    for jar in (jar for place in places or () for jar in sorted(Path(place, "jars").glob("ivy-*.jar"))):
-        return jar
+    return [jar for place in places or () for jar in sorted(Path(place, "jars").glob("*.jar"))]
+
+
+def _ivy_jar() -> Path:
+    for jar in of_pyspark():
+        if jar.name.startswith("ivy-"):
+            return jar
     raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", "make setup")
 
 

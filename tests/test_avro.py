@@ -251,6 +251,21 @@ def test_items_without_bytes_are_refused(trades: Registered) -> None:
     assert [each.code for each in error.value.problems] == ["unsupported-schema"]
 
 
+def test_what_holds_nothing_is_passed_over(trades: Registered) -> None:
+    id_ = trades.register(record(("none", ["null", record(name="Empty")]), ("b", "int")))
+    trades.send(trades.avro(id_, {"none": {}, "b": 1}, {"none": None, "b": 2}))
+    trades.run()
+    assert (values(trades, "b"), bad(trades)) == ([(1,), (2,)], [])
+
+
+def test_a_record_in_one_version_and_a_union_in_another(trades: Registered) -> None:
+    one, other = record(("x", "int"), name="One"), record(("y", "int"), name="Other")
+    trades.register(record(("a", one), ("b", "int")))
+    trades.register(record(("a", [one, other]), ("b", "int")))
+    with pytest.raises(SpecError, match="`a` is a record in one version and a union of several types in another"):
+        trades.plan  # noqa: B018
+
+
 @pytest.mark.slow
 def test_broken_bytes(trades: Registered) -> None:
     """5,000 messages with bytes changed, cut, added and doubled: each is a row or a bad row, and nothing fails."""

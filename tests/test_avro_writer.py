@@ -190,3 +190,13 @@ def test_times_and_decimals_as_a_json_schema_has_them() -> None:
         properties = {"at": at, "day": day, "n": {"type": type_, **decimal}}
         made = Schema("JSON", json.dumps({"type": "object", "properties": properties}))
         assert written.writer(1, made).columns(values)[5:].decode() == f'{{"at": 1767607200000, "day": 2, "n": {n}}}'
+
+
+def test_a_json_schema_of_a_single_value() -> None:
+    """It is called as the key's column is, and written as the schema says."""
+    at = {"type": "integer", "title": "org.apache.kafka.connect.data.Timestamp"}
+    writer = written.writer(1, Schema("JSON", json.dumps(at)))
+    assert writer.columns({"id": "2026-01-05T10:00:00Z"})[5:] == b"1767607200000"
+    assert written.writer(2, Schema("JSON", '{"type": "string"}')).columns({"id": "x"})[5:] == b'"x"'
+    with pytest.raises(ValueError, match="it is one value, and there are `id`, `side`"):
+        writer.columns({"id": 1, "side": "BUY"})

@@ -38,6 +38,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
         "spark/blockmgr-1/x",
         "jars/lock",
         "jars/spark/a.jar",
+        "jars/classes-0.jsa",
         "services/kafka/lock",
         "services/kafka/data/0",
     ):
@@ -136,7 +137,11 @@ class TestClean:
         done = clean("--yes")
         assert done.exit_code == 0, done.output
         assert done.output.splitlines()[:-1] == dry.output.splitlines()[:-1]
-        assert tables() == [] and files() == {"mine.txt", "lake.db", ".sluice/jars/lock", ".sluice/jars/spark/a.jar"}
+        assert tables() == [] and files() == {
+            "mine.txt",
+            "lake.db",
+            *(f".sluice/jars/{name}" for name in ("lock", "spark/a.jar", "classes-0.jsa")),
+        }
         home = Path.cwd() / ".sluice"
         assert f"  {home / 'services' / 'kafka'}, 20 bytes\n" in done.output
         assert f"  stays: {home / 'jars'}\n" in done.output and "  stays: catalog lake in " in done.output

@@ -63,6 +63,8 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert line == "pipeline: flagged_stock_trades"
     assert graph.has(AssetKey(["lake", "markets", "flagged_stock_trades__bad_rows"]))
     assert {sensor.name for sensor in defs.sensors or []} == {
+        "customer_versions_waits",
+        "customers_waits",
         "flagged_stock_trades_waits",
         "sensor_readings_waits",
         "stock_trades_waits",

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from framework import jars
 from framework.errors import SetupError
 from framework.services.ports import free_port
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -183,3 +188,14 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
     for name in jars.sets():
         jars.fetch(name)
         assert jars.wrong(name) == ()
+
+
+@pytest.mark.spark
+def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None:
+    from pyspark import SparkContext
+
+    from framework.engine import classes
+
+    assert classes.kept(), "make setup"
+    java: Any = SparkContext._gateway
+    assert re.search(r"/jars/classes-\w+\.jsa$", Path(f"/proc/{java.proc.pid}/maps").read_text(), re.MULTILINE)

@@ -199,8 +199,12 @@ def test_references_to_other_subjects() -> None:
     assert columns({"oneOf": [{"$ref": "a"}, {"$ref": "b"}]}, **events) == {"id": "bigint", "n": "string", "m": "double"}
 
 
+def test_a_single_value() -> None:
+    assert columns({"type": "string"}) == columns({"type": ["null", "string"]}) == {"value": "string"}
+    assert columns({"type": "string", "format": "date"}) == {"value": "date"}
+
+
 REFUSED: list[tuple[str, Json, str]] = [
-    ("text", {"type": "string"}, "a message is no object, by its schema"),
     ("anything", {}, "a message is no object, by its schema"),
     ("list", {"type": "array", "items": ADDRESS}, "a message is no object, by its schema"),
     ("map", {"type": "object", "additionalProperties": ADDRESS}, "a message has fields of any name, by its schema"),

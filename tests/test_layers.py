@@ -28,7 +28,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "formats": ("errors", "types", "registry", "plan.model", "plan.rows", "plan.change"),
     "steps": ("errors", "types", "sql", "plan.model", "plan.rows", "spec.options", "spec.scalars"),
     "plan": ("errors", "types", "sql", "spec", "formats", "registry"),
-    "engine": ("errors", "home", "types", "jars", "secrets", "registry", "formats", "plan", "spec.options", "sql.faults"),
+    "engine": ("errors", "home", "types", "java", "jars", "secrets", "registry", "formats", "plan", "spec.options", "sql.faults"),
     "watch": ("errors", "types", "plan", "engine"),
     "status": ("errors", "plan", "engine", "watch"),
     "init": ("errors", "types", "registry", "formats", "spec", "plan", "engine", "services"),

@@ -441,7 +441,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["staged", "published", *rebuild.POINTS])  # at all others a batch's own tests do it
+@pytest.mark.parametrize("point", ["published", *rebuild.POINTS])  # at all others a batch's own tests do it
 def test_killed_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
     begun(project, count=60, bad_every=10)
@@ -466,11 +466,10 @@ def bad(project: Project) -> set[tuple[int, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["rebuild_published", "rebuild_ended"])
-def test_killed_behind_publishing_and_a_run_follows(project: Project, point: str) -> None:
+def test_killed_behind_publishing_and_a_run_follows(project: Project) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 3)
-    with victim(project, point, signal.SIGKILL, "rebuild") as process:
+    with victim(project, "rebuild_published", signal.SIGKILL, "rebuild") as process:
         process.wait(PATIENCE)
     project.send_good(6, bad_every=3)
     project.run()

@@ -216,6 +216,42 @@ def test_what_cannot_be_generated(shop: Shop) -> None:
     assert isinstance(one["value"]["source"]["ts_ms"], int)
 
 
+CHANGES = """
+---
+topic: changes
+kafka_name: {name}
+value: debezium_avro
+---
+pipeline: changes
+from: {{topic: changes}}
+into: {{table: shop.changes, write: upsert, keys: [id]}}
+tests:
+  - name: the newest counts
+    given:
+      - {{op: c, before: null, after: {{id: 1, name: a}}, source: {{ts_ms: 1, db: d}}}}
+      - {{op: u, before: null, after: {{id: 1, name: b}}, source: {{ts_ms: 2, db: d}}}}
+    expect: [{{id: 1, name: b}}]
+"""
+
+
+def test_changes_of_a_database(shop: Shop) -> None:
+    """An envelope is sent as it is, by the schema that the connector has registered."""
+    row = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]}
+    source = {"type": "record", "name": "Source", "fields": [{"name": "ts_ms", "type": "long"}, {"name": "db", "type": "string"}]}
+    images = [{"name": "before", "type": ["null", row], "default": None}, {"name": "after", "type": ["null", "Value"]}]
+    fields = [*images, {"name": "source", "type": source}, {"name": "op", "type": "string"}]
+    id_ = shop.register({"type": "record", "name": "Envelope", "fields": fields})
+    shop.make_topic()
+    shop.specs(CHANGES)
+    sent = {"before": None, "after": {"id": 1, "name": "a"}, "source": {"ts_ms": 1, "db": "d"}, "op": "c"}
+    shop.ok("send", "changes", json.dumps(sent))
+    said = shop.refused("send", "changes", '{"op": "c", "after": {"id": 1}}')
+    assert "`after.name` is missing, and the schema has no default for it" in said
+    (peeked,) = shop.peeked("changes")
+    assert (peeked["value"], peeked["value_schema"], peeked["bad"]) == (sent, {"id": id_, "version": 1}, None)
+    assert "no problems" in shop.ok("check")
+
+
 def test_peek_shows_each_by_its_own_schema(shop: Shop) -> None:
     first, second = record(("id", "long")), record(("id", "long"), ("note", ["null", "string"], {"default": None}))
     one, two = shop.register(first), shop.register(second)

@@ -57,6 +57,55 @@ def test_json_schema(trades: Registered) -> None:
     trades.assert_exactly_once()
 
 
+def test_json_schema_of_a_single_key(trades: Registered) -> None:
+    """What is one value, and what only looks like it."""
+    trades.format, trades.topic_more = "json_schema", "key: {format: json_schema, as: id}"
+    value = text(trades.register(json.dumps(schema(price={"type": "number"})), kind="JSON"), {"price": 1.5})
+    single = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}
+    key = trades.register(json.dumps(single), f"{trades.topic}-key", kind="JSON")
+    good = {b'"a"': "a", b' "b\\n" ': "b\n", b"5": "5"}
+    ends = b'"x",{"_sluice_end":true}],["y"'
+    wrong = [b'"a","b"', b'"a", "other": "b"', b'"a"}{"value":"b"', b'"a"]', b"a", b"", b'"\xff"', ends]
+    trades.send_keys([(framed(key, each), value) for each in [*good, *wrong]])
+    trades.run()
+    assert sorted(trades.sql("select id, price from {table}")) == sorted((each, 1.5) for each in good.values())
+    assert [row["code"] for row in trades.rows(bad=True)] == ["undecodable_key"] * len(wrong)
+    trades.assert_exactly_once()
+
+
+TWO = """
+topic: trades
+kafka_name: {topic}
+value: {format}
+{topic_more}
+---
+topic: others
+kafka_name: {topic}_others
+value: {format}
+{topic_more}
+---
+pipeline: trades
+from: {{topics: [trades, others]}}
+into: {{table: {namespace}.trades}}
+{more}
+"""
+
+
+def test_topics_whose_schemas_differ(trades: Registered) -> None:
+    """Each reads by its own schemas, and a pipeline by one."""
+    trades.template = TWO
+    one = record(("id", "long"))
+    trades.register(one)
+    with pytest.raises(SpecError, match=r"no-subject.*_others-value"):
+        trades.plan  # noqa: B018
+    trades.register(one, f"{trades.topic}_others-value")
+    assert [topic.name for topic in trades.pipeline.topics] == ["trades", "others"]  # the same text has one id
+    trades.register(record(("id", "long"), ("at", ["null", "int"], {"default": None})))
+    trades.register(record(("id", "long"), ("at", ["null", "int"], {"default": 5})), f"{trades.topic}_others-value")
+    with pytest.raises(SpecError, match="`others` and `trades` differ in their schemas or required"):
+        trades.plan  # noqa: B018
+
+
 ROW = record(("id", "long"), ("name", ["null", "string"], {"default": None}), name="Value")
 SOURCE = record(("ts_ms", "long"), ("db", "string"), name="Source")
 ENVELOPE = record(
@@ -88,9 +137,8 @@ def test_debezium_avro(trades: Registered) -> None:
 
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_debezium_avro_by_its_keys(trades: Registered, write: str) -> None:
-    trades.format, trades.into_more = "debezium_avro", f", write: {write}, keys: [id], order_by: _kafka_offset"
-    if write == "history":
-        trades.into_more = trades.into_more.removesuffix(", order_by: _kafka_offset")
+    order = ", order_by: _kafka_offset" if write == "upsert" else ""
+    trades.format, trades.into_more = "debezium_avro", f", write: {write}, keys: [id]{order}"
     id_ = trades.register(ENVELOPE)
     a, b, unsent = {"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "__debezium_unavailable_value"}
     trades.send(trades.avro(id_, change("c", None, a), change("c", None, b), change("u", None, unsent)), 0)

@@ -14,6 +14,7 @@ from tests.pace import bar
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ["customer_versions", "customers", "flagged_stock_trades", "sensor_readings", "users"]
 MAIN = """
 cluster: main
 bootstrap: 127.0.0.1:1
@@ -43,6 +44,37 @@ steps:
 into: {{table: markets.{name}, partition_by: [day(at)]}}
 {more}
 tests:
+"""
+KEYED = """
+---
+topic: users
+value: json
+key: {format: string, as: id}
+columns: {name: string, at: timestamp}
+---
+pipeline: newest
+from: {topic: users}
+into: {table: markets.newest, write: upsert, keys: [id], order_by: at, deletes: tombstones}
+tests:
+  - name: what is there is changed and deleted
+    given:
+      - {id: a, name: one, at: 2026-01-05T10:00:00Z}
+      - {id: b, name: other, at: 2026-01-05T10:00:00Z}
+      - new_batch
+      - {id: a, name: two, at: 2026-01-05T11:00:00Z}
+      - {message: {value: null, key: b, at: 2026-01-05T11:00:00Z}}
+    expect: [{id: a, name: two}]
+---
+pipeline: versions
+from: {topic: users}
+into: {table: markets.versions, write: history, keys: [id], order_by: at}
+tests:
+  - name: each version is kept
+    given:
+      - {id: a, name: one, at: 2026-01-05T10:00:00Z}
+      - new_batch
+      - {id: a, name: two, at: 2026-01-05T11:00:00Z}
+    expect: [{id: a, name: one, is_current: false}, {id: a, name: two, is_current: true}]
 """
 DAYS = """
 ---
@@ -190,6 +222,14 @@ def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]  # the real tables are not touched
 
 
+def test_rows_by_their_keys(tmp_path: Path, sluice_home: Path) -> None:
+    """A second batch meets the rows of the first."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN + KEYED)
+    status, said, _ = sluice_test(tmp_path, sluice_home)
+    assert (status, said.splitlines()[:2]) == (0, ["newest: 1 test ok", "versions: 1 test ok"]), said
+
+
 def test_a_pipeline_that_reads_a_table(tmp_path: Path, sluice_home: Path) -> None:
     """Rows of every kind of type are put into a real table; a batch adds to it, and the table is computed anew."""
     (tmp_path / "specs").mkdir()
@@ -215,7 +255,7 @@ def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> No
         (tmp_path / name).symlink_to(ROOT / name)
     status, said, _ = sluice_test(tmp_path, sluice_home)
     assert status == 0, said
-    assert [line.split(":")[0] for line in said.splitlines()[:-1]] == ["flagged_stock_trades", "sensor_readings", "users"]
+    assert [line.split(":")[0] for line in said.splitlines()[:-1]] == SHIPPED
 
 
 def test_fifty_tests_are_quick(tmp_path: Path, sluice_home: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [*UPSERT_POINTS, "staged", "checked", "published"])
+@pytest.mark.parametrize("point", [*UPSERT_POINTS, "published"])
 def test_killed_at(customers: Project, point: str) -> None:
     """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
     send(customers, *((key, "old", 1000) for key in range(20)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from framework.engine.protocol import UPSERT_POINTS
 from framework.engine.trial import Trials
 from framework.plan.compare import differences
 from framework.plan.lineage import lineage
@@ -111,7 +112,7 @@ def test_a_test_in_the_spec(versions: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["merged", "staged_deletes", "checked"])
+@pytest.mark.parametrize("point", UPSERT_POINTS)
 def test_killed_at(versions: Project, point: str) -> None:
     send(versions, *((key, "old", 1000) for key in range(20)))
     versions.run()

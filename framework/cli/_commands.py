@@ -36,7 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "clean": "takes away all that Sluice made here",
         "completion": "prints what makes a shell complete commands and names",
         "doctor": "checks Python, Java, packages, jars, ports, disk and memory",
-        "setup": "gets the jars; `make setup` calls it",
+        "setup": "gets the jars and makes Spark start quickly; `make setup` calls it",
         "demo": "what `make demo` calls",
     },
 }

@@ -87,7 +87,7 @@ def become(
         made = transaction.table().currentSnapshot()
         position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text(), **also})
-        set_tag(transaction, transaction.manageSnapshots(), position).commit()
+        set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
         lake.commit(transaction)
         return position.snapshot
 
@@ -96,10 +96,10 @@ def _remember_as(lake: Lake, transaction: Any, planned: Table, before: Any, besi
     """What is remembered of deletes becomes what it is in a second table, and stays if it means the same. The table is empty at this
     moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
-    tagged, stays = before.refs().containsKey(protocol.EMPTY), _means_the_same(before, transaction.table(), beside, planned)
+    stays = _means_the_same(before, transaction.table(), beside, planned)
     snapshots = transaction.manageSnapshots()
     if planned.keyed:
-        snapshots = (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.EMPTY, empty)
+        snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
     else:
         snapshots = snapshots.removeTag(protocol.EMPTY)
     for day in () if stays else remembered.days(before):

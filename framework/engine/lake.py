@@ -145,7 +145,7 @@ class Lake:
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text()})
             snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-            snapshots = set_tag(transaction, snapshots, position).removeBranch(protocol.BRANCH + attempt)
+            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot).removeBranch(protocol.BRANCH + attempt)
             for day in remembered.days_of(transaction.table(), attempt):
                 snapshots = remembered.taken_on(transaction.table(), snapshots, day, attempt)
             for day in forget:
@@ -158,7 +158,7 @@ class Lake:
         read again."""
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
-            snapshots = set_tag(transaction, transaction.manageSnapshots(), position)
+            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
             table = transaction.table()
             published = table.snapshot(position.snapshot)
             for day in remembered.days(table) if published else ():
@@ -234,9 +234,9 @@ def _pin(transaction: Any) -> None:
     transaction.manageSnapshots().createBranch(pin, main).removeBranch(pin).commit()
 
 
-def set_tag(transaction: Any, snapshots: Any, position: Position) -> Any:
-    tagged = transaction.table().refs().containsKey(protocol.TAG)
-    return (snapshots.replaceTag if tagged else snapshots.createTag)(protocol.TAG, position.snapshot)
+def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:
+    tagged = transaction.table().refs().containsKey(tag)
+    return (snapshots.replaceTag if tagged else snapshots.createTag)(tag, snapshot)
 
 
 def set_properties(transaction: Any, properties: Mapping[str, str]) -> None:

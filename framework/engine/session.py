@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from framework import jars
 from framework.home import home
 from framework.plan.model import Catalog, Plan
 
+CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 _LIMITS = " ".join(
@@ -35,7 +37,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.extraClassPath": jars.class_path("spark"),
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
-        "spark.driver.defaultJavaOptions": _LIMITS,
+        "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),
         "spark.executor.defaultJavaOptions": _LIMITS,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -56,6 +58,12 @@ def settings(plan: Plan) -> dict[str, str]:
         said.update(_catalog(catalog))
     said.update(plan.engine.conf)
     return said
+
+
+def _classes() -> Iterator[str]:
+    """What `sluice setup` keeps of Spark's classes. Java says nothing where they do not fit it."""
+    for file in (home() / "jars").resolve().glob(CLASSES):
+        yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
 
 
 def _catalog(catalog: Catalog) -> dict[str, str]:

@@ -41,9 +41,8 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
             "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
         )
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
-    if (
-        "Cannot use branch (does not exist)" in said
-    ):  # of remembered deletes, which another run has forgotten or a rebuild made anew
+    if "Cannot use branch (does not exist)" in said:
+        # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
         from framework.engine.answers import Refused
 
         raise Refused(said) from None

@@ -131,7 +131,7 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
         )
         for each in plan.pipelines
     )  # fmt: skip
-    reads = any(pipeline.source and pipeline.examples for pipeline in pipelines)
+    reads = any((pipeline.source or pipeline.table.keyed) and pipeline.examples for pipeline in pipelines)
     engine = apart.engine(plan.engine, {} if reads else _CONF, catalogs=False)
     return replace(plan, engine=engine, catalogs=tuple(catalogs.values()), pipelines=pipelines)
 

@@ -104,11 +104,10 @@ def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column,
     return columns, Decoding(None, tuple((name, of_key(sql)) for name, sql in made.columns), tuple(faults))
 
 
+_MARK = '{"_sluice_end":true}'  # the engine puts a name in its place that no message can know
 # An object that ends with the only `}` of its text cannot be followed by anything. Otherwise the text is parsed between
 # two brackets and before a mark: whatever follows the object would add an element, end the list early or break the parse.
-_MARKED = (
-    """from_json(concat('[', _sluice_text, ',{"_sluice_end":true}]'), 'array<struct<_sluice_end:boolean>>', """ + _OPTIONS + ")"
-)
+_MARKED = f"from_json(concat('[', _sluice_text, ',{_MARK}]'), 'array<struct<_sluice_end:boolean>>', {_OPTIONS})"
 _ONE_OBJECT = (
     "CASE WHEN startswith(_sluice_text, '{') AND endswith(_sluice_text, '}')"
     " AND NOT contains(CAST(substring(_sluice_value, 2, octet_length(_sluice_value) - 2) AS STRING), '}') THEN true"
@@ -129,7 +128,7 @@ def wrong(fields: Sequence[Field]) -> str:
 
 def with_mark(type_: Struct) -> str:
     """SQL of a list of the object and the mark, from one parse: for objects that have objects inside."""
-    text = f"""CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',{{"_sluice_end":true}}]') END"""
+    text = f"""CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',{_MARK}]') END"""
     return f"from_json({text}, {quoted(f'array<{_raw(type_)[:-1]}, _sluice_end: boolean>>')}, {_OPTIONS})"
 
 
@@ -137,6 +136,12 @@ def is_one(parts: str) -> str:
     """Whether such a list is of one object and no more."""
     begins = "startswith(trim(LEADING ' \\t\\n\\r' FROM _sluice_text), '{')"
     return f"({begins} AND coalesce(size({parts}) = 2 AND get({parts}, 1)._sluice_end, false))"
+
+
+def is_one_value(text: str) -> str:
+    """SQL of whether a text is one value of any type and no more."""
+    parts = f"from_json(concat('[', {text}, ',{_MARK}]'), 'array<string>', {_OPTIONS})"
+    return f"coalesce(is_valid_utf8({text}) AND size({parts}) = 2 AND {parts}[1] = '{_MARK}', false)"
 
 
 def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:

@@ -48,13 +48,15 @@ class Writer:
 
     def columns(self, values: Mapping[str, Any]) -> bytes:
         """A message, of the values of columns; what is not named is left out."""
-        if self.single:
-            return self.whole(next(iter(values.values()), None))
+        if self.single and len(values) > 1:
+            raise ValueError(f"it is one value, and there are {', '.join(f'`{name}`' for name in values)}")
         wrong: ValueError | None = None
         for base64_ in (False, True) if self.ways else (False,):  # a decimal is a number, or text where the schema takes none
-            said = {name: _written(value, self.ways.get(name), base64_) for name, value in values.items()}
+            said = {
+                name: _written(value, self.ways.get("value" if self.single else name), base64_) for name, value in values.items()
+            }
             try:
-                return self.whole(_renamed(said, (), self.back) if self.back else said)
+                return self.whole(next(iter(said.values()), None) if self.single else _renamed(said, (), self.back))
             except ValueError as error:
                 wrong = wrong or error
         assert wrong is not None
@@ -76,13 +78,16 @@ def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -
     elif schema.kind == "JSON":
         from framework.formats.json_schema.text import said_of
 
-        ways = {name: said.type for name, said in said_of(schema).fields}
+        said = said_of(schema)
+        single, ways = said.single, {name: each.type for name, each in said.fields}
     back = {(path[:-1], column): path[-1] for path, column in names}
     return Writer(id_, schema, single, of_kind(schema.kind).encoder(schema), ways, back)
 
 
 def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> Any:
     """With the fields' own names."""
+    if not back:
+        return value
     if isinstance(value, list):
         return [_renamed(each, path, back) for each in value]
     if not isinstance(value, Mapping):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from framework.errors import Problem, Where
+from framework.plan import unsent
 from framework.plan.lineage import names
 from framework.plan.model import Expectation, Fault, Keyed, Step
 from framework.plan.rows import Rows, named, quoted
@@ -48,7 +49,7 @@ def resolve(
 def _unless(keyed: Keyed, holds: str) -> Iterator[str]:
     if keyed.deletes:
         yield keyed.deletes
-    yield from (marked.replace("?", named(name)) for name, marked in keyed.unsent if name in names(holds))
+    yield from (unsent.holds(marked, named(name)) for name, marked in keyed.unsent if name in names(holds))
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:

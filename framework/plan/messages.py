@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Literal
+from typing import Literal
 
 from framework.errors import Problem, Where
 from framework.formats import plain, written
@@ -212,9 +212,9 @@ class Messages:
         if writer.single:
             types = {column.name: column.type for column in self.pipeline.topic.columns}
             (name,) = self.pipeline.topic.key_columns
-            said: Any = plain.loads(self.json(node, Column(name, types[name]), None))
-        else:
-            said = plain.loads(json_object((key.text, plain_json(value)) for key, value in entries))
+            value = plain.loads(self.json(node, Column(name, types[name]), None))
+            return self.by_schema("key", lambda writer: writer.columns({name: value}), places)
+        said = plain.loads(json_object((key.text, plain_json(value)) for key, value in entries))
         return self.by_schema("key", lambda writer: writer.whole(said), places)
 
     def long(self, node: Node, what: str) -> bytes | None:

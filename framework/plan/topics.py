@@ -41,7 +41,7 @@ def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(said)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
-        said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value, columns,
+        said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value or "", columns,
         tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
         said.event_time, said.start_from, generator, tuple(registered),
     )  # fmt: skip
@@ -58,13 +58,15 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
     """Topics of one pipeline have one shape, since one message of each makes the same rows."""
     for topic in topics[1:]:
         first = topics[0]
+        if any(each.trouble and not each.numbers for each in (*first.registered, *topic.registered)):
+            continue  # nothing is known of them yet
         same = {
             "value": first.value == topic.value,
             "columns": [(each.name, each.type) for each in first.columns] == [(each.name, each.type) for each in topic.columns],
             "key": (first.key_format, first.key_columns) == (topic.key_format, topic.key_columns),
             "headers": first.headers == topic.headers,
             "event_time": first.event_time == topic.event_time,
-            "unknown_fields or required": first.decoding == topic.decoding,
+            "schemas or required" if topic.registered else "unknown_fields or required": first.decoding == topic.decoding,
         }
         wrong = next((what for what, alike in same.items() if not alike), None)
         if wrong:

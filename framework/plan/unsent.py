@@ -41,12 +41,17 @@ def refused(topic: Topic, steps: Iterable[Step], *more: str) -> Topic:
             "value",
             "value_not_sent",
             _WHY.format(each.name),
-            f"{changes} AND {_is_marker(each.type).replace('?', sql[each.name])}",
+            f"{changes} AND {holds(_is_marker(each.type), sql[each.name])}",
         )
         for each in topic.columns
         if each.name in read
     )
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, *faults)))
+
+
+def holds(marked: str, column: str) -> str:
+    """The SQL over `?`, of a column."""
+    return marked.replace("?", column)
 
 
 def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str]) -> tuple[dict[str, Column], set[str]]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -177,6 +178,7 @@ class Registry:
             self._session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
             # A company's proxy knows nothing of this machine's own servers.
             self._session.trust_env = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
+            self._session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
             login = self.cluster.registry_auth
             if login:
                 self._session.auth = (reveal(login.username, self.secrets), reveal(login.password, self.secrets))

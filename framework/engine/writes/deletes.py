@@ -53,7 +53,7 @@ def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:
     if known is None:
         return newest
     late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
-    newest = newest.alias("s").join(known.where(near) if near else known, functions.expr(late), "left_anti")
+    newest = newest.alias("s").join(known.where(near or "true"), functions.expr(late), "left_anti")
     if keyed.truncates:
         newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
     return newest

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows import DELETE, NTH, TRUNCATES, Frame
 from framework.engine.writes import Target, by_key
+from framework.plan import unsent
 from framework.plan.change import stored
 from framework.plan.model import Keyed
 from framework.plan.reshape import reshaped
@@ -44,24 +45,20 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
 
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
     """With values of earlier rows of the batch in the place of those that were not sent."""
+    from pyspark.sql import functions
+
     if not keyed.unsent:
         return batch
     over = f"OVER ({by_key.newest_first(keyed, NTH)} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
-    made = {name: named(name) for name in batch.columns}
-    for name, marked in keyed.unsent:
-        made[name] = still(name, marked, f"first({known(name, marked)}, true) {over}")
-    return batch.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+    made = {name: still(name, marked, f"first({known(name, marked)}, true) {over}") for name, marked in keyed.unsent}
+    return batch.withColumns({name: functions.expr(sql) for name, sql in made.items()})
 
 
 def known(name: str, marked: str) -> str:
     """SQL of a value that was sent, in a struct: it may be null."""
-    return f"IF({DELETE} OR {is_marked(name, marked)}, NULL, named_struct('value', {named(name)}))"
+    return f"IF({DELETE} OR {unsent.holds(marked, named(name))}, NULL, named_struct('value', {named(name)}))"
 
 
 def still(name: str, marked: str, before: str) -> str:
     """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
-    return f"CASE WHEN {is_marked(name, marked)} AND {before} IS NOT NULL THEN ({before}).value ELSE {named(name)} END"
-
-
-def is_marked(name: str, marked: str, of: str = "") -> str:
-    return marked.replace("?", f"{of}{named(name)}")
+    return f"CASE WHEN {unsent.holds(marked, named(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {named(name)} END"

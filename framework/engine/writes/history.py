@@ -19,7 +19,7 @@ from framework.engine import rows
 from framework.engine.rows import DELETE, NTH, Counted, Frame
 from framework.engine.spark_errors import named_errors
 from framework.engine.writes import Target, by_key, deletes, events, ranges
-from framework.engine.writes.merge import merge
+from framework.engine.writes.merge import inserts, merge
 from framework.engine.writes.ranges import Near
 from framework.plan.model import IS_CURRENT, Keyed
 from framework.plan.rows import named
@@ -65,25 +65,24 @@ def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
 def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
     """What happens to the keys of the batch, each with what happens next."""
+    from pyspark.sql import functions
+
     keyed = to.keyed
     keys, order = (", ".join(map(named, names)) for names in (keyed.keys, keyed.order))
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
     before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    line = _happened(to, batch, near)
-    made = {name: named(name) for name in line.columns}
-    for name, marked in keyed.unsent:
-        made[name] = events.still(name, marked, f"last({events.known(name, marked)}, true) {before}")
+    made = {
+        name: events.still(name, marked, f"last({events.known(name, marked)}, true) {before}") for name, marked in keyed.unsent
+    }
     made[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
-    return line.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+    return _happened(to, batch, near).withColumns({name: functions.expr(sql) for name, sql in made.items()})
 
 
 def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
     old = _in_table(to, batch, near)
     parts = [batch, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
     found: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    known = {_OLD: "false", DELETE: "true"}  # what ended a version, or is remembered, deletes
-    made = {name: f"coalesce({name}, {known[name]})" if name in known else named(name) for name in found.columns}
-    return found.selectExpr(*(f"{sql} AS {named(name)}" for name, sql in made.items()))
+    return found.fillna({_OLD: False, DELETE: True})  # what ended a version, or is remembered, deletes
 
 
 def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
@@ -97,7 +96,7 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{named(name)}" for name in names)
-    found = (known.where(near) if near else known).join(since, functions.expr(met))
+    found = known.where(near or "true").join(since, functions.expr(met))
     found = found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
     # Other programs may have added the same row twice.
     return by_key.apart(found.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
@@ -105,20 +104,13 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:
     """Where versions ended: something was there, even if the delete is not remembered any more."""
-    time, *others = keyed.order
-    nothing = [name for name in others if name not in keyed.keys]
-    empty = old.where(f"{_ENDED} IS NOT NULL").drop(
-        *dict.fromkeys([time, *nothing, _OLD, DELETE, *(name for name, _ in keyed.unsent)])
-    )
-    return empty.withColumnRenamed(_ENDED, time)
+    return old.where(f"{_ENDED} IS NOT NULL").selectExpr(*map(named, keyed.keys), f"{_ENDED} AS {named(keyed.order[0])}")
 
 
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     keyed = to.keyed
-    ours = {column.name for column in to.pipeline.table.columns}
-    columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
     same = [by_key.same(keyed, "s", "t"), *(f"t.{named(name)} <=> s.{named(name)}" for name in keyed.order)]
     met = " AND ".join(filter(None, (f"s.{_OLD}", *same, f"t.valid_to <=> s.{_ENDED}", near)))
     yield f"MERGE INTO {to.own} t USING {view} s ON {met}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
-    yield f"WHEN NOT MATCHED AND NOT s.{_OLD} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+    yield inserts(to, f"s.{_OLD}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.engine.writes import Target
 from framework.engine.writes.ranges import Near
+from framework.plan.rows import named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +25,18 @@ _LISTED = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "64m",
 }
+
+
+def inserts(to: Target, unless: str) -> str:
+    """The clause by which rows that the table does not have come in."""
+    columns = sources(to)
+    return f"WHEN NOT MATCHED AND NOT {unless} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+
+
+def sources(to: Target) -> dict[str, str]:
+    """SQL of what goes into each column of the table; null where the spec no longer has it."""
+    ours = {column.name for column in to.pipeline.table.columns}
+    return {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
 
 
 def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:

@@ -14,8 +14,9 @@ from framework.engine import rows
 from framework.engine.rows import DELETE, NTH, Counted, Frame
 from framework.engine.spark_errors import named_errors
 from framework.engine.writes import Target, by_key, deletes, events, ranges
-from framework.engine.writes.merge import merge
+from framework.engine.writes.merge import inserts, merge, sources
 from framework.engine.writes.ranges import Near
+from framework.plan import unsent
 from framework.plan.rows import named
 
 
@@ -43,15 +44,12 @@ def stage(to: Target, frame: Frame) -> Counted:
 
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     keyed = to.keyed
-    ours = {column.name for column in to.pipeline.table.columns}
-    columns = {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
-    changed = columns | {
-        named(name): f"IF({events.is_marked(name, marked, 's.')}, t.{named(name)}, s.{named(name)})"
-        for name, marked in keyed.unsent
-    }
+    changed = sources(to)
+    for name, marked in keyed.unsent:
+        changed[named(name)] = f"IF({unsent.holds(marked, f's.{named(name)}')}, t.{named(name)}, s.{named(name)})"
     is_newer = by_key.newer(keyed, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
         yield f"WHEN MATCHED AND s.{DELETE} AND {is_newer} THEN DELETE"
     yield f"WHEN MATCHED AND {is_newer} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in changed.items())}"
-    yield f"WHEN NOT MATCHED AND NOT s.{DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+    yield inserts(to, f"s.{DELETE}")

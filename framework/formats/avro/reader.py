@@ -17,7 +17,7 @@ from typing import Any
 
 from framework import types
 from framework.formats.avro.schema import Node, member_names
-from framework.formats.versions import Path, Shape
+from framework.formats.versions import Path, Shape, Unsupported
 from framework.plan.rows import named, quoted
 from framework.types import Type
 
@@ -80,11 +80,15 @@ class _Builder:
         placed: dict[int, dict[int, tuple[str, Json]]] = {at.writer.index: {} for at in there}  # each writer's fields by place
         for shape in shapes:
             found = [each for at in there if (each := _member(at, shape.name))]
+            always = len(found) == len(there) and not any(
+                _has_null(at.node.members[place].node) for at, (place, _) in zip(there, found, strict=True)
+            )
             converts: list[tuple[str, Convert | None]] = []
             for same in _alike([at for _, at in found]):
                 called = shape.name if not converts else f"_sluice_{len(fields)}"
                 built = self.value(shape, same)
-                fields.append({"name": called, "type": _nullable(built.reader), "default": None})
+                absent = {} if always and len(same) == len(found) else {"default": None}
+                fields.append({"name": called, "type": _nullable(built.reader) if absent else built.reader, **absent})
                 for place, at in found:
                     if at in same:
                         placed[at.writer.index][place] = (called, built.writers[at.writer.index])
@@ -98,8 +102,11 @@ class _Builder:
     def _record(self, name: str, at: _At, placed: Mapping[int, tuple[str, Json]]) -> Json:
         fields = []
         for place, member in enumerate(at.node.members):
-            called, type_ = placed.get(place) or (f"_sluice_skipped_{place}", self.skipped(at.writer.index, member.node))
-            fields.append({"name": called, "type": _as_written(member.node, type_)})
+            if place in placed:
+                called, type_ = placed[place]
+                fields.append({"name": called, "type": _as_written(member.node, type_)})
+            else:
+                fields.append({"name": f"_sluice_skipped_{place}", "type": self.skipped(at.writer.index, member.node)})
         return {"type": "record", "name": name, "fields": fields}
 
     def union(self, shape: Shape, there: Sequence[_At]) -> _Built:
@@ -108,6 +115,9 @@ class _Builder:
         placed: dict[int, dict[int, Json]] = {at.writer.index: {} for at in there}
         for inner in shape.inside:
             found = [each for at in there if (each := _member(at, inner.name))]
+            if not found:
+                message = f"`{shape.name}` is a record in one version and a union of several types in another"
+                raise Unsupported(message, "delete one of the versions, or give the field another name")
             same = _alike([at for _, at in found])[0]  # a message with another one cannot be read, and is a bad row
             built = self.value(inner, same)
             made.append((inner.name, built))
@@ -138,7 +148,9 @@ class _Builder:
                 at.writer.index: {"type": kind, key: _as_written(at.node.items[0], built.writers[at.writer.index])}
                 for at in there
             }
-            return _Built({"type": kind, key: _nullable(built.reader)}, writers, _each(kind, self.fresh(), built.convert))
+            absent = any(_has_null(at.node.items[0]) for at in there)
+            reader = {"type": kind, key: _nullable(built.reader) if absent else built.reader}
+            return _Built(reader, writers, _each(kind, self.fresh(), built.convert))
         if kind == "union":
             return self.union(shape, there)
         if kind == "record":
@@ -245,6 +257,11 @@ def _as_written(node: Node, built: Json) -> Json:
         return built
     others = iter(built if isinstance(built, list) else [built])
     return ["null" if each.kind == "null" else next(others) for each in node.items]
+
+
+def _has_null(node: Node) -> bool:
+    """Where no writer has null, none is read: asking for it with each value takes time."""
+    return node.kind == "null" or any(each.kind == "null" for each in node.items if node.kind == "union")
 
 
 def _nullable(built: Json) -> Json:

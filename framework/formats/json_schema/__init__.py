@@ -1,6 +1,7 @@
 """JSON behind the id of a JSON Schema, of the drafts 4, 6, 7, 2019-09 and 2020-12: its properties are columns, by their types.
 
-Guarantee: as of plain JSON, a message that is not one object with these types is a bad row, never another value.
+Guarantee: as of plain JSON, a message that is not one object with these types is a bad row, never another value. One whose schema
+is of a single value, as keys have it, is that value.
 Limit: of a schema only what says types is used; a length, a pattern, an enum or `required` makes no bad row. `if`, `not` and
 `dependentSchemas` are not looked into. A value that has several types is its text.
 """
@@ -24,6 +25,7 @@ from framework.types import Array, Decimal, Map, Struct, Type
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it, as plain JSON is
+_OPENS = b'{"value":'
 _SHOWN = 200  # characters of what a validator says
 _WAYS = {
     "text": "text",
@@ -36,12 +38,12 @@ _WAYS = {
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:
     """The columns of one version."""
-    return tuple(_shape(name, said) for name, said in _fields(schema))
+    return tuple(_shape(name, said) for name, said in _said(schema).fields)
 
 
 @lru_cache(maxsize=256)
-def _fields(schema: Schema) -> tuple[tuple[str, Said], ...]:
-    return said_of(schema).fields
+def _said(schema: Schema) -> Said:
+    return said_of(schema)
 
 
 def _shape(name: str, said: Said) -> Shape:
@@ -70,8 +72,7 @@ def read(of: Of, merged: Merged) -> Read:
     messages that are none of these."""
     ways, others = _ways(merged)
     fields = [json.Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
-    text = f"substring({raw(of)}, 6)"
-
+    text, not_alone = _text(of, merged)
     parse = json.parse(fields)
     apart = ((decoded(of), json.behind(parse, text, "")),) if len(fields) > _INLINED else ()
 
@@ -79,8 +80,19 @@ def read(of: Of, merged: Merged) -> Read:
         return json.behind(sql, text, decoded(of) if apart else f"({parse})")
 
     columns = tuple((field.name, here(json.value(f"_sluice_decoded.{named(field.name)}", field.type))) for field in fields)
-    wrong = [*(f"{prefix(of)} = {each}" for each in others), here(json.wrong(fields))]
+    wrong = [*(f"{prefix(of)} = {each}" for each in others), *not_alone, here(json.wrong(fields))]
     return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here))
+
+
+def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
+    """SQL of the bytes of one object, which is put around single values, and of whether such a value is more than one."""
+    text = f"substring({raw(of)}, 6)"
+    singles = [id_literal(fit.version.id) for fit in merged.fits if _said(fit.version.schema).single]
+    if not singles:
+        return text, []
+    alone = f"{prefix(of)} IN ({', '.join(singles)})"
+    around = f"concat(X'{_OPENS.hex()}', {text}, X'7D')"
+    return f"CASE WHEN {alone} THEN {around} ELSE {text} END", [f"{alone} AND NOT {json.is_one_value(f'CAST({text} AS STRING)')}"]
 
 
 def _why(of: Of, fields: Sequence[json.Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
@@ -101,7 +113,7 @@ def _ways(merged: Merged) -> tuple[dict[Path, str], dict[str, str]]:
     ways: dict[Path, str] = {}
     others: dict[str, str] = {}
     for fit in merged.fits:
-        for path, way in _written(_fields(fit.version.schema), ()):
+        for path, way in _written(_said(fit.version.schema).fields, ()):
             place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
             if ways.setdefault(place, way) != way:
                 said = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
@@ -175,7 +187,7 @@ def _says(type_: Type) -> dict[str, Any]:
     return {**said, "type": [said["type"], "null"]}
 
 
-def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
+def encoder(schema: Schema) -> Callable[[Any], bytes]:
     """Makes the bytes behind the id; a ValueError says where an object does not fit the schema."""
     from jsonschema import FormatChecker
     from jsonschema.exceptions import best_match
@@ -187,7 +199,7 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
     found = validator_for(document, default=Draft7Validator)
     checker = found(document, registry=registry_of(schema), format_checker=FormatChecker())
 
-    def encode(value: Mapping[str, Any]) -> bytes:
+    def encode(value: Any) -> bytes:
         text = plain.text(value)
         error = best_match(checker.iter_errors(text_of.loads(text)))
         if error is not None:

@@ -36,6 +36,7 @@ class Said:
     inner: Said | None = None
     doc: str = ""
     at: int | None = None  # Connect's order of fields
+    single: bool = False  # of messages that are no objects: the one field stands for the whole
 
     @property
     def type(self) -> Type:

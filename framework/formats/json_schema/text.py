@@ -65,7 +65,7 @@ def _old_id(schema: Any) -> bool:
 
 
 def said_of(schema: Schema) -> Said:
-    """Of whole messages, which are objects."""
+    """Of whole messages: objects, or a single value, which is then called `value`."""
     from referencing.exceptions import Unresolvable
 
     root = _resource(schema.text)
@@ -78,6 +78,8 @@ def said_of(schema: Schema) -> Said:
         raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
     except _MALFORMED as error:
         raise Unsupported(f"a keyword of the schema has a form that JSON Schema does not know: {error}", _LOOK) from None
+    if said.is_ == "atom":
+        return Said("object", fields=(("value", said),), single=True)
     if said.is_ != "object":
         what = "has fields of any name" if said.is_ == "map" else "is no object"
         raise Unsupported(f"a message {what}, by its schema", "a table needs columns: put it into a property of an object")

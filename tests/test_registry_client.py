@@ -1,0 +1,147 @@
+"""The real registry behind a front that wants a login, speaks TLS, takes its time or is busy, as a company's gateway does."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import requests
+
+from framework.errors import UnreachableError
+from framework.plan.model import Cluster, Login, SecretStore, Security
+from framework.registry.client import Registry
+from framework.spec.options import SecretRef
+from tests.pace import bar
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Front:
+    """What stands before the registry; `asked` counts what came."""
+
+    behind: str
+    url: str = ""
+    login: str = ""
+    seconds: float = 0.0
+    busy: int = 0
+    asked: int = 0
+
+    def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
+        return Registry(Cluster("main", "127.0.0.1:1", Security(), self.url, login), SecretStore(), patience)
+
+
+@contextmanager
+def standing(front: Front, certificate: Path | None = None) -> Iterator[Front]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            front.asked += 1
+            time.sleep(front.seconds)
+            wanted = "Basic " + base64.b64encode(front.login.encode()).decode()
+            if front.login and self.headers["Authorization"] != wanted:
+                return self.answer(401, b"{}")
+            if front.busy:
+                front.busy -= 1
+                return self.answer(503, b"try again")
+            found = requests.get(front.behind + self.path, timeout=20)
+            return self.answer(found.status_code, found.content)
+
+        def answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    front.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
+    try:
+        yield front
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def subject(registry: str) -> str:
+    name = f"s{uuid.uuid4().hex[:8]}"
+    schema = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}'
+    Front(registry, registry).registry().register(name, "AVRO", schema)
+    return name
+
+
+@pytest.fixture
+def front(registry: str) -> Iterator[Front]:
+    with standing(Front(registry)) as front:
+        yield front
+
+
+def test_a_login(front: Front, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    front.login = "me:open sesame"
+    login = Login("me", SecretRef("registry_password"))
+    monkeypatch.setenv("REGISTRY_PASSWORD", "open sesame")
+    assert front.registry(login).numbers(subject) == (1,)
+    monkeypatch.setenv("REGISTRY_PASSWORD", "wrong")
+    for refused in (front.registry(login), front.registry()):
+        with pytest.raises(UnreachableError, match="refuses the login") as error:
+            refused.numbers(subject)
+        assert error.value.code == "registry-refused"
+        assert "wrong" not in str(error.value)
+
+
+def test_certificates(registry: str, subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=front", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    both = tmp_path / "both.pem"
+    both.write_text(key.read_text() + certificate.read_text())
+    with standing(Front(registry), both) as front:
+        with pytest.raises(UnreachableError, match="is not trusted") as error:
+            front.registry().numbers(subject)
+        assert error.value.code == "registry-refused"
+        assert "REQUESTS_CA_BUNDLE" in error.value.hint
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        assert front.registry().numbers(subject) == (1,)
+
+
+def test_a_slow_one_is_waited_for_and_one_that_is_too_slow_is_away(front: Front, subject: str) -> None:
+    front.seconds = 0.5
+    assert front.registry(patience=bar(2)).numbers(subject) == (1,)
+    front.seconds, front.asked = 5.0, 0
+    away = front.registry(patience=1.0)
+    began = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(UnreachableError, match="does not answer in time"):
+            away.numbers(subject)
+    assert time.monotonic() - began < bar(2)
+    assert front.asked == 1  # and not again until its patience has passed
+
+
+def test_a_busy_one_is_asked_again(front: Front, subject: str) -> None:
+    front.busy = 2
+    assert front.registry().numbers(subject) == (1,)
+    assert front.asked == 3
+    front.busy = 1000
+    with pytest.raises(UnreachableError, match="answers 503"):
+        front.registry(patience=1.0).numbers(subject)
+    assert front.asked < 12
