@@ -38,7 +38,7 @@ def messages(spark: SparkSession, bootstrap: str, topic: str, starts: Mapping[in
         "startingOffsets": json.dumps({topic: starts}),
         "endingOffsets": json.dumps({topic: ends}),
         "kafka.isolation.level": "read_committed",
-        "kafka.fetch.max.wait.ms": "10",
+        "kafka.fetch.max.wait.ms": "1",
         "kafka.max.poll.records": "20000",
     }
     return spark.read.format("kafka").options(**options).load()

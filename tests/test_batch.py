@@ -6,6 +6,9 @@ from datetime import datetime, timezone
 
 import pytest
 
+from framework.engine.messages import options
+from framework.engine.protocol import Range
+from framework.plan.model import SecretStore
 from tests.project import Project, good
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -39,6 +42,30 @@ def test_a_second_run_goes_on_where_the_first_was(project: Project) -> None:
 
     assert (batch.number, batch.rows) == (2, 7)
     project.assert_exactly_once()
+
+
+def test_few_messages_are_one_file_and_many_are_one_of_each_partition(project: Project) -> None:
+    project.make_topic()
+    project.send_good(30)
+    project.run()
+    assert project.sql("select count(*) from {table}.files") == [(1,)]
+    project.send_good(6000)
+    project.run()
+    assert project.sql("select count(*) from {table}.files") == [(4,)]
+    project.assert_exactly_once()
+
+
+def test_consumers_are_shared_by_what_is_the_same(project: Project) -> None:
+    """Another topic of the name, and another way to the cluster, has its own."""
+
+    def group(ids: dict[str, str]) -> str:
+        return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, ids), SecretStore())["kafka.group.id"]
+
+    same = group({"t": "1"})
+    assert group({"t": "1"}) == same
+    assert group({"t": "2"}) != same
+    project.bootstrap = f"localhost:{project.bootstrap.rpartition(':')[2]}"
+    assert group({"t": "1"}) != same
 
 
 def test_batches_are_cut_to_their_rows(project: Project) -> None:

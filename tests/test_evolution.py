@@ -11,8 +11,9 @@ import pytest
 
 from framework.engine import accept
 from framework.engine.loop import batches
-from framework.errors import ColumnsChanged
+from framework.errors import BatchError, ColumnsChanged
 from tests.registered import Registered, record
+from tests.test_rebuild import anew
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +110,42 @@ def test_another_name_by_alias(trades: Registered) -> None:
     trades.run()
     assert columns(trades) == {"id": "int", "customer": "struct<email:string,age:int>", "note": "string"}
     assert trades.sql("select id, customer.email from {table} order by id") == [(1, "a"), (2, "a"), (3, "c")]
+    trades.assert_exactly_once()
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "accepted"])
+def test_another_name_and_a_rebuild(trades: Registered, allowed: bool) -> None:
+    """What was accepted before it counts in the new table as well; what was not yet is said first."""
+    trades.into_more = ", partition_by: [id]" + (", schema_changes: {rename: allow}" if allowed else "")
+    fields = [("id", "int"), V1[1], ("text", "string", {"aliases": ["note"]})]
+    second(trades, *fields, id=3, who={"mail": "c", "age": 1}, text="z")
+    if not allowed:
+        with pytest.raises(BatchError, match="`note` is `text` in the newest schema") as refused:
+            anew(trades)
+        assert "`sluice accept trades`" in str(refused.value)
+        accepted(trades)
+    assert anew(trades) is not None
+    assert columns(trades) == {"id": "int", "who": "struct<mail:string,age:int>", "text": "string"}
+    assert trades.sql("select id, text from {table} order by id") == [(1, "x"), (2, "x"), (3, "z")]
+    assert trades.run() == []
+    trades.assert_exactly_once()
+
+
+def test_a_narrower_type_and_a_rebuild(trades: Registered) -> None:
+    """A column stays as wide as it is, though no message of the newest schema needs it."""
+    second(trades, ("id", "long"), *V1[1:], **{**M1, "id": 2**40})
+    trades.run()
+    trades.into_more = ", schema_changes: {narrow: allow}, partition_by: [note]"
+    second(trades, *V1, ("more", ["null", "int"], {"default": None}), **{**M1, "id": 4, "more": 1})
+    assert anew(trades) is not None
+    assert columns(trades)["id"] == "bigint"
+    assert trades.sql("select id, more from {table} order by id, more") == [
+        (1, None),
+        (2, None),
+        (2, None),
+        (4, 1),
+        (2**40, None),
+    ]
     trades.assert_exactly_once()
 
 

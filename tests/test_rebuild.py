@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,8 @@ from framework.engine.rebuild_publish import Published
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
 from tests.project import Project
-from tests.test_drop import sluice
-from tests.test_kill import PATIENCE, victim
+from tests.test_drop import SLUICE, sluice
+from tests.test_kill import PATIENCE, ROOT, victim
 from tests.test_refusals import accept_it, begun, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -463,6 +464,31 @@ def test_killed_at(project: Project, point: str) -> None:
 
 def bad(project: Project) -> set[tuple[int, int]]:
     return {(row["partition"], row["offset"]) for row in project.rows(bad=True)}
+
+
+def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
+    project.more = "batch: {rows: 20}"
+    begun(project, count=200, bad_every=10)
+    with_flag(project, 3)
+    command = [*SLUICE, "rebuild", "trades", "--yes", "--specs", str(Path(project.pipeline.where.file).parent)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "batch 1," in line:
+            break
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, "Traceback" in errors) == (1, False), errors
+    table = project.pipeline.table.identifier
+    assert output.endswith(f"trades: stopped, {table} is as it was; `sluice rebuild trades` goes on from here\n")
+    assert {row["size"] for row in project.rows()} == {"NORMAL"}
+    assert not project.branches()
+    done: list[Batch] = []
+    anew(project, done=done)
+    assert 1 < done[0].number <= 10, "it began again"
+    is_new(project)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 from framework.engine import accept
 from framework.engine.answers import Refused
+from framework.engine.batch import next_batch
 from framework.engine.lake import commit_transaction
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from tests.project import Project, good
@@ -195,6 +196,24 @@ def test_a_topic_that_was_made_again(project: Project, more: int) -> None:
     project.run()
 
     assert sorted(row["id"] for row in project.rows()) == list(range(12 + more))
+
+
+def test_what_was_read_ahead_of_a_topic_that_was_made_again(project: Project) -> None:
+    """Its consumers are open still, and have messages that no batch has asked for."""
+    project.more = "batch: {rows: 4}"
+    project.make_topic(1)
+    project.send_good(12, partition=0)
+    context = project.context()
+    assert next_batch(context, context.plan.pipelines[0]) is not None
+    project.delete_topic()
+    time.sleep(1)
+    project.make_topic(1)
+    project.send_good(12, partition=0)
+
+    accept_it(project)
+    project.run()
+
+    assert sorted(row["id"] for row in project.rows()) == [*range(4), *range(12, 24)]
 
 
 def test_a_topic_made_again_within_a_batch(project: Project) -> None:

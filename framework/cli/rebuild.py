@@ -53,7 +53,8 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
         table = pipeline.table.identifier
         if done is None:
             click.echo(f"{name}: stopped, {table} is as it was; `sluice rebuild {name}` goes on from here")
-        elif done.only_ended:
+            raise SystemExit(1)  # what was asked for is not done
+        if done.only_ended:
             click.echo(f"{name}: {table} was published before as batch {done.number}, and what was left of the rebuild is done")
         else:
             click.echo(f"{name}: {table} is made anew, published by one commit as batch {done.number}, snapshot {done.snapshot}")

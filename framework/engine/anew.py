@@ -41,7 +41,7 @@ def copy(
         lake.iceberg.TableMetadataParser.write(made, main.io().newOutputFile(file))
         table = lake.catalog.registerTable(lake.iceberg.catalog.TableIdentifier.parse(identifier), file)
         transaction = table.newTransaction()
-        evolve.evolve(lake.jvm, transaction, changes, planned, anew=True)
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
         born = transaction.table().currentSnapshot()
         if planned.keyed:
@@ -55,7 +55,7 @@ def would_be(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, b
     """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
     with answers():
         transaction = main.newTransaction()
-        evolve.evolve(lake.jvm, transaction, changes, planned, anew=True)
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         theirs = planned.keyed is None and not beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
         return _alike(transaction.table(), beside) and not theirs
 
@@ -68,7 +68,7 @@ def become(
     says the snapshot. *Cost*: a look at each file."""
     with answers():
         before = transaction.table()
-        evolve.evolve(lake.jvm, transaction, changes, planned, anew=True)
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         if not _alike(transaction.table(), beside):
             raise Refused("the table's columns have changed")
         # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which

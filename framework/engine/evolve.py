@@ -9,7 +9,7 @@ from framework.plan.change import Change
 from framework.plan.model import Column, PartitionField, Table
 
 
-def evolve(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table, anew: bool = False) -> None:
+def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, anew: bool = False) -> None:
     """Takes these changes into the transaction. `anew` is for a table of which no row stays: what cannot be changed in place is then
     taken out and comes back as another column of the same name, and what the spec no longer has is taken out."""
     out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if anew else []
@@ -18,42 +18,42 @@ def evolve(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table
     kinds = {change.kind for change in changes}
     if gone:
         _unpartition(transaction, gone)
-        _sort(jvm, transaction, [])
+        _sort(apache, transaction, [])
     if {"add", "widen", "alias"} & kinds or gone:
         _columns(
-            jvm, transaction, [change for change in changes if change.kind in ("add", "widen", "alias")], planned, tuple(gone)
+            apache, transaction, [change for change in changes if change.kind in ("add", "widen", "alias")], planned, tuple(gone)
         )
     if "partition_by" in kinds or gone:
-        _partition(jvm, transaction, planned.partition_by)
+        _partition(apache, transaction, planned.partition_by)
     if "sort_by" in kinds or gone:
-        _sort(jvm, transaction, planned.sort_by)
+        _sort(apache, transaction, planned.sort_by)
     if "format_version" in kinds:
         transaction.updateProperties().set("format-version", str(planned.format_version)).commit()
 
 
-def schema(jvm: Any, columns: Sequence[Column]) -> Any:
+def schema(apache: Any, columns: Sequence[Column]) -> Any:
     ddl = ", ".join(
         f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "") for column in columns
     )
-    return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl))
+    return apache.iceberg.spark.SparkSchemaUtil.convert(apache.spark.sql.types.StructType.fromDDL(ddl))
 
 
-def partitions(jvm: Any, schema_: Any, fields: Sequence[PartitionField]) -> Any:
-    builder = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema_)
+def partitions(apache: Any, schema_: Any, fields: Sequence[PartitionField]) -> Any:
+    builder = apache.iceberg.PartitionSpec.builderFor(schema_)
     for field in fields:
         make = getattr(builder, field.transform)
         builder = make(field.column, field.width) if field.width else make(field.column)
     return builder.build()
 
 
-def order(jvm: Any, schema_: Any, columns: Sequence[str]) -> Any:
-    builder = jvm.org.apache.iceberg.SortOrder.builderFor(schema_)
+def order(apache: Any, schema_: Any, columns: Sequence[str]) -> Any:
+    builder = apache.iceberg.SortOrder.builderFor(schema_)
     for column in columns:
         builder = builder.asc(column)
     return builder.build()
 
 
-def _columns(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Table, gone: Sequence[str]) -> None:
+def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, gone: Sequence[str]) -> None:
     update = transaction.updateSchema()
     docs = {column.name: column.doc for column in planned.columns}
     for name in gone:
@@ -62,7 +62,7 @@ def _columns(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Tab
         *inside, name = change.path
         if change.path[0] in gone:
             continue
-        type_ = _type(jvm, change.new)
+        type_ = _type(apache, change.new)
         if change.kind == "alias":
             update = update.renameColumn(".".join(change.path), change.to)
         elif change.kind == "widen":
@@ -80,7 +80,7 @@ def _columns(jvm: Any, transaction: Any, changes: Sequence[Change], planned: Tab
         again = {name.lower() for name in (*gone, *renamed)}
         for column in planned.columns:
             if column.name.lower() in again:
-                update = update.addColumn(column.name, _type(jvm, column.type), column.doc or None)
+                update = update.addColumn(column.name, _type(apache, column.type), column.doc or None)
     update.commit()
     if gone:
         _move(transaction, planned)
@@ -95,11 +95,11 @@ def _move(transaction: Any, planned: Table) -> None:
     update.commit()
 
 
-def _type(jvm: Any, type_: Any) -> Any:
-    return schema(jvm, (Column("made", type_),)).columns()[0].type()
+def _type(apache: Any, type_: Any) -> Any:
+    return schema(apache, (Column("made", type_),)).columns()[0].type()
 
 
-def _partition(jvm: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
+def _partition(apache: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
     """Names of new fields are Iceberg's own, with the width in them: `bucket(8, c)` and `bucket(16, c)` are both in the table then."""
     table = transaction.table()
     wanted = {_said(field): field for field in fields}
@@ -114,7 +114,7 @@ def _partition(jvm: Any, transaction: Any, fields: Sequence[PartitionField]) -> 
     for said, name in there.items():
         if said not in wanted:
             update = update.removeField(name)
-    expressions = jvm.org.apache.iceberg.expressions.Expressions
+    expressions = apache.iceberg.expressions.Expressions
     for said, wants in wanted.items():
         if said not in there:
             make = expressions.ref if wants.transform == "identity" else getattr(expressions, wants.transform)
@@ -138,11 +138,11 @@ def _said(field: PartitionField) -> tuple[str, str]:
     return field.column, f"{field.transform}[{field.width}]" if field.width else field.transform
 
 
-def _sort(jvm: Any, transaction: Any, columns: Sequence[str]) -> None:
-    iceberg = jvm.org.apache.iceberg
+def _sort(apache: Any, transaction: Any, columns: Sequence[str]) -> None:
+    expressions, nulls = apache.iceberg.expressions.Expressions, apache.iceberg.NullOrder
     update = transaction.replaceSortOrder()
     for column in columns:
-        update = update.asc(iceberg.expressions.Expressions.ref(column), iceberg.NullOrder.NULLS_FIRST)
+        update = update.asc(expressions.ref(column), nulls.NULLS_FIRST)
     update.commit()
 
 

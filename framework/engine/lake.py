@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from framework.engine import evolve, protocol, remembered
 from framework.engine.answers import answers, is_a, text
 from framework.engine.existing import existing
+from framework.engine.package import Package
 from framework.engine.protocol import Position
 from framework.engine.seen import branches
 from framework.errors import BatchError, UnreachableError
@@ -34,18 +35,24 @@ class Lake:
     def __init__(self, spark: Any, catalog: str, commit: Commit = commit_transaction) -> None:
         self.name = catalog
         self.spark = spark
-        self.jvm = spark._jvm
+        self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
-        self.iceberg = self.jvm.org.apache.iceberg
+        self.iceberg = self.apache.iceberg
+        self._found: set[str] = set()  # tables that were there once
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
         except Py4JJavaError as error:
             raise UnreachableError("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
 
     def load(self, identifier: str) -> Any | None:
-        """The table as it is now, or None."""
+        """The table as it is now, or None. What was never there is asked for first, as an error takes ten times as long."""
+        name = self.iceberg.catalog.TableIdentifier.parse(identifier)
         try:
-            return self.catalog.loadTable(self.iceberg.catalog.TableIdentifier.parse(identifier))
+            if identifier not in self._found and not self.catalog.tableExists(name):
+                return None
+            table = self.catalog.loadTable(name)
+            self._found.add(identifier)
+            return table
         except (Py4JError, PySparkException) as error:
             if is_a(error, "NoSuchTableException"):
                 return None
@@ -64,15 +71,15 @@ class Lake:
     ) -> None:
         """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
         describe it, in one commit. One that is there already stays as it is."""
-        schema = evolve.schema(self.jvm, columns)
+        schema = evolve.schema(self.apache, columns)
         name = self.iceberg.catalog.TableIdentifier.parse(identifier)
         try:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
                 raise BatchError("table-not-created", f"the namespace of {identifier} cannot be made: {text(error)}") from None
-        builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.jvm, schema, partition_by))
-        builder = builder.withSortOrder(evolve.order(self.jvm, schema, sort_by)).withProperties(dict(properties))
+        builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
+        builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
         try:
             transaction = builder.createTransaction()
             append = transaction.newAppend()
@@ -96,7 +103,7 @@ class Lake:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
         with answers():
             transaction = table.newTransaction()
-            evolve.evolve(self.jvm, transaction, tuple(changes), planned)
+            evolve.evolve(self.apache, transaction, tuple(changes), planned)
             if properties:
                 set_properties(transaction, properties)
             transaction.commitTransaction()

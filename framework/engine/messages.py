@@ -1,7 +1,12 @@
-"""The messages of an exact range of offsets, as a frame of Spark."""
+"""The messages of an exact range of offsets, as a frame of Spark.
+
+Cost: the consumers of a batch stay open for five minutes and serve the next one. Few messages are read by few tasks, each of which makes
+a file.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,27 +18,43 @@ from framework.secrets import reveal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_OF_A_TASK = 2_000  # messages; a task takes as long to begin and to end as to read about so many
+_PARTITIONS_OF_A_TASK = 16  # which it reads one after the other
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
+    said = options(pipeline, range_, secrets)
+    frame = spark.read.format("kafka").options(**said).load()
+    tasks = max(-(-range_.size // _OF_A_TASK), -(-len(range_.starts) // _PARTITIONS_OF_A_TASK))
+    return frame.coalesce(tasks) if tasks < len(range_.starts) else frame
+
+
+def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str, str]:
+    """What Spark's Kafka source is told."""
     topic = pipeline.topic
     starts, ends = _by_topic(range_.starts), _by_topic(range_.ends)
-    options = {
+    consumer = {
         "kafka.bootstrap.servers": topic.cluster.bootstrap,
+        "kafka.isolation.level": "read_committed",
+        # Each partition ends with a fetch that waits this long for messages that do not come.
+        "kafka.fetch.max.wait.ms": "1",
+        "kafka.max.poll.records": "20000",
+        **_login(pipeline, secrets),
+    }
+    # Consumers that are open are found again by this name, and what they have read ahead with them: another topic of the same name, or
+    # another login, must not have the same. Nobody joins the group, and nothing is committed to it.
+    same = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
+    return {
+        **consumer,
+        "kafka.group.id": f"sluice-{hashlib.sha256(same.encode()).hexdigest()[:16]}",
         "assign": json.dumps({name: sorted(offsets) for name, offsets in starts.items()}),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(ends),
-        "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
         "includeHeaders": "true" if topic.headers or pipeline.bad_rows == "quarantine" else "false",
-        # Each partition ends with a fetch that waits this long for messages that do not come.
-        "kafka.fetch.max.wait.ms": "10",
-        "kafka.max.poll.records": "20000",
         "kafkaConsumer.pollTimeoutMs": "30000",
-        **_login(pipeline, secrets),
     }
-    return spark.read.format("kafka").options(**options).load()
 
 
 def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:

@@ -175,6 +175,7 @@ class Range:
     starts: Mapping[Partition, int]
     ends: Mapping[Partition, int]
     waiting: int  # messages up to the last stable offsets, this batch's among them
+    topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
 
     @property
     def size(self) -> int:
@@ -222,4 +223,4 @@ def next_range(position: Position, topic: TopicState, limit: int) -> Range | Non
         share = min(left, waiting[partition], -(-waiting[partition] * min(limit, total) // total))
         ends[partition] += share
         left -= share
-    return Range(starts, ends, total)
+    return Range(starts, ends, total, topic.topics)

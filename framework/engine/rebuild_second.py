@@ -8,7 +8,7 @@ from typing import Any
 from framework.engine import metadata, protocol, refusals
 from framework.engine.protocol import Position
 from framework.errors import BatchError
-from framework.plan.change import Change, hints, told
+from framework.plan.change import Change, hint, told
 from framework.plan.model import Pipeline
 
 _AFTER = "__rebuild"
@@ -49,4 +49,4 @@ def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
     refused = [change for change in found if not change.allowed and not change.rebuild]
     if refused:
         said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
-        raise BatchError("schema-change", said, "; ".join(hints(refused)))
+        raise BatchError("schema-change", said, hint(refused, pipeline.name))

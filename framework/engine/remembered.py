@@ -6,16 +6,17 @@ from typing import Any
 
 from framework.engine import protocol
 from framework.engine.answers import Refused
+from framework.engine.seen import names
 
 
 def days(table: Any) -> list[str]:
-    return [name for name in table.refs() if protocol.is_day(name)]
+    return [name for name in names(table) if protocol.is_day(name)]
 
 
 def days_of(table: Any, attempt: str) -> list[str]:
     """The days to whose deletes an attempt adds."""
     ending = protocol.deletes_of("", attempt)
-    return [name.removesuffix(ending) for name in table.refs() if name.startswith(protocol.DELETES) and name.endswith(ending)]
+    return [name.removesuffix(ending) for name in names(table) if name.startswith(protocol.DELETES) and name.endswith(ending)]
 
 
 def taken_on(table: Any, snapshots: Any, day: str, attempt: str) -> Any:

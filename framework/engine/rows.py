@@ -35,12 +35,16 @@ _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is b
 
 @dataclass(frozen=True)
 class Frame:
-    """What a batch writes: `good` to the table; `observed` says after the write what else there was. `bad` is read only where
-    the bad rows did not fit into the observation."""
+    """What a batch writes: `good` to the table; `observed` says after the write what else there was."""
 
     good: DataFrame
-    bad: DataFrame
+    made: DataFrame  # good and bad
     observed: Observation
+
+    @property
+    def bad(self) -> DataFrame:
+        """Read only where the bad rows did not fit into the observation."""
+        return self.made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
     for step in pipeline.steps[settled:]:
         good = apply(good, step, pipeline, bad)
     good = good.selectExpr(*_written(pipeline, good.columns))
-    return Frame(good, made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*"), observed)
+    return Frame(good, made, observed)
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
@@ -162,7 +166,8 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     if "bad" not in found:
         listed = row.getList(row.fieldIndex("carried"))
         bad = listed.size()
-        schema = jvm.org.apache.spark.sql.types.StructType.fromDDL(_TRAVELLING)
+    if bad and "bad" not in found:
+        schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(_TRAVELLING)
         carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
     filtered = found.get("filtered", 0)
     rows = found.get("rows", found["read"] - bad - filtered)

@@ -54,6 +54,12 @@ def _snapshot(snapshot: Any) -> Snapshot:
 def branches(table: Any) -> Iterator[tuple[str, Any]]:
     """Those of attempts."""
     refs = table.refs()
-    for name in refs:
+    for name in names(table):
         if name.startswith(protocol.BRANCH) and refs[name].isBranch():
             yield name, refs[name]
+
+
+def names(table: Any) -> list[str]:
+    """Of branches and tags. By Py4J's own iterators, which end with an error of Java, this would take as long as a commit."""
+    found = table.refs().keySet().toArray()
+    return [found[at] for at in range(len(found))]

@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from framework import jars
 from framework.home import home
@@ -103,4 +104,13 @@ def start(plan: Plan) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings(plan).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    _found_once(spark)
+    return spark
+
+
+def _found_once(spark: SparkSession) -> None:
+    """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
+    searched for a package `py4j`: as long as a commit takes."""
+    jvm: Any = spark._jvm
+    jvm.__dict__["py4j"] = SimpleNamespace(reflection=SimpleNamespace(TypeUtil=jvm.py4j.reflection.TypeUtil))

@@ -9,6 +9,7 @@ from framework.engine import attempts, protocol
 from framework.engine.answers import Refused, Unknown
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position
+from framework.engine.seen import names
 from framework.plan.model import Pipeline
 
 
@@ -50,8 +51,8 @@ def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
 def _dead(table: Any | None) -> list[str]:
     if table is None:
         return []
-    names = [name.removeprefix(protocol.BRANCH) for name in table.refs() if name.startswith(protocol.BRANCH)]
-    return [name for name in names if attempts.is_dead(name)]
+    ours = [name.removeprefix(protocol.BRANCH) for name in names(table) if name.startswith(protocol.BRANCH)]
+    return [name for name in ours if attempts.is_dead(name)]
 
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:

@@ -13,7 +13,7 @@ from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState, TopicState
 from framework.engine.seen import state
 from framework.errors import BatchError, ColumnsChanged
-from framework.plan.change import Change, changes, hints, keyed_by, told
+from framework.plan.change import Change, changes, hint, keyed_by, told
 from framework.plan.model import Pipeline, Table
 
 LAYOUT = {
@@ -127,9 +127,5 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
 def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
     refused = [change for change in found if not change.allowed]
     said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
-    if not all(change.accepts for change in refused):
-        return ColumnsChanged("schema-change", said, "; ".join(hints(refused)))
-    does = "; ".join(dict.fromkeys(change.accepts for change in refused))
-    return ColumnsChanged(
-        "schema-change", said, "; ".join([*hints(refused), f"or `sluice accept {pipeline.name}`, which {does}"]), found
-    )
+    accepts = found if all(change.accepts for change in refused) else None
+    return ColumnsChanged("schema-change", said, hint(refused, pipeline.name), accepts)

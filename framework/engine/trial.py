@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.engine import apart, look, metadata
@@ -99,17 +98,9 @@ def trials(plan: Plan) -> Iterator[Trials]:
         moved = thrown_away(plan, folder)
         context = Context(moved)
         try:
-            _found_once(context.spark)
             yield Trials(context.spark, moved)
         finally:
             context.stop()
-
-
-def _found_once(spark: SparkSession) -> None:
-    """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
-    searched for a package `py4j`: a third of a test's time."""
-    jvm: Any = spark._jvm
-    jvm.__dict__["py4j"] = SimpleNamespace(reflection=SimpleNamespace(TypeUtil=jvm.py4j.reflection.TypeUtil))
 
 
 def _known(topic: Topic) -> Topic:

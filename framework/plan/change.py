@@ -108,8 +108,14 @@ def told(refused: Iterable[Change]) -> str:
     return "; ".join(f"{change.what} ({change.where})" for change in refused)
 
 
-def hints(refused: Iterable[Change]) -> list[str]:
-    return list(dict.fromkeys(change.hint for change in refused))
+def hint(refused: Iterable[Change], pipeline: str) -> str:
+    """What to do about changes that are refused; accepting them is all of it or nothing."""
+    refused = tuple(refused)
+    said = dict.fromkeys(change.hint for change in refused)
+    if all(change.accepts for change in refused):
+        does = "; ".join(dict.fromkeys(change.accepts for change in refused))
+        said[f"or `sluice accept {pipeline}`, which {does}"] = None
+    return "; ".join(said)
 
 
 def stored(type_: Type) -> Type:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from framework.engine.writes import Target
 from framework.engine.writes.ranges import Near
@@ -51,8 +51,8 @@ def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], It
         for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
             own.conf.set(key, value)
         own.sql("\n".join(statement(view)))
-        jvm: Any = to.spark._jvm  # the session has a connection of its own to the catalog
-        jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
+        # The session has a connection of its own to the catalog.
+        to.lake.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
         to.spark.catalog.dropTempView(view)
     to.context.at("merged")
