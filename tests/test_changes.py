@@ -15,7 +15,7 @@ from framework.engine import look
 from framework.engine.ahead import look_ahead
 from framework.engine.existing import existing
 from framework.errors import ColumnsChanged, RefusedError, Where
-from framework.plan.change import Existing, changes, place
+from framework.plan.change import Existing, changes, hint, place
 from framework.plan.model import Pipeline
 from tests.project import Project, plan_for
 from tests.shop import COPY, NOWHERE, planned, pointed, specs
@@ -134,6 +134,14 @@ def test_what_a_rebuild_makes_is_in_the_hint(tmp_path: Path) -> None:
         found = changes(planned(tmp_path, columns, into=into), as_is(table))
         assert [(each.kind, each.allowed) for each in found] == [("narrow", False), ("drop", False)]
         assert [each.hint.endswith(rebuild) for each in found] == beyond
+
+
+@pytest.mark.parametrize(("table", "offered"), [("a string", True), ("a int", False)])
+def test_accepting_is_offered_where_it_is_all_that_is_needed(tmp_path: Path, table: str, offered: bool) -> None:
+    found = changes(planned(tmp_path, "a: string; b: string", into=", schema_changes: {add: refuse}"), as_is(table))
+    (added,) = [each for each in found if each.kind == "add"]
+    assert hint([added], found, "trades").startswith(added.hint)
+    assert hint([added], found, "trades").endswith("or `sluice accept trades`, which adds column b string") == offered
 
 
 def test_each_change_has_the_place_that_asks_for_it(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def take_over(
     context: Context, lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, opened: TableState, number: int, up_to: int
 ) -> int:  # fmt: skip
     """Writes the bad rows of a rebuild's batches to a branch of the table's own, as those of one batch; how many they are."""
-    if lake.load(second.table.bad_rows) is None:
+    if lake.find(second.table.bad_rows) is None:
         return 0
     there = context.spark.table(_quoted(second)).where(f"batch <= {up_to}")
     count = there.count()
@@ -98,7 +98,7 @@ def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) 
     for _ in range(_TRIES):
         if not position.bad and position.forget is None:
             return
-        table = lake.load(pipeline.table.bad_rows)
+        table = lake.find(pipeline.table.bad_rows)
         if table is None:
             return
         try:
@@ -151,7 +151,7 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: ro
 
 def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     """A table that was dropped and made anew does not share the bad rows of its predecessor: their messages are read again."""
-    left = lake.load(pipeline.table.bad_rows)
+    left = lake.find(pipeline.table.bad_rows)
     if left is None or (table is not None and left.properties().get(OF) == str(table.uuid())):
         return
     raise refusals.leftovers(pipeline)
@@ -168,7 +168,7 @@ def _compacted(pipeline: Pipeline, batches: tuple[int, int]) -> BatchError:
 
 def begin_anew(lake: Lake, pipeline: Pipeline) -> None:
     """Bad rows of a former table go, and those of the table that is there now may come."""
-    left = lake.load(pipeline.table.bad_rows)
+    left = lake.find(pipeline.table.bad_rows)
     if left is None:
         return
     transaction = lake.begin(left)

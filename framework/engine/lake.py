@@ -38,25 +38,34 @@ class Lake:
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
         self.iceberg = self.apache.iceberg
-        self._found: set[str] = set()  # tables that were there once
+        self._found: set[str] = set()
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
         except Py4JJavaError as error:
             raise UnreachableError("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
 
     def load(self, identifier: str) -> Any | None:
-        """The table as it is now, or None. What was never there is asked for first, as an error takes ten times as long."""
-        name = self.iceberg.catalog.TableIdentifier.parse(identifier)
+        """The table as it is now, or None."""
         try:
-            if identifier not in self._found and not self.catalog.tableExists(name):
-                return None
-            table = self.catalog.loadTable(name)
-            self._found.add(identifier)
-            return table
+            return self.catalog.loadTable(self._name(identifier))
         except (Py4JError, PySparkException) as error:
             if is_a(error, "NoSuchTableException"):
                 return None
             raise BatchError("table-unreadable", f"the table {identifier} cannot be loaded: {text(error)}") from None
+
+    def find(self, identifier: str) -> Any | None:
+        """The same of a table that often is not there: an error takes ten times as long as an answer."""
+        try:
+            there = identifier in self._found or self.catalog.tableExists(self._name(identifier))
+        except (Py4JError, PySparkException):
+            there = True  # loading it says what is wrong
+        found = self.load(identifier) if there else None
+        if found is not None:
+            self._found.add(identifier)
+        return found
+
+    def _name(self, identifier: str) -> Any:
+        return self.iceberg.catalog.TableIdentifier.parse(identifier)
 
     def create(
         self,
@@ -72,7 +81,7 @@ class Lake:
         """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
         describe it, in one commit. One that is there already stays as it is."""
         schema = evolve.schema(self.apache, columns)
-        name = self.iceberg.catalog.TableIdentifier.parse(identifier)
+        name = self._name(identifier)
         try:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
@@ -97,7 +106,7 @@ class Lake:
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
-        self.catalog.dropTable(self.iceberg.catalog.TableIdentifier.parse(identifier), False)
+        self.catalog.dropTable(self._name(identifier), False)
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
@@ -124,7 +133,7 @@ class Lake:
         """Drops a table with its files; those of its rows only with `data`."""
         self.mark(table, {"gc.enabled": str(data).lower()})
         with answers():
-            self.catalog.dropTable(self.iceberg.catalog.TableIdentifier.parse(identifier), True)
+            self.catalog.dropTable(self._name(identifier), True)
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""

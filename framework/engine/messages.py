@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from framework.engine.protocol import Partition, Range, parted
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _OF_A_TASK = 2_000  # messages; a task takes as long to begin and to end as to read about so many
-_PARTITIONS_OF_A_TASK = 16  # which it reads one after the other
+_PARTITIONS_OF_A_TASK = 8  # which it reads one after the other
+_KEY = token_bytes(32)
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
     said = options(pipeline, range_, secrets)
     frame = spark.read.format("kafka").options(**said).load()
+    if any(step.each for step in pipeline.steps):  # few messages may be many rows
+        return frame
     tasks = max(-(-range_.size // _OF_A_TASK), -(-len(range_.starts) // _PARTITIONS_OF_A_TASK))
     return frame.coalesce(tasks) if tasks < len(range_.starts) else frame
 
@@ -40,14 +44,17 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
         # Each partition ends with a fetch that waits this long for messages that do not come.
         "kafka.fetch.max.wait.ms": "1",
         "kafka.max.poll.records": "20000",
+        # A consumer outlives its batch, and perhaps all brokers that it knows.
+        "kafka.metadata.recovery.strategy": "rebootstrap",
         **_login(pipeline, secrets),
     }
     # Consumers that are open are found again by this name, and what they have read ahead with them: another topic of the same name, or
-    # another login, must not have the same. Nobody joins the group, and nothing is committed to it.
+    # another login, must not have the same. Brokers see it, so nobody must guess a password by it. Nobody joins the group, and nothing
+    # is committed to it.
     same = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
     return {
         **consumer,
-        "kafka.group.id": f"sluice-{hashlib.sha256(same.encode()).hexdigest()[:16]}",
+        "kafka.group.id": f"sluice-{hashlib.blake2b(same.encode(), key=_KEY, digest_size=8).hexdigest()}",
         "assign": json.dumps({name: sorted(offsets) for name, offsets in starts.items()}),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(ends),

@@ -16,6 +16,8 @@ class Package:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         full = f"{self._name}.{name}"
         found = getattr(self._jvm, full) if name[0].isupper() else Package(self._jvm, full)
         setattr(self, name, found)

@@ -25,7 +25,7 @@ from framework.plan.model import Pipeline
 def find(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
     """The second table of a rebuild that was cut off and can be gone on with. Any other leftover is thrown away."""
     second = beside(pipeline)
-    table = lake.load(second.table.identifier)
+    table = lake.find(second.table.identifier)
     if table is None:
         return None
     said = table.properties().get(protocol.OWNER)

@@ -49,4 +49,4 @@ def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
     refused = [change for change in found if not change.allowed and not change.rebuild]
     if refused:
         said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
-        raise BatchError("schema-change", said, hint(refused, pipeline.name))
+        raise BatchError("schema-change", said, hint(refused, found, pipeline.name))

@@ -15,7 +15,7 @@ from framework.plan.model import Pipeline
 
 def sweep(lake: Lake, pipeline: Pipeline) -> None:
     """Bad rows of a dead attempt go last: while its branch of the table is there, it may be alive after all and publish."""
-    bad = lake.load(pipeline.table.bad_rows)
+    bad = lake.find(pipeline.table.bad_rows)
     waiting = _dead(bad)
     table = lake.load(pipeline.table.identifier)
     if table is None:
@@ -33,7 +33,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
         mine = said is None or Position.read(said).attempt == name
         if not mine and table.snapshot(protocol.BRANCH + name) is None and _swept(lake, bad, name):
             gone.add(name)
-    bad = lake.load(pipeline.table.bad_rows)
+    bad = lake.find(pipeline.table.bad_rows)
     for name in gone:
         if bad is None or bad.snapshot(protocol.BRANCH + name) is None:
             attempts.forget(name)
@@ -41,7 +41,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
 
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
     """Takes away what a living attempt of this process has staged and will not publish, if it can be taken away now."""
-    tables = [lake.load(identifier) for identifier in (pipeline.table.identifier, pipeline.table.bad_rows)]
+    tables = lake.load(pipeline.table.identifier), lake.find(pipeline.table.bad_rows)
     left = [table for table in tables if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None]
     gone = [_swept(lake, table, attempt) for table in left]
     if all(gone):

@@ -128,4 +128,4 @@ def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChan
     refused = [change for change in found if not change.allowed]
     said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
     accepts = found if all(change.accepts for change in refused) else None
-    return ColumnsChanged("schema-change", said, hint(refused, pipeline.name), accepts)
+    return ColumnsChanged("schema-change", said, hint(refused, found, pipeline.name), accepts)

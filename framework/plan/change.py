@@ -108,12 +108,12 @@ def told(refused: Iterable[Change]) -> str:
     return "; ".join(f"{change.what} ({change.where})" for change in refused)
 
 
-def hint(refused: Iterable[Change], pipeline: str) -> str:
-    """What to do about changes that are refused; accepting them is all of it or nothing."""
-    refused = tuple(refused)
+def hint(refused: Iterable[Change], found: Iterable[Change], pipeline: str) -> str:
+    """What to do about changes that are refused, among all that were found. Who accepts, accepts all that a run refuses."""
     said = dict.fromkeys(change.hint for change in refused)
-    if all(change.accepts for change in refused):
-        does = "; ".join(dict.fromkeys(change.accepts for change in refused))
+    not_allowed = [change for change in found if not change.allowed]
+    if all(change.accepts for change in not_allowed):
+        does = "; ".join(dict.fromkeys(change.accepts for change in not_allowed))
         said[f"or `sluice accept {pipeline}`, which {does}"] = None
     return "; ".join(said)
 
