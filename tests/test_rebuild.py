@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -91,6 +92,11 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     assert published is not None and (published.number, [batch.read for batch in done]) == (3, [21])
     is_new(project)
     assert ({row["batch"] for row in project.rows(bad=True)}, bad_before) == ({3}, {1, 2})
+    last, emptied, before = json.loads(sluice(project, "history", "trades", "--json"))["commits"][:3]
+    assert [(each["batch"], each["made_anew"], each["spec_changed"]) for each in (last, emptied, before)] == [
+        (3, True, True), (None, False, False), (2, False, False),
+    ]  # fmt: skip
+    assert [each["from"] for each in last["offsets"]] == [None, None, None]
     assert project.sql(f"select distinct size from {{table}} version as of {old}") == [("NORMAL",)]
     project.send_good(6, bad_every=3)
     project.run()

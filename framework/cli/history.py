@@ -28,12 +28,13 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     """Show the commits of a table, the newest first: what each added, from which offsets, and whether it was Sluice's. NAME is a
     pipeline or its table. Starts nothing and asks only the catalog.
 
-    `spec changed` marks the first batch of a changed spec. `position moved`: `sluice accept`, or a topic that is new to the table,
-    moved it before that batch, so that it is not known from where the batch read. Times are UTC.
+    `spec changed` marks the first batch of a changed spec, `made anew` a rebuild, which reads all messages again. `position moved`:
+    `sluice accept`, or a topic that is new to the table, moved it before that batch. Of both it is not known from where they read.
+    Times are UTC.
 
     --json: {pipeline, table, expired, rolled_back, commits}; of each commit snapshot_id (as text: it has more digits than JSON's
     numbers), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic, partition, from, to}], spec,
-    spec_changed and position_moved. Null is what is not known; batch is null where the commit is not Sluice's, and 0 where the
+    spec_changed, position_moved and made_anew. Null is what is not known; batch is null where the commit is not Sluice's, and 0 where the
     table was made.
 
     Example: sluice history flagged_stock_trades --limit 5
@@ -87,7 +88,8 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     notes += ["the table was made"] if commit.batch == 0 else []
     notes += ["spec changed"] if commit.spec_changed else []
     notes += ["position moved"] if commit.moved else []
-    bad = "" if not commit.ours or commit.batch == 0 else "?" if commit.bad is None else f"{commit.bad:,}"
+    notes += ["made anew"] if commit.anew else []
+    bad = "" if not commit.batch else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
         moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
         "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(notes),
@@ -147,4 +149,5 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "spec": commit.spec or None,
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,
+        "made_anew": commit.anew,
     }

@@ -1,7 +1,7 @@
 """The commits of a table, as its metadata and that of its bad rows tell them. Looks, never changes.
 
 Limit: what has expired is gone. Where the position was moved without a batch, by `sluice accept` or for a new topic, it is not known
-from where the next batch read.
+from where the next batch read; nor is it of a rebuild.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Commit:
     spec: str = ""  # a digest; none of commits that do not say it
     spec_changed: bool = False  # since the batch before
     moved: bool = False  # the position, since the batch before
+    anew: bool = False  # by a rebuild
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,11 @@ def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commi
             continue
         before = next((position for _, position in commits[at + 1 :] if position is not None), None)
         moved = before is not None and to.batch != before.batch + 1
-        starts = before.ends if before and not moved else {}
+        anew = to.rebuilt == to.batch
+        starts = before.ends if before and not moved and not anew else {}
         offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
         changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
-        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved), to
+        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved and not anew, anew=anew), to
 
 
 def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
