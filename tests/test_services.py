@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from framework import services
 from framework.cli import main
 from framework.errors import SetupError
 from framework.services import kafka, process
-from framework.services.ports import free_port, is_free
+from framework.services.ports import free_port, holder, is_free
 from framework.services.process import Service
 
 LISTEN = """
@@ -110,6 +111,26 @@ def test_a_busy_port_is_named_with_its_holder(place: Path) -> None:
             process.start(tiny(), place, (free_port(), port))
     assert error.value.code == "port-busy" and error.value.hint == "choose another"
     assert f"port {port}, but process {os.getpid()} (" in error.value.message
+
+
+def test_the_holder_of_a_port_is_told_while_it_opens_and_closes_files() -> None:
+    ended = threading.Event()
+
+    def busy() -> None:
+        while not ended.is_set():
+            files = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
+            for file in files:
+                os.close(file)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            said = {holder(server.getsockname()[1]) for _ in range(20)}
+    finally:
+        ended.set()
+        thread.join()
+    assert len(said) == 1 and said.pop().startswith(f"process {os.getpid()} (")
 
 
 @pytest.mark.parametrize("began", ["another boot 123", "gone"])

@@ -7,6 +7,7 @@ import random
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,11 +59,15 @@ def _by_proc(port: int) -> int | None:
                 field = line.split()
                 if field[3] == "0A" and int(field[1].rpartition(":")[2], 16) == port:  # 0A: it listens
                     sockets.add(f"socket:[{field[9]}]")
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # other users' processes do not show their files
-            if any(os.readlink(file) in sockets for file in (folder / "fd").iterdir()):
-                return int(folder.name)
-    return None
+    return next((int(folder.name) for folder in Path("/proc").glob("[0-9]*") if not sockets.isdisjoint(_open(folder))), None)
+
+
+def _open(process: Path) -> Iterator[str]:
+    """The files and sockets of a process; other users' processes do not show theirs."""
+    with suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with suppress(OSError):  # closed in the meantime
+                yield os.readlink(file)
 
 
 def _by_lsof(port: int) -> int | None:
