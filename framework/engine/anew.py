@@ -39,7 +39,7 @@ def copy(
     file = f"{location}/metadata/00000-{name}.metadata.json"
     with answers():
         lake.iceberg.TableMetadataParser.write(made, main.io().newOutputFile(file))
-        table = lake.catalog.registerTable(lake.iceberg.catalog.TableIdentifier.parse(identifier), file)
+        table = lake.catalog.registerTable(lake.parsed(identifier), file)
         transaction = table.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         transaction.newAppend().set(protocol.POSITION, begins.text()).commit()

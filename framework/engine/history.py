@@ -100,12 +100,11 @@ def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commi
             yield commit, to
             continue
         before = next((position for _, position in commits[at + 1 :] if position is not None), None)
-        moved = before is not None and to.batch != before.batch + 1
-        anew = to.rebuilt == to.batch
-        starts = before.ends if before and not moved and not anew else {}
+        moved = before is not None and to.batch != before.batch + 1 and not to.made_anew
+        starts = before.ends if before and not moved and not to.made_anew else {}
         offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
         changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
-        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved and not anew, anew=anew), to
+        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, anew=to.made_anew), to
 
 
 def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:

@@ -47,7 +47,7 @@ class Lake:
     def load(self, identifier: str) -> Any | None:
         """The table as it is now, or None."""
         try:
-            return self.catalog.loadTable(self._name(identifier))
+            return self.catalog.loadTable(self.parsed(identifier))
         except (Py4JError, PySparkException) as error:
             if is_a(error, "NoSuchTableException"):
                 return None
@@ -56,7 +56,7 @@ class Lake:
     def find(self, identifier: str) -> Any | None:
         """The same of a table that often is not there: an error takes ten times as long as an answer."""
         try:
-            there = identifier in self._found or self.catalog.tableExists(self._name(identifier))
+            there = identifier in self._found or self.catalog.tableExists(self.parsed(identifier))
         except (Py4JError, PySparkException):
             there = True  # loading it says what is wrong
         found = self.load(identifier) if there else None
@@ -64,7 +64,7 @@ class Lake:
             self._found.add(identifier)
         return found
 
-    def _name(self, identifier: str) -> Any:
+    def parsed(self, identifier: str) -> Any:
         return self.iceberg.catalog.TableIdentifier.parse(identifier)
 
     def create(
@@ -81,7 +81,7 @@ class Lake:
         """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
         describe it, in one commit. One that is there already stays as it is."""
         schema = evolve.schema(self.apache, columns)
-        name = self._name(identifier)
+        name = self.parsed(identifier)
         try:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
@@ -106,7 +106,7 @@ class Lake:
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
-        self.catalog.dropTable(self._name(identifier), False)
+        self.catalog.dropTable(self.parsed(identifier), False)
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
@@ -133,7 +133,7 @@ class Lake:
         """Drops a table with its files; those of its rows only with `data`."""
         self.mark(table, {"gc.enabled": str(data).lower()})
         with answers():
-            self.catalog.dropTable(self._name(identifier), True)
+            self.catalog.dropTable(self.parsed(identifier), True)
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""

@@ -28,7 +28,7 @@ _JAAS = "org.apache.kafka.common.security.{module} required username={username} 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
     said = options(pipeline, range_, secrets)
     frame = spark.read.format("kafka").options(**said).load()
-    if any(step.each for step in pipeline.steps):  # few messages may be many rows
+    if pipeline.explodes:
         return frame
     tasks = max(-(-range_.size // _OF_A_TASK), -(-len(range_.starts) // _PARTITIONS_OF_A_TASK))
     return frame.coalesce(tasks) if tasks < len(range_.starts) else frame

@@ -90,6 +90,11 @@ class Position:
     forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
     rebuilt: int = 0  # the batch that made the table anew: bad rows of those before it are gone for good
 
+    @property
+    def made_anew(self) -> bool:
+        """Whether this batch is a rebuild's."""
+        return 0 < self.batch == self.rebuilt
+
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 

@@ -216,8 +216,7 @@ def _is_birth(said: Mapping[str, str]) -> bool:
 
 
 def _is_rebuild(said: Mapping[str, str]) -> bool:
-    position = Position.read(said[protocol.POSITION]) if protocol.POSITION in said else None
-    return position is not None and 0 < position.batch == position.rebuilt
+    return protocol.POSITION in said and Position.read(said[protocol.POSITION]).made_anew
 
 
 def _counted(number: int, noun: str) -> str:

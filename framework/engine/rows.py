@@ -166,9 +166,9 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     if "bad" not in found:
         listed = row.getList(row.fieldIndex("carried"))
         bad = listed.size()
-    if bad and "bad" not in found:
-        schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(_TRAVELLING)
-        carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
+        if bad:
+            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(_TRAVELLING)
+            carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
     filtered = found.get("filtered", 0)
     rows = found.get("rows", found["read"] - bad - filtered)
     failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
@@ -273,9 +273,9 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
     """What Sluice carries along with each row because of a step."""
     found = {}
     keep = None if pipeline.source else pipeline.topic.decoding.keep
-    if keep or any(step.keep or step.each for step in pipeline.steps):
+    if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
         found["_sluice_keep"] = keep or "true"
-    if any(step.each for step in pipeline.steps):
+    if pipeline.explodes:
         found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
     if pipeline.table.keyed and pipeline.table.keyed.ends:
         found["_sluice_tombstone"] = pipeline.table.keyed.ends

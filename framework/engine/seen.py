@@ -59,6 +59,11 @@ def branches(table: Any) -> Iterator[tuple[str, Any]]:
             yield name, refs[name]
 
 
+def attempts(table: Any) -> list[str]:
+    """Which have a branch of it."""
+    return [name.removeprefix(protocol.BRANCH) for name in names(table) if name.startswith(protocol.BRANCH)]
+
+
 def names(table: Any) -> list[str]:
     """Of branches and tags. By Py4J's own iterators, which end with an error of Java, this would take as long as a commit."""
     found = table.refs().keySet().toArray()

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from framework import jars
+from framework.engine.package import Package
 from framework.home import home
 from framework.plan.model import Catalog, Plan
 
@@ -113,4 +113,4 @@ def _found_once(spark: SparkSession) -> None:
     """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
     searched for a package `py4j`: as long as a commit takes."""
     jvm: Any = spark._jvm
-    jvm.__dict__["py4j"] = SimpleNamespace(reflection=SimpleNamespace(TypeUtil=jvm.py4j.reflection.TypeUtil))
+    jvm.__dict__["py4j"] = Package(jvm, "py4j")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from framework.engine import attempts, protocol
+from framework.engine import attempts, protocol, seen
 from framework.engine.answers import Refused, Unknown
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position
-from framework.engine.seen import names
 from framework.plan.model import Pipeline
 
 
@@ -49,10 +48,7 @@ def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
 
 
 def _dead(table: Any | None) -> list[str]:
-    if table is None:
-        return []
-    ours = [name.removeprefix(protocol.BRANCH) for name in names(table) if name.startswith(protocol.BRANCH)]
-    return [name for name in ours if attempts.is_dead(name)]
+    return [name for name in seen.attempts(table) if attempts.is_dead(name)] if table is not None else []
 
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:

@@ -13,7 +13,7 @@ from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState, TopicState
 from framework.engine.seen import state
 from framework.errors import BatchError, ColumnsChanged
-from framework.plan.change import Change, changes, hint, keyed_by, told
+from framework.plan.change import Change, acceptable, changes, hint, keyed_by, told
 from framework.plan.model import Pipeline, Table
 
 LAYOUT = {
@@ -127,5 +127,4 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
 def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
     refused = [change for change in found if not change.allowed]
     said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
-    accepts = found if all(change.accepts for change in refused) else None
-    return ColumnsChanged("schema-change", said, hint(refused, found, pipeline.name), accepts)
+    return ColumnsChanged("schema-change", said, hint(refused, found, pipeline.name), found if acceptable(found) else None)

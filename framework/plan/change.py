@@ -111,11 +111,16 @@ def told(refused: Iterable[Change]) -> str:
 def hint(refused: Iterable[Change], found: Iterable[Change], pipeline: str) -> str:
     """What to do about changes that are refused, among all that were found. Who accepts, accepts all that a run refuses."""
     said = dict.fromkeys(change.hint for change in refused)
-    not_allowed = [change for change in found if not change.allowed]
-    if all(change.accepts for change in not_allowed):
-        does = "; ".join(dict.fromkeys(change.accepts for change in not_allowed))
+    found = tuple(found)
+    if acceptable(found):
+        does = "; ".join(dict.fromkeys(change.accepts for change in found if not change.allowed))
         said[f"or `sluice accept {pipeline}`, which {does}"] = None
     return "; ".join(said)
+
+
+def acceptable(found: Iterable[Change]) -> bool:
+    """Whether accepting can take on all that a run refuses."""
+    return all(change.accepts for change in found if not change.allowed)
 
 
 def stored(type_: Type) -> Type:

@@ -48,11 +48,6 @@ class Target:
         assert self.pipeline.table.keyed is not None
         return self.pipeline.table.keyed
 
-    @property
-    def explodes(self) -> bool:
-        """Whether there can be any number of rows of one message."""
-        return any(step.each for step in self.pipeline.steps)
-
     @cached_property
     def there(self) -> Mapping[str, Type]:
         """The columns that the table has."""

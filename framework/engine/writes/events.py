@@ -25,7 +25,7 @@ def of(to: Target, frame: Frame) -> DataFrame:
     """With the types that the table has, which may be wider."""
     columns = ((named(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
     made = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
-    good = frame.good.coalesce(1) if to.size <= _FEW and not to.explodes else frame.good
+    good = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
     return good.selectExpr(*made, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
 
 

@@ -42,7 +42,7 @@ def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]
     """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
-    if (newest.count() if to.explodes else to.size) > _MOST_KEYS:
+    if (newest.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
         ((deleted,),) = _values(newest.selectExpr(f"count_if({DELETE})"))
         return deleted, Near(_all(_bounded(newest, name, types[name]) for name in keys), False)
     table = newest.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()

@@ -101,6 +101,11 @@ class Pipeline:
         return decoding + tuple(fault for step in self.steps for fault in step.faults)
 
     @property
+    def explodes(self) -> bool:
+        """Whether there can be any number of rows of one message."""
+        return any(step.each for step in self.steps)
+
+    @property
     def expectations(self) -> tuple[Expectation, ...]:
         """Those of a whole batch; of single rows the last step is."""
         return tuple(each for each in self.expected if each.otherwise != "quarantine")
