@@ -40,6 +40,8 @@ def settings(plan: Plan) -> dict[str, str]:
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),
         "spark.executor.defaultJavaOptions": _LIMITS,
+        # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",

@@ -25,7 +25,11 @@ LAYOUT = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-_ROWS_CHANGE = {f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")}  # no file is written anew
+_ROWS_CHANGE = {
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is written anew
+    # Each batch looks through all manifests, and writes those anew whose deletion vectors it replaces.
+    "commit.manifest.min-count-to-merge": "10",
+}
 _TRIES = 5  # how often columns are added again because another commit came between
 
 

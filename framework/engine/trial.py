@@ -22,9 +22,6 @@ from framework.plan.rows import named
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Without a checksum beside each file, for which Hadoop starts a process of its own. Iceberg cannot read tables so.
-_CONF = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -122,9 +119,7 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
         )
         for each in plan.pipelines
     )  # fmt: skip
-    reads = any((pipeline.source or pipeline.table.keyed) and pipeline.examples for pipeline in pipelines)
-    engine = apart.engine(plan.engine, {} if reads else _CONF, catalogs=False)
-    return replace(plan, engine=engine, catalogs=tuple(catalogs.values()), pipelines=pipelines)
+    return replace(plan, engine=apart.engine(plan.engine, catalogs=False), catalogs=tuple(catalogs.values()), pipelines=pipelines)
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:

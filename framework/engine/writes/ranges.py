@@ -25,7 +25,7 @@ _LISTED = 200  # values that Iceberg compares with a file's bounds
 _MOST_RANGES = 200
 _MOST_KEYS = 200_000  # of larger batches only the least and the greatest are looked at
 _LONGEST = 256  # bytes of a text that is looked at
-_SMALL = 32 << 20  # bytes of a table that is read as a whole
+_SMALL = 32 << 20  # bytes of a table in which there is little to leave out
 
 Bounds = tuple[Any, Any]
 
@@ -41,7 +41,7 @@ class Near:
 def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
     """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
-    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if _is_large(to) else []
+    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []
     if (newest.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
         ((deleted,),) = _values(newest.selectExpr(f"count_if({DELETE})"))
         return deleted, Near(_all(_bounded(newest, name, types[name]) for name in keys), False)
