@@ -144,10 +144,10 @@ def _lives(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    stats = list(Path("/proc").glob("[0-9]*/stat"))
-    for stat in stats:
-        with suppress(OSError):
-            state, _, its_group = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+    processes = list(Path("/proc").glob("[0-9]*"))
+    for each in processes:
+        with suppress(OSError):  # ended in the meantime
+            state, _, its_group = (each / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
             if int(its_group) == group and state not in "ZX":
                 return True
-    return not stats
+    return not processes

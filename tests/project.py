@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.engine import look, protocol
@@ -92,16 +93,34 @@ class Project:
 
     def make_topic(self, partitions: int = 3, **config: str) -> None:
         self.admin.create_topics([NewTopic(self.topic, partitions, 1, config=config)])[self.topic].result()
+        self.wait_for_partitions(partitions)
 
     def delete_topic(self) -> None:
         for future in self.admin.delete_topics([self.topic]).values():
             future.exception()
+        self.wait_for_partitions(0)
+
+    def wait_for_partitions(self, count: int) -> None:
+        """The controller answers a moment before the broker knows."""
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            known = self.admin.list_topics(timeout=10).topics.get(self.topic)
+            if (len(known.partitions) if known else 0) == count:
+                return
+            time.sleep(0.02)
 
     def send(self, values: Iterable[bytes | None], partition: int | None = None, **settings: Any) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 100_000_000, **settings})
+        lost: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if error:
+                lost.append(error)
+
         for number, value in enumerate(values):
-            producer.produce(self.topic, value, key=f"k{number}", partition=number % 3 if partition is None else partition)
-        assert producer.flush(30) == 0
+            to = number % 3 if partition is None else partition
+            producer.produce(self.topic, value, key=f"k{number}", partition=to, on_delivery=delivered)
+        assert producer.flush(30) == 0 and lost == []
 
     def send_good(self, count: int, bad_every: int = 0, partition: int | None = None) -> None:
         made = (next(self.numbers) for _ in range(count))

@@ -234,7 +234,7 @@ def test_how_fast_batches_were(folder: Path) -> None:
         ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
         said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
         table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
-    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
+    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.5)
 
 
 # a table that is computed from another

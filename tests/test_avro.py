@@ -329,6 +329,7 @@ def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch
     with pytest.raises(UnreachableError, match="does not answer"):
         trades.run()
     assert (values(trades, "id"), bad(trades), trades.branches()) == ([(1,), (2,)], [], [])
+    monkeypatch.setattr(schemas, "_PATIENCE", 30.0)
     trades.registry = there
     trades.run()
     assert values(trades, "id") == [(1,), (2,), (3,), (4,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -91,6 +92,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(project: Projec
     project.send_good(10, partition=0)
     project.run()
     project.admin.create_partitions([NewPartitions(project.topic, 4)])[project.topic].result()
+    project.wait_for_partitions(4)
     project.send_good(5, partition=3)
 
     project.run()
@@ -171,7 +173,9 @@ def test_aborted_and_open_transactions(project: Project) -> None:
     assert project.run() == []
 
     open_one.commit_transaction(30)
-    project.run()
+    until = time.monotonic() + 30  # Kafka answers before it has written the end of the transaction
+    while not project.run():
+        assert time.monotonic() < until
     assert sorted(row["id"] for row in project.rows()) == [*range(10), *range(200, 206)]
     assert project.run() == []
 

@@ -142,7 +142,7 @@ def measured(folder: Path, *command: str) -> Ran:
 def sluice_plan(folder: Path) -> Ran:
     """`sluice plan`, as often as it takes to be fast once."""
     runs: list[Ran] = []
-    while len(runs) < TRIES and (not runs or runs[-1].seconds > bar(MOST_SECONDS)):
+    while len(runs) < TRIES and (not runs or runs[-1].seconds > MOST_SECONDS):
         runs.append(measured(folder, "-c", "from framework.cli import main; main()", "plan"))
     return min(runs, key=lambda run: run.seconds)
 

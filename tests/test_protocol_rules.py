@@ -164,6 +164,7 @@ def test_verdict(now: TableState, staged: Snapshot | None, says: Verdict) -> Non
 
 
 @given(st.dictionaries(names, st.integers(0, 2**62)), st.dictionaries(names, st.integers(0, 2**62)))
+@settings(deadline=None)
 @pytest.mark.slow
 def test_a_position_is_read_as_it_was_written(ends: Offsets, accepted: Offsets) -> None:
     position = replace(at(ends), accepted=accepted, bad=3, spec="ünïcode", forget=(2, 5))

@@ -127,7 +127,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project) -> None
     with pytest.raises(BadRowsStop):
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
-    assert "the last run, 0 s ago: bad-rows: 1 bad message," in sluice(project, "status").output.replace(" 1 s ago", " 0 s ago")
+    assert re.search(r"the last run, \d s ago: bad-rows: 1 bad message,", sluice(project, "status").output)
     time.sleep(2)
     accepted(project)
     assert seen(project) == ("syncing", 1, [])

@@ -183,7 +183,7 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_HOME": str(sluice_home), "TMPDIR": str(temporary)},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
         check=False,
     )
     assert not list(temporary.glob("sluice-test-*"))

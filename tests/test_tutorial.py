@@ -50,7 +50,7 @@ def test_the_tutorial(tmp_path: Path, kafka: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     environment |= {"HOME": str(tmp_path), "COLUMNS": "120", "INSERT": INSERT}
     done = subprocess.run(
-        ["bash", "-c", script(kafka)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
+        ["bash", "-c", script(kafka)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", done.stdout, re.MULTILINE))

@@ -90,10 +90,10 @@ def asked(port: int, query: str) -> Any:
 def of_this_server(folder: Path) -> list[str]:
     """Processes that know this test's folder: Dagster tells all of its own where its home is."""
     found = []
-    for environ in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"DAGSTER_HOME={folder}".encode() in environ.read_bytes():
-                found.append(environ.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
+            if f"DAGSTER_HOME={folder}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:  # ended meanwhile, or of another user
             pass
     return found
@@ -118,7 +118,7 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
             assert second.exit_code == 1 and f"ui-running: Dagster already runs here, at http://127.0.0.1:{port}" in second.stderr
         shown.send_signal(ask)
         assert shown.wait(60) == (-ask if ask == signal.SIGKILL else 0)
-    until = time.monotonic() + (30 if ask == signal.SIGKILL else 5)
+    until = time.monotonic() + (150 if ask == signal.SIGKILL else 5)
     while of_this_server(folder) and time.monotonic() < until:
         time.sleep(0.1)
     assert of_this_server(folder) == [] and is_free(port) and ui.running() is None

@@ -250,6 +250,15 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
         assert {name for key, name in names(customers).items() if key in (0, 7, 210, 219)} == {f"new {number}"}
 
 
+def test_manifests_are_joined(customers: Project) -> None:
+    """Each batch looks through all of them."""
+    for number in range(12):
+        send(customers, (1, f"a{number}", 1000 + number))
+        customers.run()
+    assert names(customers) == {1: "a11"}
+    assert len(customers.sql(f"SELECT * FROM {customers.table}.manifests")) < 8
+
+
 def test_a_spec_that_changes(customers: Project) -> None:
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
