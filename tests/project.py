@@ -72,6 +72,14 @@ def good(number: int) -> bytes:
     return json.dumps({"id": number, "price": number % 1000}).encode()
 
 
+def wait_for_partitions(admin: AdminClient, topic: str, count: int) -> None:
+    """The controller answers a moment before the broker knows of a topic, of more partitions, or that a topic is gone."""
+    until = time.monotonic() + 30
+    while (len(known.partitions) if (known := admin.list_topics(timeout=10).topics.get(topic)) else 0) != count:
+        assert time.monotonic() < until, f"the broker does not know {count} partitions of {topic}"
+        time.sleep(0.02)
+
+
 class Project:
     """One pipeline, `trades`, from one topic into one table."""
 
@@ -93,21 +101,12 @@ class Project:
 
     def make_topic(self, partitions: int = 3, **config: str) -> None:
         self.admin.create_topics([NewTopic(self.topic, partitions, 1, config=config)])[self.topic].result()
-        self.wait_for_partitions(partitions)
+        wait_for_partitions(self.admin, self.topic, partitions)
 
     def delete_topic(self) -> None:
         for future in self.admin.delete_topics([self.topic]).values():
             future.exception()
-        self.wait_for_partitions(0)
-
-    def wait_for_partitions(self, count: int) -> None:
-        """The controller answers a moment before the broker knows."""
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            known = self.admin.list_topics(timeout=10).topics.get(self.topic)
-            if (len(known.partitions) if known else 0) == count:
-                return
-            time.sleep(0.02)
+        wait_for_partitions(self.admin, self.topic, 0)
 
     def send(self, values: Iterable[bytes | None], partition: int | None = None, **settings: Any) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 100_000_000, **settings})

@@ -228,13 +228,13 @@ def test_how_fast_batches_were(folder: Path) -> None:
     table = look.table(pipeline.table.catalog, "shop.trades")
     assert table is not None
     end = 0
-    for messages, seconds in ((400_000, 40), (50_000, 1), (300_000, 10), (200_000, 20)):
+    for messages, seconds in ((4_000_000, 400), (500_000, 10), (3_000_000, 100), (2_000_000, 200)):
         end += messages
         began = f"{int((time.time() - seconds) * 1000):012x}"
         ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
         said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
         table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
-    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.5)
+    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
 
 
 # a table that is computed from another

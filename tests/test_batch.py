@@ -10,7 +10,7 @@ import pytest
 from framework.engine.messages import options
 from framework.engine.protocol import Range
 from framework.plan.model import SecretStore
-from tests.project import Project, good
+from tests.project import Project, good, wait_for_partitions
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -92,7 +92,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(project: Projec
     project.send_good(10, partition=0)
     project.run()
     project.admin.create_partitions([NewPartitions(project.topic, 4)])[project.topic].result()
-    project.wait_for_partitions(4)
+    wait_for_partitions(project.admin, project.topic, 4)
     project.send_good(5, partition=3)
 
     project.run()

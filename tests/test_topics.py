@@ -25,6 +25,7 @@ from framework.engine.sample import Message
 from framework.engine.shown import Reader
 from framework.plan.passes import make
 from tests.pace import bar
+from tests.project import wait_for_partitions
 from tests.shop import NOWHERE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -253,9 +254,7 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     assert third.split() == ["blobs", f"{shop.name}_blobs", "no", "nobody"]
 
     shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
-    until = time.monotonic() + 10  # the broker learns of it a moment later
-    while len(shop.admin.list_topics().topics[f"{shop.name}_lines"].partitions) < 2 and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_for_partitions(shop.admin, f"{shop.name}_lines", 2)
     differs = shop.refused("topics", "create", "lines")
     assert "lines is there already, 2 partitions\n" in differs
     assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot take partitions away" in differs

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from framework.engine import session
 from framework.home import home
@@ -20,7 +19,7 @@ _CONF = {
 }
 
 
-def engine(said: Engine, catalogs: bool, conf: Mapping[str, str] = MappingProxyType({})) -> Engine:
+def engine(said: Engine, conf: Mapping[str, str], catalogs: bool) -> Engine:
     """Of what a spec's engine says only what changes SQL is kept, and, with `catalogs`, what says where its catalogs are."""
     kept = {key: value for key, value in said.conf if key.startswith("spark.sql.")}
     if not catalogs:

@@ -91,7 +91,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
     with apart.folder("preview"):
         # Spark would make the folder of a catalog that nobody has written to.
         catalogs = plan.catalogs if pipeline.source else ()
-        yield replace(plan, engine=apart.engine(plan.engine, catalogs=True, conf=_CONF), catalogs=catalogs)
+        yield replace(plan, engine=apart.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
 
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from framework.engine import anew, attempts, metadata, protocol, refusals, seen
+from framework.engine import anew, attempts, metadata, protocol, refusals
 from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Partition, Position, TopicState
 from framework.engine.rebuild_second import GOING, beside, refuse_changes
-from framework.engine.seen import state
+from framework.engine.seen import attempting, state
 from framework.engine.tables import LAYOUT, written
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.plan.change import Change, changes
@@ -73,7 +73,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     second = beside(pipeline).table
     try:
         transaction = lake.begin(table)
-        if not all(map(attempts.is_dead, seen.attempts(transaction.table()))):
+        if not all(map(attempts.is_dead, attempting(transaction.table()))):
             hint = "another rebuild runs: let it end, or stop it"
             raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
         lake.mark_as_seen(transaction, {GOING: "true"})

@@ -59,7 +59,7 @@ def branches(table: Any) -> Iterator[tuple[str, Any]]:
             yield name, refs[name]
 
 
-def attempts(table: Any) -> list[str]:
+def attempting(table: Any) -> list[str]:
     """Which have a branch of it."""
     return [name.removeprefix(protocol.BRANCH) for name in names(table) if name.startswith(protocol.BRANCH)]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from framework.engine import attempts, protocol, seen
+from framework.engine import attempts, protocol
 from framework.engine.answers import Refused, Unknown
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position
+from framework.engine.seen import attempting
 from framework.plan.model import Pipeline
 
 
@@ -48,7 +49,7 @@ def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
 
 
 def _dead(table: Any | None) -> list[str]:
-    return [name for name in seen.attempts(table) if attempts.is_dead(name)] if table is not None else []
+    return [name for name in attempting(table) if attempts.is_dead(name)] if table is not None else []
 
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:

@@ -119,7 +119,9 @@ def thrown_away(plan: Plan, folder: Path) -> Plan:
         )
         for each in plan.pipelines
     )  # fmt: skip
-    return replace(plan, engine=apart.engine(plan.engine, catalogs=False), catalogs=tuple(catalogs.values()), pipelines=pipelines)
+    return replace(
+        plan, engine=apart.engine(plan.engine, {}, catalogs=False), catalogs=tuple(catalogs.values()), pipelines=pipelines
+    )
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
