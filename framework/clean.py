@@ -27,6 +27,7 @@ _MADE = {
     "registry": ("[0-9a-f]" * 16,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
+    "logs": ("[0-9]*-*.log",),
 }
 _BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 
@@ -74,6 +75,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                 try:
                     for table in drop.of_pipeline(pipeline):
                         mine.add(table.identifier)
+                        staying += [f"{path}, which {table.name} names and which is not in its folder" for path in table.outside]
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
@@ -85,8 +87,11 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
 
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
-    places = (database(catalog), Path(known.local(warehouse(catalog))))
-    return all(home() in place.parents for place in places) and all(map(partial(_is_ours, catalog), known.tables(catalog)))
+    # Links and `..` followed: what is elsewhere is not Sluice's alone.
+    places = (database(catalog).resolve(), Path(known.local(warehouse(catalog))).resolve())
+    return all(home().resolve() in place.parents for place in places) and all(
+        map(partial(_is_ours, catalog), known.tables(catalog))
+    )
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:

@@ -5,6 +5,9 @@
     ├── SetupError          this machine lacks something: Java, jars, a free port
     ├── UnreachableError    Kafka or a catalog does not answer
     ├── BatchError          a batch was not published; the table is as it was
+    │   └── SparkEnded      Spark's process ended while it worked
+    ├── Paused              somebody has paused the pipeline
+    ├── Defect              nobody foresaw it; told in a line and kept whole in a log file
     └── RefusedError        going on would skip or repeat messages; `sluice accept` decides
         ├── RolledBack      main no longer contains what the position says
         ├── TopicRecreated  the topic's id changed
@@ -14,7 +17,7 @@
         ├── BadRowsStop     `bad_rows: stop` found bad rows
         └── Unexpected      an expectation with `else: stop` does not hold
 
-Anything else that escapes is a defect of Sluice and shows a traceback.
+Anything else that escapes a pipeline's run becomes a Defect; elsewhere it shows a traceback.
 """
 
 from __future__ import annotations
@@ -104,6 +107,14 @@ class UnreachableError(SluiceError):
 
 class BatchError(SluiceError):
     """A batch was not published; the table is as it was before."""
+
+
+class SparkEnded(BatchError):
+    """Spark's process ended, and with it all that it did."""
+
+
+class Defect(SluiceError):
+    """Something that Sluice does not know."""
 
 
 class RefusedError(SluiceError):

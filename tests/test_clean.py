@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from framework.cli import main
 from framework.engine import attempts, notes, protocol, refusals
+from framework.engine.seen import attempts_of
 from framework.home import dagster_home
 from framework.plan.model import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
@@ -115,6 +117,47 @@ class TestDrop:
             assert done.exit_code == 1 and done.stderr.startswith("run-under-way") and len(tables()) == 2
         assert sluice("drop", "trades", "--yes").exit_code == 0
 
+    def test_only_files_in_the_tables_folder_go_whatever_its_metadata_names(self, shop: Pipeline, tmp_path: Path) -> None:
+        """As who may write to the catalog can make it name any file, in the way of Iceberg's own log or by a link."""
+        precious = [Path("precious.txt"), Path("warehouse/shop/precious.parquet")]
+        for path in precious:
+            path.write_text("x")
+        table = catalog().load_table("shop.trades")
+        metadata = Path(table.metadata_location.removeprefix("file://"))
+        link = metadata.parent / "link.json"
+        link.symlink_to(tmp_path / "precious.txt")
+        said = json.loads(metadata.read_text())
+        folder = f"{metadata.parent}/../../../.."
+        named = [*(f"file://{tmp_path}/{path}" for path in precious), f"{folder}/lake.db", str(link)]
+        said["metadata-log"] += [{"metadata-file": each, "timestamp-ms": 1} for each in named]
+        metadata.write_text(json.dumps(said))
+
+        done = sluice("drop", "trades", "--data", "--yes")
+        assert done.exit_code == 0, done.output
+        assert all(path.exists() for path in precious) and Path("lake.db").exists() and tables() == []
+        assert not (metadata.parent / metadata.name).exists(), "what is the table's own goes"
+        stay = [line.split(",")[0] for line in done.output.splitlines() if line.startswith("  stays: ")]
+        assert sorted(stay) == sorted(f"  stays: {Path(each.removeprefix('file://'))}" for each in named)
+
+    def test_a_folder_outside_of_the_warehouse_is_nobodys(self, shop: Pipeline, tmp_path: Path) -> None:
+        table = catalog().load_table("shop.trades")
+        metadata = Path(table.metadata_location.removeprefix("file://"))
+        metadata.write_text(metadata.read_text().replace(f'"location":"{table.location()}"', '"location":"file:///"'))
+        before = files()
+        done = sluice("drop", "trades", "--data", "--yes")
+        assert done.exit_code == 0 and {name for name in before - files() if "/trades/" in name} == set(), done.output
+
+    def test_a_branch_that_is_called_like_a_path_is_nobodys_attempt(self, shop: Pipeline) -> None:
+        Path("victim.yaml").write_text("x")
+        table = catalog().load_table("shop.trades")
+        main_ = table.current_snapshot()
+        assert main_ is not None
+        table.manage_snapshots().create_branch(main_.snapshot_id, protocol.BRANCH + "../../victim.yaml").commit()
+        assert attempts_of(catalog().load_table("shop.trades").metadata.refs) == []
+        with pytest.raises(AssertionError):
+            attempts.forget("../../victim.yaml")
+        assert sluice("drop", "trades", "--data", "--yes").exit_code == 0 and Path("victim.yaml").exists()
+
     def test_a_topic_that_another_pipeline_reads_is_refused(self, shop: Pipeline) -> None:
         file = Path(shop.where.file)
         other = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
@@ -180,6 +223,24 @@ class TestClean:
         done = clean("--jars", "--yes")
         assert done.exit_code == 0, done.output
         assert files() == set() and "stays" not in done.output
+
+    @pytest.mark.parametrize("how", ["..", "a link"])
+    def test_a_warehouse_that_leads_out_of_the_home_is_no_part_of_it(self, shop: Pipeline, how: str) -> None:
+        Path("precious").mkdir()
+        Path("precious/file.txt").write_text("x")
+        self.move_in(shop)
+        file = Path(shop.where.file)
+        if how == "..":
+            file.write_text(file.read_text().replace("warehouse: .sluice/warehouse", "warehouse: .sluice/../precious"))
+            done = sluice("clean", "--yes")
+            assert done.exit_code == 1 and "path-goes-up" in done.stderr
+        else:
+            Path(".sluice/warehouse/shop").rename("precious/shop")
+            Path(".sluice/warehouse").rmdir()
+            Path(".sluice/warehouse").symlink_to(Path("precious").absolute())
+            done = clean("--yes")
+            assert done.exit_code == 0 and not list(Path("precious").rglob("*.json")), done.output
+        assert Path("precious/file.txt").read_text() == "x"
 
     def test_a_table_that_others_made_in_it_stays(self, shop: Pipeline) -> None:
         self.move_in(shop)

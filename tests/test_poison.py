@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
 
-from tests.project import Project
+from framework.engine.context import Context
+from framework.engine.loop import batches
+from framework.engine.protocol import Range
+from framework.engine.source import Messages
+from framework.plan.model import Pipeline
+from tests.project import Project, good
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -250,4 +258,31 @@ def test_many_large_bad_messages_do_not_pass_through_memory(project: Project) ->
     (batch,) = project.run()
     assert batch.bad == 200
     assert sorted(row["value"] for row in project.rows(bad=True)) == sorted(values)
+    project.assert_exactly_once()
+
+
+class CompactedBetweenReads:
+    """The messages of a topic, of which some are gone when it is read a second time."""
+
+    def __init__(self, kafka: Messages, gone: str) -> None:
+        self.kafka, self.gone, self.reads = kafka, gone, 0
+        self.look, self.topic_ids, self.starts = kafka.look, kafka.topic_ids, kafka.starts
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        self.reads += 1
+        messages = self.kafka.read(spark, pipeline, range_)
+        return messages if self.reads == 1 else messages.where(f"NOT ({self.gone})")
+
+
+def test_bad_rows_that_are_compacted_before_they_are_read_again_are_kept_without_their_bytes(project: Project) -> None:
+    project.make_topic(1)
+    project.send([b"x" * 100_000, b"small and bad", b"y" * 100_000, good(1)], partition=0)
+    context = project.context()
+    kafka = CompactedBetweenReads(context.kafka(project.pipeline), "offset <= 1")
+    (batch,) = batches(Context(context.plan, spark=lambda: project.spark, source=kafka), project.pipeline)
+    assert (kafka.reads, batch.rows, batch.bad) == (2, 1, 3)
+    found = {row["offset"]: row for row in project.rows(bad=True)}
+    assert [found[at]["value"] for at in range(3)] == [None, b"small and bad", b"y" * 100_000]
+    assert found[0]["message"].endswith("; Kafka compacted the message before its bytes were kept")
+    assert found[1]["message"] == found[2]["message"] == "the value is not JSON"
     project.assert_exactly_once()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -13,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from framework.engine import accept
+from framework.engine import accept, look, loop, notes
 from framework.engine.answers import Refused
 from framework.engine.batch import next_batch
+from framework.engine.causes import not_taken
 from framework.engine.lake import commit_transaction
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from tests.project import Project, good
@@ -317,18 +320,52 @@ def test_a_full_disk(project: Project) -> None:
     project.send_good(3000, bad_every=100)
     data = project.lake / "warehouse" / project.namespace / "trades" / "data"
     specs = Path(project.pipeline.where.file).parent
-    # A disk of one page, which only this child sees.
-    script = f"mount -t tmpfs -o size=4k none {data} && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT"
+    # A disk of one page.
+    run = in_own_mounts(f"mount -t tmpfs -o size=4k none {data} && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
+
+    assert "refused disk-full: the rows cannot be written, since the disk is full: No space left on device" in run.stdout
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+@pytest.mark.parametrize(("how", "code"), [("full", "disk-full"), ("read-only", "permission-denied")])
+def test_metadata_that_cannot_be_written(project: Project, how: str, code: str) -> None:
+    """As `table-busy` it would be another writer's fault, of whom there is none."""
+    begun(project)
+    project.send_good(30, bad_every=10)
+    folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
+    specs, copy = Path(project.pipeline.where.file).parent, project.folder / "copy"
+    ends = f"cat /dev/zero > {folder}/fill 2>&1; true" if how == "full" else f"mount -o remount,ro {folder}"
+    mount = f"cp -a {folder} {copy} && mount -t tmpfs -o size=1m none {folder} && cp -a {copy}/. {folder}"
+    run = in_own_mounts(f"{mount} && ({ends}) && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
+    said = re.search(rf"refused {code}: the catalog did not take .* in 5 tries, since .*: .*", run.stdout)
+    assert said and (str(folder) in said[0]) is (how == "read-only"), run.stdout
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
+    """A shell that sees file systems of its own."""
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
     if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets no test mount a small disk: not shown here")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
-    assert "refused disk-full: the disk is full" in run.stdout
-    project.run()
-    project.assert_exactly_once()
-    assert project.branches() == []
+
+def test_causes_that_the_machine_has_are_named() -> None:
+    for said, code in {
+        "/w/a.json (Permission denied)": "permission-denied",
+        "[SQLITE_BUSY] The database file is locked (database is locked)": "catalog-locked",
+        "attempt to write a readonly database": "permission-denied",
+        "/w/a.json (No space left on device)": "disk-full",
+        "Cannot commit: stale metadata": "table-busy",
+        "": "table-busy",
+    }.items():
+        error = not_taken("table-busy", "the catalog took nothing", said, "run again")
+        assert error.code == code and error.message.startswith("the catalog took nothing") and error.message.endswith(said)
 
 
 def test_two_writers_to_the_catalog_at_the_last_moment(project: Project) -> None:
@@ -337,5 +374,77 @@ def test_two_writers_to_the_catalog_at_the_last_moment(project: Project) -> None
     other: list[Any] = []
     project.run(at=once(lambda: other.append(project.run()), "checked"))
     assert len(other[0]) == 1
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+SECOND = """
+---
+pipeline: zweite
+from: {{topic: trades}}
+into: {{table: {namespace}.second}}
+"""
+
+
+def landed_in_second(project: Project) -> int:
+    table = look.table(project.pipeline.table.catalog, f"{project.namespace}.second")
+    return table.scan().count() if table else 0
+
+
+def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Project) -> None:
+    project.template += SECOND
+    project.make_topic()
+    project.send_good(6)
+
+    def fail() -> None:
+        raise ZeroDivisionError("nobody thought\nof this")
+
+    context = project.context(once(fail, "staged"))
+    (failure,) = loop.catch_up(context, context.plan.pipelines, lambda batch: None, lambda: False)
+    assert (failure.pipeline, failure.error.code) == ("trades", "unexpected-error")
+    assert failure.error.message == "ZeroDivisionError: nobody thought" and landed_in_second(project) == 6
+    log = Path(re.findall(r"\S+\.log", failure.error.hint)[0])
+    assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    assert (failed := notes.read("trades").failed) and failed.code == "unexpected-error"
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_spark_that_ends_is_named_and_the_next_pipeline_gets_another(project: Project) -> None:
+    project.template += SECOND
+    project.make_topic()
+    project.send_good(12, bad_every=4)
+    specs = Path(project.pipeline.where.file).parent
+    command = [sys.executable, "-m", "tests.victim", str(specs), "ranged", "JVM", "all"]
+    for point in ("ranged", "staged", "checked"):
+        command[4] = point
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        assert "failed trades: spark-ended: Spark ended while it worked" in run.stdout, run.stdout + run.stderr
+        assert "Traceback" not in run.stdout + run.stderr, run.stderr
+        assert landed_in_second(project) == 9
+    project.run()
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) -> None:
+    """As a service manager stops a service: Spark's process gets the signal, too."""
+    project.make_topic()
+    project.send_good(12, bad_every=4)
+    specs = Path(project.pipeline.where.file).parent
+    with (project.folder / "stderr").open("w+") as errors:
+        command = [sys.executable, "-m", "tests.victim", str(specs), "staged", "SIGSTOP", "all"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, start_new_session=True)
+        assert run.stdout is not None and "reached\n" in iter(run.stdout.readline, "")
+        os.waitpid(run.pid, os.WUNTRACED)  # it says that it is there a moment before it stops
+        os.killpg(run.pid, signal.SIGTERM)
+        os.killpg(run.pid, signal.SIGCONT)
+        output, _ = run.communicate(timeout=120)
+        errors.seek(0)
+        assert "Traceback" not in errors.read() and "failed" not in output and output.endswith("ended\n") and run.returncode == 0
+    project.run()
     project.assert_exactly_once()
     assert project.branches() == []

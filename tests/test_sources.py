@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from framework.engine import look, loop
+from framework.engine.answers import Refused
 from framework.engine.batch import Batch
 from framework.engine.context import Context
+from framework.engine.lake import Commit, commit_transaction
 from framework.errors import BatchError, RefusedError
 from tests.project import Project, good, plan_for
 
@@ -45,10 +49,10 @@ class Both:
         self.a, self.b = a, b
         self.start = "earliest"
 
-    def run(self, *names: str) -> list[Batch]:
+    def run(self, *names: str, commit: Commit = commit_transaction) -> list[Batch]:
         topics = [TOPIC.format(name=name, kafka=getattr(self, name).topic, start=self.start) for name in names]
         specs = "---".join(topics) + MERGED.format(names=", ".join(names), namespace=self.a.namespace)
-        context = Context(plan_for(self.a.lake, self.a.bootstrap, specs), spark=lambda: self.a.spark)
+        context = Context(plan_for(self.a.lake, self.a.bootstrap, specs), spark=lambda: self.a.spark, commit=commit)
         return list(loop.batches(context, context.plan.pipelines[0]))
 
     def landed(self) -> dict[str, int]:
@@ -93,6 +97,21 @@ def test_a_topic_joins_and_none_leaves(both: Both) -> None:
     assert (batch.read, both.landed()) == (5, {"a": 11, "b": 4})
     with pytest.raises(RefusedError, match="belongs to the pipeline merged from"):
         both.run("b")
+
+
+def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(both: Both) -> None:
+    both.run("a")
+    refused: list[Any] = []
+
+    def commit(transaction: Any) -> None:
+        refused.append(transaction)
+        raise Refused("this catalog is read only")
+
+    with pytest.raises(BatchError, match=r"did not take a batch of .* in 5 tries: this catalog is read only") as told:
+        both.run("a", "b", commit=commit)
+    assert (told.value.code, len(refused)) == ("table-busy", 5)
+    both.b.send_good(3)
+    assert [batch.read for batch in both.run("a", "b")] == [3]
 
 
 class Large:

@@ -200,6 +200,27 @@ def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.M
     assert names(customers) == {1: "a", 2: "late"}
 
 
+def test_deletes_before_a_rollback_are_remembered_after_their_snapshots_expired(customers: Project) -> None:
+    """Those of the batch that is undone are forgotten all the same."""
+    send(customers, (1, None, 5000), (2, "a", 1000), (3, "a", 1000))
+    customers.run()
+    good = customers.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    customers.template = SPEC.replace("deletes: tombstones", "deletes: {{when: \"name = 'x'\"}}")
+    send(customers, (2, "x", 5000))
+    customers.run()
+    customers.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    before = customers.sql("select count(*) from {table}.snapshots")
+    customers.sql(
+        "CALL lake.system.expire_snapshots(table => '{bare}', older_than => timestamp'2100-01-01 00:00:00', retain_last => 1)"
+    )
+    assert customers.sql("select count(*) from {table}.snapshots") < before
+    customers.template = SPEC
+    accept_it(customers)
+    send(customers, (1, "late", 4000), (2, "late", 4000))
+    customers.run()
+    assert names(customers) == {2: "x", 3: "a"}, "`x` is a value now, and 1 stays deleted"
+
+
 def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -> None:
     """A wrong spec deleted what it should not have; the table is rolled back, and the messages are read by the corrected one."""
     send(customers, (1, "a", 1000), (2, None, 1500), (3, "a", 1000))

@@ -1,4 +1,7 @@
-"""A run or a rebuild of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [rebuild]`."""
+"""A run or a rebuild of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
+
+WHAT is `run` of the first pipeline, its `rebuild`, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import os
 import signal
 import sys
 from pathlib import Path
+
+from pyspark import SparkContext
 
 from framework.engine import loop, rebuild
 from framework.engine.context import Context
@@ -21,7 +26,11 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
         if reached == point and not there:
             there = True
             print("reached", flush=True)
-            os.kill(os.getpid(), signal.Signals[number])
+            if number == "JVM":
+                os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)  # type: ignore[union-attr]
+                SparkContext._gateway.proc.wait()  # type: ignore[union-attr]
+            else:
+                os.kill(os.getpid(), signal.Signals[number])
 
     context = Context(make(Path(specs)), at=at)
     pipeline = context.plan.pipelines[0]
@@ -29,6 +38,10 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
         if what == "rebuild":
             ahead, _ = rebuild.look_first(context, pipeline, without_lost=False)
             print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
+        elif what == "all":
+            with loop.until_interrupted() as stop:
+                for failure in loop.catch_up(context, context.plan.pipelines, print, stop.is_set):
+                    print(f"failed {failure.pipeline}: {failure.error}", flush=True)
         else:
             for batch in loop.batches(context, pipeline):
                 print(batch, flush=True)

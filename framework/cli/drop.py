@@ -45,6 +45,11 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for line in (
         *(f"table {table.words}, {_sizes.size(table.bytes)}" for table in tables),
         *(line for _, line in topics),
+        *(
+            f"stays: {path}, which {table.name} names and which is not in its folder"
+            for table in tables
+            for path in table.outside
+        ),
         *_warnings(plan, pipeline, tables),
     ):
         click.echo(f"  {line}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from framework.engine import attempts, bad_rows, refusals
 from framework.engine.answers import Refused, Unknown
 from framework.engine.batch import next_batch
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.refusals import Acceptance
 from framework.engine.seen import state
@@ -39,9 +40,9 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
             _move(context, pipeline, accepts)
         else:
             raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
-    except (Refused, Unknown):
+    except (Refused, Unknown) as error:
         hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
-        raise BatchError("table-busy", f"{pipeline.table.identifier} changed while this was accepted", hint) from None
+        raise not_taken("table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint) from None
 
 
 def _begin_anew(context: Context, pipeline: Pipeline) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,9 +79,9 @@ def become(
         if planned.keyed or before.refs().containsKey(protocol.EMPTY):
             _remember_as(lake, transaction, planned, before, beside)
         rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
-        for file in _files(lake, beside, snapshot):
+        for file in lake.files(beside, snapshot):
             rows = rows.addRows(file)
-        for file in _files(lake, beside, snapshot, deletes=True):
+        for file in lake.files(beside, snapshot, deletes=True):
             rows = rows.addDeletes(file)
         rows.set(protocol.POSITION, position.text()).commit()
         made = transaction.table().currentSnapshot()
@@ -109,7 +109,7 @@ def _remember_as(lake: Lake, transaction: Any, planned: Table, before: Any, besi
         if not transaction.table().refs().containsKey(day):
             transaction.manageSnapshots().createBranch(day, empty).commit()
         append = transaction.newAppend().toBranch(day)
-        for file in _files(lake, beside, beside.snapshot(day).snapshotId()):
+        for file in lake.files(beside, beside.snapshot(day).snapshotId()):
             append = append.appendFile(file)
         append.commit()
 
@@ -121,17 +121,6 @@ def _means_the_same(before: Any, after: Any, beside: Any, planned: Table) -> boo
     names = {*planned.keyed.keys, *planned.keyed.order}
     fields = ((before.schema().findField(name), after.schema().findField(name)) for name in names)
     return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
-
-
-def _files(lake: Lake, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
-    of = table.snapshot(snapshot)
-    for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
-        read = lake.iceberg.ManifestFiles.readDeleteManifest if deletes else lake.iceberg.ManifestFiles.read
-        reader = read(manifest, table.io(), table.specs())
-        files = reader.iterator()
-        while files.hasNext():
-            yield files.next().copy()
-        reader.close()
 
 
 def _alike(table: Any, other: Any) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
+
+from framework.engine.causes import is_spark_gone, spark_ended
 
 
 class Refused(Exception):
@@ -26,11 +29,18 @@ _REFUSALS = (
 )
 
 
+_CLASS = re.compile(r"^([a-z]\w*\.)+\w+(Exception|Error): ")  # Java says its error's class before what it says
+_LONGEST = 300  # characters of what a cause says
+_DEEPEST = 8  # causes of causes
+
+
 @contextmanager
 def answers() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, OSError) as error:
+        if is_spark_gone(error):
+            raise spark_ended() from None
         name = java_class(error)
         if name in _REFUSALS:
             raise Refused(text(error)) from None
@@ -49,5 +59,22 @@ def java_class(error: Exception) -> str:
 
 
 def text(error: Exception) -> str:
-    said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
-    return (str(said or "") or java_class(error)).splitlines()[0]
+    """The first lines of what an error and its causes say."""
+    found: list[str] = []
+    for said in _said(error):
+        line = _CLASS.sub("", (said.splitlines() or [""])[0])[:_LONGEST]
+        if line and not any(line in before for before in found):
+            found.append(line)
+    return ": ".join(found) or java_class(error)
+
+
+def _said(error: Exception) -> Iterator[str]:
+    if not isinstance(error, Py4JJavaError):
+        yield str(error)
+        return
+    cause = error.java_exception
+    for _ in range(_DEEPEST):
+        if cause is None:
+            return
+        yield str(cause.getMessage() or "")
+        cause = cause.getCause()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from framework.home import home
 
+_NAME = re.compile(r"[0-9a-f]{32}")  # what is called otherwise is nobody's attempt, and no part of a path
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
@@ -27,7 +29,7 @@ def attempt() -> Iterator[str]:
     name = f"{int(time.time() * 1000):012x}{uuid.uuid4().hex[:20]}"
     path = _folder() / name
     for old in _folder().iterdir():
-        if _age(old.name) > OLDEST and is_dead(old.name):
+        if is_name(old.name) and _age(old.name) > OLDEST and is_dead(old.name):
             forget(old.name)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -35,8 +37,13 @@ def attempt() -> Iterator[str]:
     # Who has branches left does not forget itself: the file stays, unlocked, and the next run knows them for a dead one's.
 
 
+def is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
 def is_dead(name: str) -> bool:
     """Whether an attempt can publish nothing any more. Of another machine's attempts only the age tells."""
+    assert is_name(name), name
     path = _folder() / name
     try:
         file = os.open(path, os.O_RDWR)
@@ -54,11 +61,13 @@ def is_dead(name: str) -> bool:
 def alive() -> list[str]:
     """The attempts of this machine that can still publish."""
     folder = home() / "attempts"
-    return [file.name for file in folder.iterdir() if not is_dead(file.name)] if folder.exists() else []
+    there = sorted(file.name for file in folder.iterdir()) if folder.exists() else []
+    return [name for name in there if is_name(name) and not is_dead(name)]
 
 
 def forget(name: str) -> None:
     """An attempt of which nothing is left."""
+    assert is_name(name), name
     (_folder() / name).unlink(missing_ok=True)
 
 
@@ -68,7 +77,4 @@ def began(name: str) -> float:
 
 
 def _age(name: str) -> float:
-    try:
-        return time.time() - began(name)
-    except ValueError:
-        return 0.0
+    return time.time() - began(name)

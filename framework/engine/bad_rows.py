@@ -6,10 +6,11 @@ Guarantee: the table's commit alone decides. What it had no time to bring over, 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from framework.engine import protocol, refusals, rows
 from framework.engine.answers import Refused, Unknown
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position, Range, TableState
@@ -17,7 +18,11 @@ from framework.engine.refusals import Acceptance
 from framework.engine.spark_errors import named_errors
 from framework.errors import BadRowsStop, BatchError
 from framework.plan.model import Column, Pipeline
+from framework.sql.quote import identifier
 from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 OF = protocol.OF
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
@@ -43,14 +48,35 @@ def stage(
     context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: rows.Counted
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Those too large to travel with the first pass are read again."""
+    assert counted.carried is not None
     table = _own(lake, pipeline, opened.uuid)
-    bad = counted.carried
-    if bad is None or counted.too_large:
-        messages = context.source(pipeline).read(context.spark, range_)
-        bad = rows.frame(messages, pipeline, range_.size, carry=False).bad
-    lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+    main = table.currentSnapshot().snapshotId()
     number = opened.position.batch + 1 if opened.position else 1
+    lake.branch(table, attempt, main)
+    if not counted.too_large:
+        _append(rows.bad_rows(pipeline, number, counted.carried), pipeline, attempt)
+        return
+    messages = context.source(pipeline).read(context.spark, range_)
+    bad = rows.frame(messages, pipeline, range_.size, carry=False).bad
     _append(rows.bad_rows(pipeline, number, bad), pipeline, attempt)
+    table.refresh()
+    written = table.snapshot(protocol.BRANCH + attempt)
+    if int(written.summary().get("added-records") or 0) < counted.bad:
+        again = context.spark.read.option("versionAsOf", written.snapshotId()).table(_quoted(pipeline))
+        lake.branch_again(table, attempt, main)
+        _append(_with_lost(pipeline, number, again, counted.carried), pipeline, attempt)
+
+
+def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:
+    """With bad rows whose messages Kafka compacted between the two reads: of these the first one knows all but their bytes."""
+    from pyspark.sql import functions
+
+    ours = again.where(f"batch = {number}")
+    place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
+    lost = rows.bad_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
+    said = "concat(message, '; Kafka compacted the message before its bytes were kept')"
+    kept = {column.name: identifier(column.name) for column in COLUMNS} | {"message": f"IF(value IS NULL, {said}, message)"}
+    return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
 
 
 def take_over(
@@ -65,7 +91,7 @@ def take_over(
         table = _own(lake, pipeline, opened.uuid)
         lake.branch(table, attempt, table.currentSnapshot().snapshotId())
         names = [column.name for column in COLUMNS if column.name != "batch"]
-        _append(there.selectExpr(f"{number} AS batch", *(f"`{name}`" for name in names)), pipeline, attempt)
+        _append(there.selectExpr(f"{number} AS batch", *map(identifier, names)), pipeline, attempt)
     return int(count)
 
 
@@ -90,11 +116,12 @@ def _append(bad: Any, pipeline: Pipeline, attempt: str) -> None:
 
 
 def _quoted(pipeline: Pipeline) -> str:
-    return ".".join(f"`{name}`" for name in (pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")))
+    return identifier(pipeline.table.catalog.name, *pipeline.table.bad_rows.split("."))
 
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Brings the bad rows of the last published batch to their table, if that has not been done; forgets what is read again."""
+    cause = ""
     for _ in range(_TRIES):
         if not position.bad and position.forget is None:
             return
@@ -111,15 +138,14 @@ def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) 
         except Refused as refused:
             if "some, but not all" in str(refused) and position.forget is not None:
                 raise _compacted(pipeline, position.forget) from None
+            cause = str(refused)
             continue
-        except Unknown:
+        except Unknown as unknown:
+            cause = str(unknown)
             continue  # doing it again finds out
         return
-    raise BatchError(
-        "bad-rows-not-published",
-        f"the catalog did not take the commit to {pipeline.table.bad_rows} in {_TRIES} tries",
-        "they are kept and published first of all by the next run",
-    )
+    said = f"the catalog did not take the commit to {pipeline.table.bad_rows} in {_TRIES} tries"
+    raise not_taken("bad-rows-not-published", said, cause, "they are kept and published first of all by the next run")
 
 
 def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: rows.Counted) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
 from framework.engine.answers import Refused, Unknown
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position, Range, TableState, TopicState, Verdict, verdict
@@ -25,6 +25,7 @@ from framework.errors import BatchError, RefusedError, Unexpected
 from framework.plan.model import Pipeline
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
+_MOST = 200  # how often it begins again since another run was faster, or since it learned what a schema is
 
 
 @dataclass(frozen=True)
@@ -83,23 +84,26 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
 def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     """Publishes the next batch; None where nothing waits."""
     clock = Clock()
-    tries = 0
-    while tries < _TRIES:
+    tries, cause = 0, ""
+    for _ in range(_MOST):
         with attempts.attempt() as attempt:
+            tried = _Attempt(context, pipeline, attempt, clock)
             try:
-                done = _Attempt(context, pipeline, attempt, clock).run()
+                done = tried.run()
             except schemas.Unknown as unknown:
                 pipeline = context.schemas.learn(pipeline, unknown.ids)
                 continue
         if not isinstance(done, Verdict):
             return done
+        cause = tried.cause or cause
         # Another batch was published: the table has come further, and this is no try in vain.
         tries += done is not Verdict.AGAIN
-    raise BatchError(
-        "table-busy",
-        f"{_TRIES} times another commit to {pipeline.table.identifier} came before this batch's",
-        "run again when the other writer is done; nothing was lost",
-    )
+        if tries == _TRIES:
+            break
+    said = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    if not cause:
+        said = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
+    raise not_taken("table-busy", said, cause, "run again when the other writer is done; nothing was lost")
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ class _Attempt:
         self.lake: Lake = context.lake(pipeline)
         self.source = context.source(pipeline)
         self.at: Callable[[str], None] = context.at
+        self.cause = ""  # what the catalog said when it last took no commit
 
     def run(self) -> Batch | Verdict | None:
         table = open_table(self.context, self.lake, self.pipeline)
@@ -134,10 +139,13 @@ class _Attempt:
             sweep(self.lake, self.pipeline)
         self.at("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
-            with suppress(Refused, Unknown):
+            verdict_ = Verdict.AGAIN
+            try:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
+            except (Refused, Unknown) as error:
+                verdict_ = self._not_taken(error)
             attempts.forget(self.attempt)
-            return Verdict.AGAIN
+            return verdict_
         range_ = self.source.next(position, topic)
         self.clock.done("open")
         if range_ is None:
@@ -147,9 +155,9 @@ class _Attempt:
         self.at("ranged")
         try:
             self.lake.branch(table, self.attempt, opened.main)
-        except (Refused, Unknown):
+        except (Refused, Unknown) as error:
             withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
-            return Verdict.RESTAGE
+            return self._not_taken(error)
         self.at("branched")
         try:
             made = self._stage(table, opened, position, topic, range_)
@@ -176,7 +184,8 @@ class _Attempt:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
         try:
             counted = self._write(table, position.batch + 1, range_, topic)
-        except (Refused, Unknown):
+        except (Refused, Unknown) as error:
+            self._not_taken(error)
             return None
         self.at("staged")
         if counted.unknown:
@@ -186,7 +195,8 @@ class _Attempt:
         if counted.bad and self.pipeline.bad_rows != "drop":
             try:
                 bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
-            except (Refused, Unknown):
+            except (Refused, Unknown) as error:
+                self._not_taken(error)
                 return None
             self.at("staged_bad_rows")
         now = self._table()
@@ -235,14 +245,16 @@ class _Attempt:
                     break
                 self.at("checked")
                 self.lake.publish(transaction, self.attempt, made.position, made.forget)
-            except (Refused, Unknown):
+            except (Refused, Unknown) as error:
+                self._not_taken(error)
                 continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
-        raise BatchError(
-            "not-published",
-            f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries",
-            "nothing was lost: run again",
-        )
+        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+        raise not_taken("not-published", said, self.cause, "nothing was lost: run again")
+
+    def _not_taken(self, error: Refused | Unknown) -> Verdict:
+        self.cause = str(error)
+        return Verdict.RESTAGE
 
     def _warnings(self, counted: rows.Counted) -> tuple[tuple[str, int], ...]:
         found = zip(self.pipeline.expectations, counted.failing, strict=True)

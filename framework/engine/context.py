@@ -98,6 +98,11 @@ class Context:
 
     def stop(self) -> None:
         if self._spark is not None:
-            self._spark.stop()
+            session.stop(self._spark)
             self._spark = None
             self._lakes.clear()
+
+    def forget_spark_if_gone(self) -> None:
+        """What comes next starts another one."""
+        if self._spark is not None and session.is_gone(self._spark):
+            self.stop()

@@ -1,20 +1,22 @@
 """Tables dropped without Spark: the catalog forgets them, and their files go if that is asked for.
 
-Guarantee: only files that the table itself names are removed. Bad rows go first, so that a drop that was killed can be done again
-and no run finds bad rows without their table.
+Guarantee: only files that the table itself names, and that lie in its folder, are removed. Bad rows go first, so that a drop that was
+killed can be done again and no run finds bad rows without their table.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.engine import attempts, known, look, metadata, protocol, rebuild_second, refusals
+from framework.engine import attempts, deletable, known, look, metadata, protocol, rebuild_second, refusals
 from framework.engine.kafka import client_settings
+from framework.engine.seen import attempts_of
+from framework.engine.session import warehouse
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.plan.model import Catalog, Pipeline, Plan, SecretStore, Topic
 
@@ -33,8 +35,10 @@ class Held:
     uuid: str
     rows: int
     files: tuple[Path, ...]
+    outside: tuple[Path, ...]  # files that it names and that are not in its folder: they stay
     bytes: int
     folder: Path
+    more: tuple[str, ...] = ()  # folders in which files of it lie, besides its own
 
     @property
     def name(self) -> str:
@@ -69,41 +73,64 @@ def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...
     table = look.table(second.catalog, second.identifier)
     if table is None or not rebuild_second.is_leftover(table, pipeline):
         return ()
-    bad, it = look.table(second.catalog, second.bad_rows), held(second.catalog, table)
-    if own is not None and own.properties.get(protocol.REBUILT) == it.uuid:  # its rows' files are the own table's now
-        it = replace(it, files=tuple(file for file in it.files if it.folder in file.parents))
+    bad = look.table(second.catalog, second.bad_rows)
+    # Its rows' files are in the own table's folder, and the own table's once this has taken them.
+    taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
+    it = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
+    it = replace(it, outside=()) if taken else it
     return (*([held(second.catalog, bad)] if bad else []), it)
 
 
-def held(catalog: Catalog, table: IcebergTable) -> Held:
+def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:
+    """Where the pipeline's own table is, or was."""
+    table = pipeline.table
+    return own.metadata.location if own is not None else f"{warehouse(table.catalog)}/{table.namespace}/{table.name}"
+
+
+def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Held:
+    """Some of its files may lie in `more` folders."""
     identifier = ".".join(table.name())
     _refuse_alive(identifier, table)
-    files = tuple(sorted(path for path in {Path(known.local(each)) for each in _named(table)} if path.is_file()))
+    files, outside = files_of(catalog, table, more)
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
     folder = Path(known.local(table.metadata.location))
     return Held(
-        catalog, identifier, str(table.metadata.table_uuid), rows, files, sum(path.stat().st_size for path in files), folder
-    )
+        catalog, identifier, str(table.metadata.table_uuid), rows, files, outside,
+        sum(path.stat().st_size for path in files), folder, tuple(more),
+    )  # fmt: skip
 
 
 def drop(seen: Held, data: bool) -> int:
     """Drops what was seen, with what has come to it since; how many files stay in its folder."""
     table = look.table(seen.catalog, seen.identifier)
-    now = held(seen.catalog, table) if table else seen
+    now = held(seen.catalog, table, seen.more) if table else seen
     if now.uuid != seen.uuid:
         raise SluiceError("table-changed", f"{seen.identifier} is another table than a moment ago", "look again")
     if table is not None:  # else somebody else was faster
         table.catalog.drop_table(table.name())
     if data:
-        for path in now.files:
-            path.unlink(missing_ok=True)
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
-        for folder in sorted({now.folder, *_above(now)}, key=lambda each: len(each.parts), reverse=True):
-            with suppress(OSError):  # not empty, or not there
-                folder.rmdir()
-    return sum(1 for path in now.folder.rglob("*") if path.is_file())
+        remove(now.files, now.folder)
+    folders = deletable.folders(now.catalog, str(now.folder))
+    return sum(1 for folder in folders for path in folder.rglob("*") if path.is_file())
+
+
+def files_of(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files of a table that may be deleted, and those that it names and that stay."""
+    there = (path for path in {Path(known.local(each)) for each in _named(table)} if path.is_file())
+    return deletable.parted(there, deletable.folders(catalog, table.metadata.location, *more))
+
+
+def remove(files: Sequence[Path], folder: Path) -> None:
+    """The files, and the folders that are empty then."""
+    for path in files:
+        path.unlink(missing_ok=True)
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
+    above = {each for path in files for each in path.parents if folder in each.parents}
+    for each in sorted({folder, *above} if files else (), key=lambda each: len(each.parts), reverse=True):
+        with suppress(OSError):  # not empty, or not there
+            each.rmdir()
 
 
 def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:
@@ -148,8 +175,7 @@ def _same(one: Topic, other: Topic) -> bool:
 
 
 def _refuse_alive(identifier: str, table: IcebergTable) -> None:
-    names = [name.removeprefix(protocol.BRANCH) for name in table.metadata.refs if name.startswith(protocol.BRANCH)]
-    if any(not attempts.is_dead(name) for name in names):
+    if any(not attempts.is_dead(name) for name in attempts_of(table.metadata.refs)):
         raise SluiceError(
             "run-under-way",
             f"a batch is being written to {identifier}",
@@ -171,8 +197,3 @@ def _named(table: IcebergTable) -> Iterator[str]:
                 seen.add(manifest.manifest_path)
                 yield manifest.manifest_path
                 yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False))
-
-
-def _above(table: Held) -> Iterable[Path]:
-    """The folders between the table's and its files."""
-    return {above for path in table.files for above in path.parents if table.folder in above.parents}

@@ -7,6 +7,7 @@ from typing import Any
 
 from framework.plan.change import Change
 from framework.plan.model import Column, PartitionField, Table
+from framework.sql.quote import identifier, literal
 
 
 def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, anew: bool = False) -> None:
@@ -33,7 +34,9 @@ def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Ta
 
 def schema(apache: Any, columns: Sequence[Column]) -> Any:
     ddl = ", ".join(
-        f"`{column.name}` {column.type.sql}" + (f" COMMENT '{_escaped(column.doc)}'" if column.doc else "") for column in columns
+        f"{identifier(column.name)} {column.type.sql}"
+        + (f" COMMENT {literal(column.doc.replace(chr(10), ' '))}" if column.doc else "")
+        for column in columns
     )
     return apache.iceberg.spark.SparkSchemaUtil.convert(apache.spark.sql.types.StructType.fromDDL(ddl))
 
@@ -144,7 +147,3 @@ def _sort(apache: Any, transaction: Any, columns: Sequence[str]) -> None:
     for column in columns:
         update = update.asc(expressions.ref(column), nulls.NULLS_FIRST)
     update.commit()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ")

@@ -5,13 +5,13 @@ Limit: needs a JVM beside this process; Spark Connect has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from framework.engine import evolve, protocol, remembered
+from framework.engine import deletable, evolve, protocol, remembered
 from framework.engine.answers import answers, is_a, text
 from framework.engine.existing import existing
 from framework.engine.package import Package
@@ -106,7 +106,8 @@ class Lake:
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
-        self.catalog.dropTable(self.parsed(identifier), False)
+        with answers():
+            self.catalog.dropTable(self.parsed(identifier), False)
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
@@ -129,12 +130,6 @@ class Lake:
                 _pin(transaction)
             transaction.commitTransaction()
 
-    def purge(self, table: Any, identifier: str, data: bool) -> None:
-        """Drops a table with its files; those of its rows only with `data`."""
-        self.mark(table, {"gc.enabled": str(data).lower()})
-        with answers():
-            self.catalog.dropTable(self.parsed(identifier), True)
-
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)
@@ -142,6 +137,12 @@ class Lake:
     def branch_as(self, table: Any, name: str, snapshot: int) -> None:
         with answers():
             table.manageSnapshots().createBranch(name, snapshot).commit()
+
+    def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
+        """The attempt's branch as it was when it was made."""
+        with answers():
+            table.refresh()
+            table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
 
     def remember(self, table: Any, attempt: str, day: str) -> int:
         """A branch on which the attempt adds to a day's deletes; how many files these have."""
@@ -174,11 +175,17 @@ class Lake:
         read again."""
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
-            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
             table = transaction.table()
             published = table.snapshot(position.snapshot)
-            for day in remembered.days(table) if published else ():
-                snapshots = remembered.rolled_back(table, snapshots, day, published)
+            days = remembered.days(table) if published else ()
+            back = {day: remembered.before(table, day, published) for day in days}
+            for day, before in back.items():
+                if before.undone:
+                    remembered.take_out(transaction, day, before.undone, self.files(table, before.undone[0].snapshotId()))
+            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
+            for day, before in back.items():
+                if not before.undone:
+                    snapshots = remembered.go_back(table, snapshots, day, before)
             snapshots.commit()
             self.commit(transaction)
 
@@ -227,9 +234,24 @@ class Lake:
             for day in remembered.days_of(table, attempt):
                 snapshots = snapshots.removeBranch(protocol.deletes_of(day, attempt))
             snapshots.commit()
-            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
+            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(tip):
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+
+    def _deletable(self, tip: Any) -> bool:
+        warehouse = self.spark.conf.get(f"spark.sql.catalog.{self.name}.warehouse")
+        return deletable.names_nothing_else(warehouse, tip.manifestListLocation(), tip.snapshotId())
+
+    def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
+        """The files of a snapshot: of its rows, or of what marks rows deleted."""
+        of = table.snapshot(snapshot)
+        read = self.iceberg.ManifestFiles.readDeleteManifest if deletes else self.iceberg.ManifestFiles.read
+        for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
+            reader = read(manifest, table.io(), table.specs())
+            files = reader.iterator()
+            while files.hasNext():
+                yield files.next().copy()
+            reader.close()
 
     def existing(self, table: Any) -> Existing:
         """What the table is, apart from its rows."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
-from framework.engine import notes
+from framework.engine import defects, notes
 from framework.engine.batch import Batch, next_batch, nothing_waits
+from framework.engine.causes import is_spark_gone, spark_ended
 from framework.engine.context import Context
-from framework.errors import SluiceError
+from framework.errors import SluiceError, SparkEnded
 from framework.plan.model import Pipeline, in_order
 
 
@@ -41,8 +42,12 @@ def catch_up(
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-        except SluiceError as error:
-            failures.append(Failure(pipeline.name, error))
+        except Exception as error:
+            context.forget_spark_if_gone()
+            named = _named(pipeline, error)
+            # Who stops this process may stop Spark with it: nothing of it is lost.
+            if not (isinstance(named, SparkEnded) and stopped()):
+                failures.append(Failure(pipeline.name, named))
         if stopped():
             break
     return tuple(failures)
@@ -50,7 +55,7 @@ def catch_up(
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
     """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started. What came
-    of it is noted."""
+    of it is noted, and every error has a name."""
     try:
         while not nothing_waits(context, pipeline):
             if notes.read(pipeline.name).paused:
@@ -60,10 +65,19 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
             if batch is None:
                 break
             yield batch
-    except SluiceError as error:
-        notes.failed(pipeline.name, error)
-        raise
+    except Exception as error:
+        named = _named(pipeline, error)
+        notes.failed(pipeline.name, named)
+        if named is error:
+            raise
+        raise named from error
     notes.went_well(pipeline.name)
+
+
+def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
+    if isinstance(error, SluiceError):
+        return error
+    return spark_ended() if is_spark_gone(error) else defects.named(pipeline.name, error)
 
 
 def keep_up(

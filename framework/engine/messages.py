@@ -59,7 +59,7 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(ends),
         "failOnDataLoss": "true",
-        "includeHeaders": "true" if topic.headers or pipeline.bad_rows == "quarantine" else "false",
+        "includeHeaders": "true" if topic.headers or pipeline.bad_rows != "drop" else "false",
         "kafkaConsumer.pollTimeoutMs": "30000",
     }
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from framework.engine import attempts, bad_rows, look, protocol, rebuild_beside
 from framework.engine.batch import Batch, next_batch
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Partition
@@ -73,7 +74,7 @@ def rebuild(
     finished = _finish(context, lake, pipeline)
     if finished and ahead.ended:
         return finished
-    before = _rebuilt(lake, pipeline)
+    before, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
         if _rebuilt(lake, pipeline) != before:  # by somebody else meanwhile
             return _finish(context, lake, pipeline) or _ended(lake, pipeline)
@@ -84,18 +85,18 @@ def rebuild(
                 return None
         context.at("rebuild_built")
         with attempts.attempt() as attempt, attempts.attempt() as using:
-            published = Publishing(context, lake, pipeline, ahead, attempt, using).run()
+            publishing = Publishing(context, lake, pipeline, ahead, attempt, using)
+            published = publishing.run()
+            cause = publishing.cause or cause
             if published is not None:
                 _end(context, lake, pipeline)
                 attempts.forget(attempt)
                 attempts.forget(using)
                 sweep(lake, pipeline)
                 return published
-    raise BatchError(
-        "table-busy",
-        f"{_TRIES} times {pipeline.table.identifier} came further before the rebuild was published",
-        f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays",
-    )
+    message = f"{_TRIES} times {pipeline.table.identifier} came further before the rebuild was published"
+    hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
+    raise not_taken("table-busy", message, cause, hint)
 
 
 def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:

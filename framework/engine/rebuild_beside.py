@@ -6,10 +6,9 @@ Guarantee: files that the pipeline's own table took are never removed with it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
-from framework.engine import anew, attempts, metadata, protocol, refusals
+from framework.engine import anew, attempts, drop, look, metadata, protocol, refusals
 from framework.engine.answers import Refused, Unknown
 from framework.engine.context import Context
 from framework.engine.lake import Lake
@@ -92,12 +91,14 @@ def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
         return
     try:
         lake.mark(table, {GOING: "true"})
-        for identifier, with_data in ((second.bad_rows, True), (second.identifier, data)):
-            there = lake.load(identifier)
+        own = lake.load(pipeline.table.identifier)
+        with_rows = (str(own.location()),) if data and own is not None else ()
+        for identifier, folders in ((second.bad_rows, ()), (second.identifier, with_rows)):
+            there = look.table(second.catalog, identifier)
             if there is not None:
-                location = str(there.location())
-                lake.purge(there, identifier, with_data)
-                _tidy(location)
+                files, _ = drop.files_of(second.catalog, there, folders)
+                lake.drop(identifier)
+                drop.remove(files, metadata.path(there.metadata.location))
     except (Refused, Unknown) as error:
         raise _not_dropped(pipeline, error) from None
 
@@ -122,11 +123,3 @@ def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicS
         return anew.would_be(lake, own, wanted(lake, pipeline, own), pipeline.table, table)
     except (RefusedError, Refused, Unknown):
         return False
-
-
-def _tidy(location: str) -> None:
-    """Removes empty folders, where there are such things as folders."""
-    path = metadata.path(location)
-    for folder in (path / "metadata", path / "data", path):
-        with suppress(OSError):
-            folder.rmdir()

@@ -8,6 +8,7 @@ from typing import Any
 
 from framework.engine import anew, attempts, bad_rows, protocol, rebuild_beside, refusals
 from framework.engine.answers import Refused, Unknown
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState
@@ -43,6 +44,7 @@ class Publishing:
         self.ahead = ahead
         self.attempt = attempt
         self.using = using
+        self.cause = ""  # what the catalog said when it last took no commit
 
     def run(self) -> Published | None:
         """None where it is to be built further first."""
@@ -72,8 +74,8 @@ class Publishing:
                 (0, position.batch), number,
             )  # fmt: skip
             made = self._commit(opened, second, built, to)
-        except (Refused, Unknown):
-            made = None
+        except (Refused, Unknown) as error:
+            self.cause, made = str(error), None
         except (BatchError, RefusedError):
             self._withdraw()
             raise
@@ -113,14 +115,13 @@ class Publishing:
                     protocol.OWNER: refusals.owner(self.pipeline),
                 }
                 snapshot = anew.become(self.lake, transaction, wanted, self.pipeline.table, second, built.main, to, also)
-            except (Refused, Unknown):
+            except (Refused, Unknown) as error:
+                self.cause = str(error)
                 continue  # looked at again, where an answer that was lost is found
             return Published(to.batch, snapshot)
-        raise BatchError(
-            "not-published",
-            f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries",
-            f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here",
-        )
+        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
+        hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here"
+        raise not_taken("not-published", said, self.cause, hint)
 
     def _refuse_others(self, opened: TableState) -> None:
         """Names the commit of another program that came since it was shown, unless a run would compute the table anew all the same."""

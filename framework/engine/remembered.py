@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from framework.engine import protocol
@@ -29,14 +31,45 @@ def taken_on(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
     return (snapshots.replaceBranch if there else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
 
 
-def rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
-    """A day's deletes as they were when a batch was published. Its own are staged behind its rows."""
+@dataclass(frozen=True)
+class Before:
+    """A day's deletes as they were when a batch was published: at a snapshot, none yet, or without what `undone` brought since
+    the snapshot has expired."""
+
+    snapshot: Any | None
+    undone: tuple[Any, ...] = ()
+
+
+def before(table: Any, day: str, published: Any) -> Before:
+    """The batch's own deletes are staged behind its rows."""
     attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
-    tip = known = table.snapshot(day)
+    known = table.snapshot(day)
+    undone = []
     while known is not None and known.timestampMillis() > moment:
         if attempt is not None and known.summary().get(protocol.ATTEMPT) == attempt:
             break
-        known = table.snapshot(known.parentId()) if known.parentId() is not None else None
-    if known is None:
+        undone.append(known)
+        if known.parentId() is None:
+            return Before(None)
+        known = table.snapshot(known.parentId())
+    return Before(known) if known is not None else Before(undone[0], tuple(undone))
+
+
+def take_out(transaction: Any, day: str, undone: Sequence[Any], files: Iterable[Any]) -> None:
+    """The files that these snapshots brought. One that joined files holds rows of others, too: then more is remembered than was,
+    of messages that are read again."""
+    if any(each.operation() != "append" for each in undone):
+        return
+    brought = {each.sequenceNumber() for each in undone}
+    delete = transaction.newDelete().toBranch(day)
+    for file in files:
+        if file.dataSequenceNumber() in brought:
+            delete = delete.deleteFile(file)
+    delete.commit()
+
+
+def go_back(table: Any, snapshots: Any, day: str, before: Before) -> Any:
+    if before.snapshot is None:
         return snapshots.removeBranch(day)
-    return snapshots if known.snapshotId() == tip.snapshotId() else snapshots.replaceBranch(day, known.snapshotId())
+    there = before.snapshot.snapshotId()
+    return snapshots if there == table.snapshot(day).snapshotId() else snapshots.replaceBranch(day, there)

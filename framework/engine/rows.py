@@ -353,7 +353,9 @@ def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:
     """A bad row on its way: with its bytes, unless all bad rows of a batch of that size could be too much for memory."""
     # In steps of two: another number would be other code, which Java compiles anew for each batch.
     most = min(_MOST_PER_ROW, max(256, CARRIED >> size.bit_length()))
-    bytes_ = "coalesce(octet_length(_sluice_value), 0) + coalesce(octet_length(_sluice_key), 0)"
+    # All headers as one text: a sum over them is code that Spark does not compile with the rest.
+    sizes = (f"coalesce(octet_length({sql}), 0)" for sql in ("_sluice_value", "_sluice_key", "CAST(_sluice_headers AS STRING)"))
+    bytes_ = " + ".join(sizes)
     large = f"{bytes_} > {most}" if carry else "false"
     topic = KAFKA_TOPIC.name if KAFKA_TOPIC in pipeline.kafka_columns else quoted(pipeline.sources[0])
     there = [column.name for column in pipeline.kafka_columns]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from framework.engine import protocol
+from framework.engine import attempts, protocol
 from framework.engine.protocol import Position, Snapshot, TableState
 
 
@@ -59,9 +59,15 @@ def branches(table: Any) -> Iterator[tuple[str, Any]]:
             yield name, refs[name]
 
 
+def attempts_of(branches: Iterable[str]) -> list[str]:
+    """The attempts whose branches these are; whoever may change a table can call a branch anything."""
+    found = (name.removeprefix(protocol.BRANCH) for name in branches if name.startswith(protocol.BRANCH))
+    return [name for name in found if attempts.is_name(name)]
+
+
 def attempting(table: Any) -> list[str]:
     """Which have a branch of it."""
-    return [name.removeprefix(protocol.BRANCH) for name in names(table) if name.startswith(protocol.BRANCH)]
+    return attempts_of(names(table))
 
 
 def names(table: Any) -> list[str]:

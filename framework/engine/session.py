@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from framework import jars
 from framework.engine.package import Package
@@ -51,6 +53,8 @@ def settings(plan: Plan) -> dict[str, str]:
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
         "spark.sql.subexpressionElimination.enabled": "true",
+        # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
+        "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
         said.update(_catalog(catalog))
@@ -103,6 +107,36 @@ def start(plan: Plan) -> SparkSession:
     spark = builder.getOrCreate()
     _found_once(spark)
     return spark
+
+
+def is_gone(spark: SparkSession) -> bool:
+    """Whether its JVM has ended."""
+    from py4j.protocol import Py4JError
+
+    try:
+        cast(Any, spark)._jvm.java.lang.System.nanoTime()
+        return False
+    except (Py4JError, ConnectionError):
+        return True
+
+
+def stop(spark: SparkSession) -> None:
+    """Ends it. Of one whose JVM is gone PySpark forgets what it knows, so that another one can be started."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            spark.stop()
+    except (Py4JError, ConnectionError):
+        with suppress(Py4JError, OSError):
+            cast(Any, SparkContext)._gateway.shutdown()
+        for owner, name in ((SparkContext, "_gateway"), (SparkContext, "_jvm"), (SparkContext, "_active_spark_context")):
+            setattr(owner, name, None)
+        for name in ("_instantiatedSession", "_activeSession"):
+            setattr(SparkSession, name, None)
 
 
 def _found_once(spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ from framework.engine import metadata, protocol
 from framework.engine.protocol import Partition, Position, Range, TopicState
 from framework.errors import BatchError
 from framework.plan.model import Pipeline, TableSource, Topic
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +114,7 @@ class FromTable:
         found = [id_ for id_, each in table.snapshots.items() if each.get("sequence-number") == sequence] if table else []
         if not found:
             raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
-        name = f"`{self.source.catalog.name}`.{self.source.identifier}"
+        name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
         return spark.read.option("versionAsOf", found[0]).table(name)
 
     def _now(self) -> tuple[str, Mapping[str, Any]]:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
+from framework.engine.causes import Cause, cause_of, is_spark_gone, spark_ended
 from framework.errors import BatchError
 from framework.plan.model import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_SMALLER = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
 
 
 @contextmanager
@@ -14,19 +22,31 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
-    smaller = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
     try:
         yield
-    except Py4JError as error:
-        if not isinstance(error, Py4JJavaError):
-            raise BatchError("spark-ended", "Spark ended while it worked", smaller) from None
-        if "OutOfMemoryError" in str(error):
-            raise BatchError("out-of-memory", "Spark ran out of memory", smaller) from None
+    except (Py4JError, ConnectionRefusedError) as error:
+        if is_spark_gone(error):
+            raise spark_ended() from None
+        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in str(error):
+            raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
         _name(pipeline, error)
         raise
     except PySparkException as error:
         _name(pipeline, error)
         raise
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """A frame that is computed once. That Spark is gone when it could be forgotten hides no error."""
+    from py4j.protocol import Py4JError
+
+    frame.persist()
+    try:
+        yield frame
+    finally:
+        with suppress(Py4JError, ConnectionError):
+            frame.unpersist()
 
 
 def _name(pipeline: Pipeline, error: Exception) -> None:
@@ -46,9 +66,15 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         from framework.engine.answers import Refused
 
         raise Refused(said) from None
-    if "No space left on device" in said:
-        message = "the disk is full; nothing of this batch was published"
-        raise BatchError("disk-full", message, "free some space and run again") from None
+    if cause := cause_of(said):
+        message = f"the rows cannot be written, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
+        raise BatchError(cause.code, message, cause.hint) from None
+
+
+def _line_of(said: str, cause: Cause) -> str:
+    """The line that says it, without the names of Java's errors."""
+    line = next(line for line in said.splitlines() if cause_of(line) == cause)
+    return line.rpartition("Exception: ")[2][:300]
 
 
 def _bootstrap(pipeline: Pipeline) -> str:

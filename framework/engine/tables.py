@@ -8,6 +8,7 @@ from typing import Any
 
 from framework.engine import bad_rows, protocol, refusals
 from framework.engine.answers import Refused, Unknown
+from framework.engine.causes import not_taken
 from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.protocol import Position, TableState, TopicState
@@ -110,11 +111,8 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         table = lake.load(pipeline.table.identifier)
         if table is None:
             break
-    raise BatchError(
-        "table-busy",
-        f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}: {said}",
-        "run again when the other writer is done; nothing was lost",
-    )
+    message = f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}"
+    raise not_taken("table-busy", message, said, "run again when the other writer is done; nothing was lost")
 
 
 def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:

@@ -17,7 +17,7 @@ from framework.engine.local import Local
 from framework.errors import SluiceError
 from framework.plan.compare import Beyond
 from framework.plan.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
-from framework.plan.rows import named
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,11 +77,12 @@ class Trials:
         from pyspark.sql.types import StructType
 
         columns = (*source.columns, *source.kafka)
-        schema = cast(StructType, StructType.fromDDL(", ".join(f"{named(each.name)} {each.type.sql}" for each in columns)))
+        schema = cast(StructType, StructType.fromDDL(", ".join(f"{identifier(each.name)} {each.type.sql}" for each in columns)))
         frame = self.spark.createDataFrame(pyarrow.Table.from_pylist(list(rows), to_arrow_schema(schema)))
         namespace, _, _ = source.identifier.rpartition(".")
-        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {named(source.catalog.name)}.{namespace}")
-        writer = frame.writeTo(f"{named(source.catalog.name)}.{source.identifier}").tableProperty("format-version", "3")
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {identifier(source.catalog.name, namespace)}")
+        table = identifier(source.catalog.name, *source.identifier.split("."))
+        writer = frame.writeTo(table).tableProperty("format-version", "3")
         if metadata.read(source.catalog, source.identifier):
             writer.append()
         else:

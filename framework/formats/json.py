@@ -86,7 +86,11 @@ def parse(fields: Sequence[Field]) -> str:
 
 def behind(sql: str, bytes_: str, parsed: str) -> str:
     """The same SQL of JSON that stands in other bytes than the message's value."""
-    for name, sql_of in (("_sluice_decoded", parsed), ("_sluice_text", "CAST(_sluice_value AS STRING)"), ("_sluice_value", bytes_)):
+    for name, sql_of in (
+        ("_sluice_decoded", parsed),
+        ("_sluice_text", "CAST(_sluice_value AS STRING)"),
+        ("_sluice_value", bytes_),
+    ):
         sql = substituted(sql, {name: sql_of})
     return sql
 

@@ -27,7 +27,7 @@ from framework.plan.model import (
     Topic,
 )
 from framework.plan.partitions import partition_fields, sort_columns
-from framework.plan.rows import Resolved, Rows
+from framework.plan.rows import Resolved, Rows, stored_name_problems
 from framework.spec import extensions, kinds
 from framework.spec.kinds.pipeline import BY_KEY
 from framework.spec.node import Node
@@ -227,6 +227,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None) ->
         unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
     columns = keyed.columns(keys, rows) if keys else (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    made.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
     if "table" in into.gaps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ from framework.sql.quote import identifier as named
 from framework.sql.quote import literal as quoted
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
 
-__all__ = ["Resolved", "Rows", "name_problems", "named", "quoted"]
+__all__ = ["Resolved", "Rows", "name_problems", "named", "quoted", "stored_name_problems"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,22 @@ class Rows:
     def with_columns(self, made: Iterable[Column]) -> tuple[Column, ...]:
         """The columns with these: replaced in place where the name is known, else at the end."""
         return tuple(({column.name: column for column in self.columns} | {column.name: column for column in made}).values())
+
+
+# A table with such a column can be written, and not be read by Spark any more.
+_ICEBERGS = frozenset((
+    "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type",
+    "_change_ordinal", "_commit_snapshot_id",
+))  # fmt: skip
+
+
+def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Problem]:
+    """Columns of a table that Iceberg has by itself, wherever they come from."""
+    for column in columns:
+        if column.name.lower() in _ICEBERGS:
+            hint = f"rename it by a step: `rename: {{{column.name}: {column.name.lstrip('_')}}}`"
+            message = f"`{column.name}` is a column that each Iceberg table has by itself"
+            yield Problem(column.where or where, "reserved-name", message, hint)
 
 
 @lru_cache(maxsize=1)  # asked for each of many problems of one document

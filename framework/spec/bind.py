@@ -188,14 +188,23 @@ class _Binder:
             if isinstance(option.at_least, str) or isinstance(option.at_most, str):  # numbers: the schema has said so
                 self.problems.append(out_of_range(Failure("", node, shape, option, path, False)))
             return FAILED
-        if shape.scalar is _LOCATION and self.leaves(node.text):
-            failure = Failure("", node, shape, option, path, False)
-            self.problems.append(failure.problem(
-                "path-leaves-project", f"{failure.label} is {failure.said}, which is outside the project",
-                "write a path below the project's folder, such as `.sluice/…`",
-            ))  # fmt: skip
+        if shape.scalar is _LOCATION and (wrong := self.misplaced(Failure("", node, shape, option, path, False))):
+            self.problems.append(wrong)
             return FAILED
         return value
+
+    def misplaced(self, failure: Failure) -> Problem | None:
+        """Where a path leads that is none of this project's, or hides where it leads."""
+        text = failure.node.text
+        if self.leaves(text):
+            hint = "write a path below the project's folder, such as `.sluice/…`"
+            return failure.problem(
+                "path-leaves-project", f"{failure.label} is {failure.said}, which is outside the project", hint
+            )
+        if ".." in text.split("/"):
+            hint = "write where it leads, without `..`"
+            return failure.problem("path-goes-up", f"{failure.label} is {failure.said}, which goes up by `..`", hint)
+        return None
 
     def leaves(self, text: str) -> bool:
         if re.match(r"[a-z][a-z0-9+.-]+:", text) and not text.startswith(_FILE_SCHEMES):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine import rows
 from framework.engine.rows import DELETE, NTH, Counted, Frame
-from framework.engine.spark_errors import named_errors
+from framework.engine.spark_errors import kept, named_errors
 from framework.engine.writes import Target, by_key, deletes, events, ranges
 from framework.engine.writes.merge import inserts, merge
 from framework.engine.writes.ranges import Near
@@ -35,8 +35,8 @@ _NEXT = "_sluice_next"  # what happens next
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
     batch = events.of(to, frame)
-    with ExitStack() as kept, named_errors(to.pipeline):
-        kept.callback(batch.persist().unpersist)
+    with ExitStack() as stack, named_errors(to.pipeline):
+        stack.enter_context(kept(batch))
         clears = keyed.truncates is not None and events.clears(batch)
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, batch, keyed.keys)
         counted = rows.counted(to.spark, to.pipeline, frame.observed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from framework.engine.writes import Target
@@ -41,6 +42,7 @@ def sources(to: Target) -> dict[str, str]:
 
 def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
     """`statement` gives the clauses of the rows `s`, which it is told the name of, and of the table `t`."""
+    from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 
     view = f"sluice_{to.attempt}"
@@ -54,5 +56,6 @@ def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], It
         # The session has a connection of its own to the catalog.
         to.lake.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
-        to.spark.catalog.dropTempView(view)
+        with suppress(Py4JError, ConnectionError):  # Spark may be gone, which is told by what failed
+            to.spark.catalog.dropTempView(view)
     to.context.at("merged")

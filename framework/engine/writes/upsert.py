@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from framework.engine import rows
 from framework.engine.rows import DELETE, NTH, Counted, Frame
-from framework.engine.spark_errors import named_errors
+from framework.engine.spark_errors import kept, named_errors
 from framework.engine.writes import Target, by_key, deletes, events, ranges
 from framework.engine.writes.merge import inserts, merge, sources
 from framework.engine.writes.ranges import Near
@@ -23,14 +23,14 @@ from framework.plan.rows import named
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
     batch = events.of(to, frame)
-    with ExitStack() as kept, named_errors(to.pipeline):
+    with ExitStack() as stack, named_errors(to.pipeline):
         clears = False
         if keyed.truncates:
-            kept.callback(batch.persist().unpersist)
+            stack.enter_context(kept(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
         newest = by_key.newest(events.filled(spread, keyed), keyed, NTH)
-        kept.callback(newest.persist().unpersist)
+        stack.enter_context(kept(newest))
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, newest, keyed.keys)
         counted = rows.counted(to.spark, to.pipeline, frame.observed)
         if counted.unknown:

@@ -1,0 +1,54 @@
+"""Why a batch or a commit failed, by name where this machine is to blame: its disk, its rights, its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.errors import BatchError, SparkEnded
+
+
+@dataclass(frozen=True)
+class Cause:
+    code: str
+    says: str
+    hint: str
+
+
+# What a full disk, a missing right and another program say, in Java's and in SQLite's words.
+_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
+_DENIED = Cause("permission-denied", "it may not be written to", "let the user who runs Sluice write there, and run again")
+_LOCKED = Cause("catalog-locked", "another program has locked it", "close the catalog's file there, and run again")
+_TEXTS = {
+    "no space left on device": _FULL,
+    "database or disk is full": _FULL,
+    "permission denied": _DENIED,
+    "read-only file system": _DENIED,
+    "readonly database": _DENIED,
+    "database is locked": _LOCKED,
+    "sqlite_busy": _LOCKED,
+}
+
+
+def not_taken(code: str, message: str, cause: str, hint: str) -> BatchError:
+    """A commit that is given up, with what the catalog said last; a cause that the machine has is named."""
+    named = cause_of(cause)
+    if named:
+        return BatchError(named.code, f"{message}, since {named.says}: {cause}", named.hint)
+    return BatchError(code, f"{message}: {cause}" if cause else message, hint)
+
+
+def cause_of(said: str) -> Cause | None:
+    """What is wrong with the machine, if it is that."""
+    return next((cause for text, cause in _TEXTS.items() if text in said.lower()), None)
+
+
+def is_spark_gone(error: BaseException) -> bool:
+    """Whether there is no Spark any more to answer: its own errors are Java's."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(error, Py4JError | ConnectionRefusedError) and not isinstance(error, Py4JJavaError)
+
+
+def spark_ended() -> SparkEnded:
+    hint = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; what was not published is done again"
+    return SparkEnded("spark-ended", "Spark ended while it worked", hint)

@@ -1,0 +1,24 @@
+"""Errors that nobody foresaw: told in a line, and kept whole in a file of `.sluice/logs`."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from contextlib import suppress
+
+from framework.engine.answers import text
+from framework.errors import Defect
+from framework.home import home
+
+
+def named(pipeline: str, error: Exception) -> Defect:
+    said = f"{type(error).__name__}: {text(error)}"
+    path = home() / "logs" / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}-{pipeline}.log"
+    hint = "run again; if it comes back, report it"
+    with suppress(OSError):  # a full disk hides no error
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("".join(traceback.format_exception(error)))
+        hint += f" with {path}, which has the whole error"
+    return Defect("unexpected-error", said, hint)

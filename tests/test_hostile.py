@@ -1,0 +1,226 @@
+"""Names, values, keys and headers that would be something else if they became SQL, a path or a line of a log as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+
+from framework.engine import look, rebuild, rows
+from framework.engine.loop import batches
+from framework.engine.preview import preview
+from framework.engine.protocol import Position, next_range
+from framework.engine.trial import Trials
+from framework.plan.model import Pipeline
+from tests.project import Project
+from tests.registered import Registered, framed
+from tests.test_refusals import accept_it
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+TEXTS = (
+    "${env:HOME}", "${spark.app.name}", "${system:user.dir}", "$${", "a'b", "' OR 1=1 --", 'a"b', "a\\b", "\\'", "a`b", "``", "a\0b",
+    "a\u2028b",
+    "é", "e\u0301", "a.b", "a b", "a;b", "a\nb", "a\tb", "\u202e", "😀", "x_sluice_value", "%s", "{0}", "a,b", "a:b", "a<b>", "a(b)", "a/b",
+    "..", "NULL", "x" * 300,
+)  # fmt: skip
+NUMBER = "a number `${env:HOME}'"
+NESTED = (*TEXTS, "_sluice_value", "_sluice_text", "_sluice_end", "_sluice_decoded", "_sluice_bad", "_file")
+COPY = """
+---
+pipeline: copy
+from: {{table: {namespace}.trades}}
+steps:
+  - derive: {{ratio: "10 / (id - 2)"}}
+into: {{table: {namespace}.copy, write: replace}}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+    made = Registered(tmp_path, lake, kafka, spark, registry)
+    made.format = "json_schema"
+    made.make_topic(1)
+    yield made
+    made.close()
+
+
+def schema(*more: str) -> str:
+    text = {"type": "string"}
+    nested = {"type": "object", "properties": dict.fromkeys(NESTED, text)}
+    numbers = {name: {"type": "integer"} for name in ("id", NUMBER)}
+    return json.dumps({"type": "object", "properties": {**numbers, **dict.fromkeys((*TEXTS, *more), text), "nested": nested}})
+
+
+def said(id_: int, *more: str) -> Mapping[str, Any]:
+    return {"id": id_, NUMBER: id_, **{name: name for name in (*TEXTS, *more)}, "nested": {name: name for name in NESTED}}
+
+
+def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
+    return framed(schema_id, json.dumps(value).encode())
+
+
+def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:
+    table = look.table(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    found: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
+    return found
+
+
+def landed(project: Project) -> dict[int, dict[str, Any]]:
+    kept = ({name: value for name, value in row.items() if not name.startswith("_kafka")} for row in project.rows())
+    return {row["id"]: row for row in kept}
+
+
+def test_registered_names_are_names_everywhere(shop: Registered) -> None:
+    """In a batch, its bad rows, a preview, a table from the table, a changed schema and a rebuild."""
+    first = shop.register(schema(), kind="JSON")
+    shop.send([message(first, said(1)), message(first, {**said(2), NUMBER: "x"}), message(first, said(3))], partition=0)
+    context = shop.context()
+    shown = preview(context, context.plan.pipelines[0], 3)
+    assert [row.fate for each in shown.messages for row in each.rows] == ["lands", "bad", "lands"]
+    assert shown.messages[0].rows[0].after[0] == said(1)
+    shop.run()
+    assert landed(shop) == {1: said(1), 3: said(3)}
+    assert [row["message"] for row in shop.rows(bad=True)] == [f"`{NUMBER}` is not bigint but string"]
+    shop.assert_exactly_once()
+
+    second = shop.register(schema("later `${env:HOME}'"), kind="JSON")
+    shop.send([message(second, said(4, "later `${env:HOME}'"))], partition=0)
+    shop.run()
+    later = {"later `${env:HOME}'": None}
+    assert landed(shop) == {1: {**said(1), **later}, 3: {**said(3), **later}, 4: said(4, "later `${env:HOME}'")}
+
+    shop.template = shop.template.replace(
+        "into: {{table: {namespace}.trades", "steps:\n  - derive: {{more: id + 1}}\ninto: {{table: {namespace}.trades"
+    )
+    context = shop.context()
+    ahead, _ = rebuild.look_first(context, context.plan.pipelines[0], without_lost=False)
+    assert rebuild.rebuild(context, context.plan.pipelines[0], ahead, lambda _: None, lambda: False)
+    assert landed(shop)[4] == {**said(4, "later `${env:HOME}'"), "more": 5}
+    shop.assert_exactly_once()
+
+    shop.template += COPY
+    context = shop.context()
+    copy = context.plan.pipeline("copy")
+    assert copy is not None
+    assert [(batch.rows, batch.bad) for batch in batches(context, copy)] == [(3, 0)]
+    assert copy.source is not None
+    trials = Trials(shop.spark, context.plan)
+    given = replace(copy.source, identifier=f"given_{shop.namespace}.trades")
+    trials.put(given, [said(9)])
+    trials.put(given, [said(10)])
+    read = shop.spark.table(f"lake.{given.identifier}").collect()
+    assert [{name: row[name] for name in TEXTS} for row in read] == [{name: name for name in TEXTS}] * 2
+
+    found = {row["id"]: row for row in scanned(copy)}
+    assert {name: value for name, value in found[4].items() if name in TEXTS} == {name: name for name in TEXTS}
+
+
+LABELS = r"""
+variables: parts
+values: {{brace: "{{"}}
+---
+topic: trades
+kafka_name: {topic}
+value: json
+columns:
+  id: {{type: bigint, required: true}}
+  price: double
+{topic_more}
+---
+pipeline: trades
+doc: "It's `$${{var:brace}}env:HOME}}` \\ of\nmany lines"
+from: {{topic: trades}}
+steps:
+  - flag:
+      into: size
+      rules: [{{when: price > 900, label: "$${{var:brace}}env:HOME}}"}}]
+      otherwise: "$${{var:brace}}spark.app.name}}'\\"
+  - derive: {{ratio: 1 / (id - 3)}}
+expect:
+  - {{column: size, one_of: ["$${{var:brace}}env:HOME}}", "$${{var:brace}}spark.app.name}}'\\"], else: stop}}
+  - {{column: size, matches: "[$].*", else: stop}}
+into: {{table: {namespace}.trades}}
+"""
+
+
+def test_what_a_spec_says_is_text_in_sql(project: Project) -> None:
+    project.template = LABELS
+    project.make_topic(1)
+    project.send_good(4, partition=0)
+    project.send([json.dumps({"id": 5, "price": 1000}).encode()], partition=0)
+    (batch,) = project.run()
+    assert (batch.rows, batch.bad, batch.warnings) == (4, 1, ())
+    sizes = {row["id"]: row["size"] for row in project.rows()}
+    assert sizes == {**dict.fromkeys((0, 1, 2), "${spark.app.name}'\\"), 5: "${env:HOME}"}
+    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None and table.properties["comment"] == project.pipeline.doc
+
+
+Headers = list[tuple[str, bytes | None]]
+# The producer ends a header's name at a NUL.
+HEADERS: Headers = [
+    *((name, name.encode()) for name in TEXTS if "\0" not in name),
+    *(("twice", b"1"), ("twice", b"2"), ("", b""), ("none", None), ("bytes", b"\xff\0")),
+]
+
+
+def send_with_headers(project: Project, value: bytes, count: int, headers: Headers, key: bytes) -> None:
+    producer = Producer({"bootstrap.servers": project.bootstrap, "message.max.bytes": 10_000_000})
+    for _ in range(count):
+        producer.produce(project.topic, value, key=key, headers=list(headers), partition=0)
+    assert producer.flush(30) == 0
+
+
+def kept(headers: Headers) -> list[dict[str, Any]]:
+    return [{"key": name, "value": value} for name, value in headers]
+
+
+@pytest.mark.parametrize("bad_rows", ["quarantine", "stop"])
+def test_bad_rows_keep_keys_and_headers_as_they_are(project: Project, bad_rows: str) -> None:
+    project.more = f"bad_rows: {bad_rows}"
+    project.make_topic(1, **{"max.message.bytes": "10000000"})
+    keys = [name.encode() for name in TEXTS]
+    for key in keys:
+        send_with_headers(project, b"not json " + key, 1, HEADERS, key)
+    if bad_rows == "stop":
+        accept_it(project)
+    project.run()
+    found = project.rows(bad=True)
+    assert [(row["key"], row["value"]) for row in found] == [(key, b"not json " + key) for key in keys]
+    for row in found:
+        assert row["headers"] == kept(HEADERS)
+    project.assert_exactly_once()
+
+
+def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) -> None:
+    """As values and keys are: 8,000 bad messages with such a header ended Spark, and each later run again."""
+    project.make_topic(1, **{"max.message.bytes": "10000000"})
+    large: Headers = [("trace", b"h" * 200_000), ("name", b"n")]
+    send_with_headers(project, b"not json", 20, large, b"k")
+    send_with_headers(project, b"not json", 5, [("name", b"n")], b"k")
+    context, pipeline = project.context(), project.pipeline
+    source = context.source(pipeline)
+    topic = source.look()
+    nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
+    range_ = next_range(nowhere, topic, 1000)
+    assert range_ is not None
+    frame = rows.frame(source.read(context.spark, range_), pipeline, range_.size)
+    frame.good.write.format("noop").mode("append").save()
+    counted = rows.counted(context.spark, pipeline, frame.observed)
+    assert counted.carried is not None
+    assert (counted.bad, counted.too_large) == (25, 20)
+    assert counted.carried.selectExpr("sum(octet_length(cast(headers as string)))").collect()[0][0] < 1000
+
+    project.run()
+    assert [row["headers"] for row in project.rows(bad=True)] == [kept(large)] * 20 + [kept([("name", b"n")])] * 5
+    project.assert_exactly_once()

@@ -1,0 +1,107 @@
+"""A ledger over random kills: messages with hostile keys, runs that get a SIGKILL at a random point or moment, and at the end what the
+model says of all messages.
+
+By hand with more kills and another seed: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+from collections import Counter
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from confluent_kafka import Message as Delivered
+from confluent_kafka import Producer
+
+from framework.engine.protocol import KILL_POINTS
+from framework.plan.model import Message
+from tests.project import Project
+from tests.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
+from tests.test_kill import PATIENCE, victim
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+KILLS = int(os.environ.get("KILLS", "2"))  # of each kind of table
+SEED = int(os.environ.get("SEED", "13"))
+LATEST = 2.0  # seconds after a run has opened its table
+
+
+class Ledger:
+    """All that was sent, with where Kafka put it."""
+
+    def __init__(self, project: Project, chance: random.Random) -> None:
+        self.project, self.chance = project, chance
+        self.messages: list[Message] = []
+        self.moment = 0
+        self.producer = Producer({"bootstrap.servers": project.bootstrap})
+
+    def send(self, count: int) -> None:
+        for _ in range(count):
+            self.moment += self.chance.randint(0, 2)
+            at = max(1, self.moment - self.chance.choice([0, 0, 0, 5]))  # some come late
+            key = json.dumps({"id": self.chance.randint(1, 2), "region": self.chance.choice(HOSTILE)}).encode()
+            value: bytes | None = json.dumps({"name": f"{at} {self.chance.choice(HOSTILE)}", "at": at * 1000}).encode()
+            value = self.chance.choice([value, value, value, value, None, b"{"])
+            self._produce(key, value, at)
+        self._produce(b'{"id": 1, "region": "eu"}', b"{", self.moment + 1)  # each batch has a bad row
+        assert self.producer.flush(30) == 0
+
+    def _produce(self, key: bytes, value: bytes | None, at: int) -> None:
+        def delivered(error: Any, message: Delivered) -> None:
+            assert error is None
+            when = datetime.fromtimestamp(at, timezone.utc)
+            place = message.partition(), message.offset()
+            self.messages.append(Message(1, self.project.topic, *place, when, key, value, ()))  # type: ignore[arg-type]
+
+        self.producer.produce(
+            self.project.topic, value, key=key, partition=self.chance.randrange(3), timestamp=at * 1000, on_delivery=delivered
+        )
+
+
+def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> str:
+    """Where or when a run was killed; nothing of it is waited for but its end."""
+    if chance.random() < 0.7:
+        point = chance.choice(points)
+        with victim(project, point, signal.SIGKILL) as process:
+            process.wait(PATIENCE)
+        return point
+    after = chance.uniform(0, LATEST)
+    with victim(project, "opened", signal.SIGCONT) as process:
+        try:
+            process.wait(after)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return f"{after:.2f} s"
+        return f"not before its end ({after:.2f} s)"
+
+
+@pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
+def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str) -> None:
+    chance = random.Random(f"{SEED} {write}")
+    keys = "keys: [region, id]" if write != "append" else "catalog: lake"
+    said = {"write": write, "keys": keys, "deletes": deletes, "version": "3", "partition_by": "[]"}
+    spec = SPEC.replace("value: json", "kafka_name: {topic}\nvalue: json", 1).replace("{namespace}.orders", "{namespace}.trades")
+    for name, text in said.items():
+        spec = spec.replace(f"{{{name}}}", text)
+    project.template = spec
+    project.make_topic(3)
+    ledger = Ledger(project, chance)
+    points = KILL_POINTS if write == "append" else (*KILL_POINTS, "merged")
+    hit = []
+    for _ in range(KILLS):
+        ledger.send(chance.randint(5, 40))
+        hit.append(kill(project, chance, points))
+    ledger.send(5)
+    project.run()
+
+    print(f"\nseed {SEED}, {write}, {len(ledger.messages)} messages, killed at {', '.join(hit)}")
+    ordered = sorted(ledger.messages, key=lambda each: (each.partition, each.offset))
+    assert rows(project.pipeline, project.spark) == Counter(MODELS[write](happened(ordered, deletes)))
+    bad = Counter((row["partition"], row["offset"]) for row in project.rows(bad=True))
+    assert bad == Counter((each.partition, each.offset) for each in ordered if each.value == b"{")
+    assert project.branches() == []
