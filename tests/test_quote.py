@@ -1,0 +1,73 @@
+"""What is quoted means itself, to Spark and to Sluice's own reader of SQL, whatever it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine import session
+from framework.sql.meaning import MEANING
+from framework.sql.quote import columns, identifier, literal, substituted
+from framework.sql.tokens import tokens
+from tests.project import plan_for
+from tests.test_hostile import TEXTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pieces = st.sampled_from(
+    [*TEXTS, "$", "{", "}", "\\", "'", '"', "`", "\n", "\r", "\0", "\u2028", "\x85", "\ufeff", "\\u0041", "%", "_"]
+)
+texts = st.lists(pieces | st.text(st.characters(codec="utf-8"), max_size=20), max_size=6).map("".join)
+NAMES = ("_sluice_value", "_sluice_text")
+
+
+@given(texts)
+def test_our_own_reader_reads_a_literal_as_the_text(text: str) -> None:
+    assert "$" not in literal(text)
+    if literal(text).isprintable():
+        (token, _) = tokens(literal(text))
+        assert (token.kind, token.value) == ("string", text)
+
+
+@given(st.lists(texts, min_size=1, max_size=5), texts)
+def test_a_name_is_found_and_replaced_outside_of_quotes_alone(parts: list[str], name: str) -> None:
+    name = name or "x"
+    quoted = [each for part in parts for each in (literal(part + NAMES[0]), identifier(name + NAMES[1]))]
+    sql = f" {NAMES[0]} || ".join(quoted) + f" = {NAMES[0]}.{NAMES[1]}"
+    made = substituted(sql, {NAMES[0]: "(a)", NAMES[1]: "b"})
+    assert made == " (a) || ".join(quoted) + " = (a).b"
+    assert columns(sql) == {name + NAMES[1]}
+
+
+@pytest.mark.spark
+def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None:
+    """Many at once; also where somebody had turned substitution on again."""
+    own: Any = spark.newSession()
+
+    @settings(max_examples=5, deadline=None)
+    @given(st.lists(texts, min_size=100, max_size=100))
+    def same(values: list[str]) -> None:
+        names = [f"{at} {value}" for at, value in enumerate(values)]
+        parts = zip(values, names, strict=True)
+        frame = spark.range(1).selectExpr(*(f"{literal(value)} AS {identifier(name)}" for value, name in parts))
+        assert (frame.columns, list(frame.collect()[0])) == (names, values)
+        assert spark.conf.get("spark.sql.variable.substitute") == "false"
+        own.conf.set("spark.sql.variable.substitute", "true")
+        assert list(own.range(1).selectExpr(*map(literal, values)).collect()[0]) == values
+
+    same()
+
+
+def test_a_setting_that_decides_what_sql_means_is_not_a_specs(
+    tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_for(tmp_path, "127.0.0.1:1")
+    other = replace(plan.engine, conf=tuple((name, "other") for name in MEANING))
+    assert {name: session.settings(replace(plan, engine=other))[name] for name in MEANING} == MEANING
