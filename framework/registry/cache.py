@@ -44,9 +44,9 @@ def _short(text: str) -> str:
 
 
 def _said(schema: Schema) -> dict[str, Any]:
-    references = [[name, _said(inner)] for name, inner in schema.references]
-    return {"kind": schema.kind, "text": schema.text, "references": references}
+    behind = [[name, each.kind, each.text] for name, each in schema.behind]
+    return {"kind": schema.kind, "text": schema.text, "behind": behind}
 
 
 def _schema(said: Any) -> Schema:
-    return Schema(said["kind"], said["text"], tuple((name, _schema(inner)) for name, inner in said["references"]))
+    return Schema(said["kind"], said["text"], tuple((name, Schema(kind, text)) for name, kind, text in said["behind"]))

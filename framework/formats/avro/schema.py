@@ -133,7 +133,7 @@ def record(schema: Schema) -> Node:
 @lru_cache(maxsize=1024)
 def parse(schema: Schema) -> Node:
     reader = _Reader()
-    for _, referred in schema.behind():
+    for _, referred in schema.behind:
         reader.text(referred.text)
     return reader.text(schema.text)
 

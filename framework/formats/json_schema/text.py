@@ -35,7 +35,7 @@ def registry_of(schema: Schema) -> Registry[Any]:
     from referencing import Registry
     from referencing.exceptions import NoSuchResource
 
-    there = {name: _resource(each.text) for name, each in schema.behind()}
+    there = {name: _resource(each.text) for name, each in schema.behind}
 
     def retrieve(uri: str) -> Resource[Any]:
         found = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
