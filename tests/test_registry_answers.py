@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from framework.cli import main
 from framework.errors import SluiceError, UnreachableError
 from framework.plan.model import Cluster, Login, SecretStore, Security
 from framework.registry import Schema, cache
@@ -135,7 +137,7 @@ def test_an_answer_that_would_unpack_to_more_is_not_unpacked() -> None:
 
 
 def test_nothing_is_asked_of_an_address_that_the_spec_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PASSWORD", "open sesame")
+    monkeypatch.setenv("SLUICE_SECRET_PASSWORD", "open sesame")
     with serving(lambda _: [1]) as other:
         to = f"Location: http://me:secret@localhost:{other.port}/x"
         with serving(lambda _: whole(b"", "307 Temporary Redirect", to)) as server:
@@ -264,6 +266,46 @@ def test_all_versions_together_are_bounded() -> None:
     with serving(lambda path: list(range(1, 40)) if path.endswith("/versions") else version(schema=large)) as server:
         assert strange(lambda: server.registry().subject("s")).endswith("has more than 64 MB for one subject")
         assert len(server.asked) < 13
+
+
+TOPIC = """
+cluster: main
+bootstrap: 127.0.0.1:1
+registry: {url}
+registry_auth: {{username: me, password: "${{secret:registry}}"}}
+---
+topic: t
+value: avro
+{more}
+"""
+
+
+def checked(folder: Path, server: Server, *arguments: str, more: str = "") -> Result:
+    (folder / "specs").mkdir(exist_ok=True)
+    (folder / "specs" / "a.yaml").write_text(TOPIC.format(url=server.url, more=more))
+    return CliRunner().invoke(main, ["check", "--specs", str(folder / "specs"), *arguments])
+
+
+def test_check_sends_a_login_only_if_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_REGISTRY", "sesame")
+    schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
+    with serving(lambda path: [1] if path.endswith("/versions") else version(schema=schema)) as server:
+        refused = checked(tmp_path, server)
+        assert refused.exit_code == 1
+        assert "registry-not-asked: the schema registry at http://127.0.0.1:" in refused.output
+        assert "`sluice check --online` asks it; or write `columns:`" in refused.output
+        fine = checked(tmp_path, server, more="columns: {id: bigint}")
+        assert fine.exit_code == 0
+        assert "`columns` were not compared with it" in fine.stderr
+        assert server.asked == []
+
+        assert checked(tmp_path, server, "--online").output == "0 pipelines, 1 topic: no problems\n"
+        assert {line for each in server.asked for line in each.splitlines() if line.startswith("Authorization")}
+        server.asked.clear()
+        remembered = checked(tmp_path, server)
+        assert remembered.exit_code == 0
+        assert "it wants a login, and none is sent here; what it said last counts" in remembered.stderr
+        assert server.asked == []
 
 
 def test_an_error_that_quotes_somebody_cannot_steer_a_terminal() -> None:

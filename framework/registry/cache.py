@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from framework.home import home
+from framework.home import home, private
 from framework.registry import Schema, Subject, Version
 
 
@@ -30,7 +30,7 @@ def write(url: str, subject: Subject) -> None:
     file = _file(url, subject.name)
     draft = file.with_name(f"{file.name}.{uuid4().hex}")
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private("registry", file.parent.name)
         draft.write_text(json.dumps({"subject": subject.name, "versions": versions}), encoding="utf-8")
         draft.replace(file)
 

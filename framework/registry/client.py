@@ -81,6 +81,15 @@ class Registry:
             cache.write(self.url, found)
         return found
 
+    def remembered(self, name: str) -> Subject:
+        """The subject as it was when the registry last answered. Nothing is asked, and no secret is read."""
+        message = f"the schema registry at {self.url} was not asked: it wants a login, and none is sent here"
+        trouble = UnreachableError("registry-not-asked", message, "`sluice check --online` asks it")
+        known = cache.read(self.url, name)
+        if known is None:
+            raise trouble
+        return Subject(name, known.versions, trouble)
+
     def numbers(self, name: str) -> tuple[int, ...]:
         """The subject's versions by their numbers, of which there is at least one."""
         try:

@@ -14,13 +14,14 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from framework.hosts import url_is_loopback
+
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
 
 MOST_BYTES = 8 << 20
 """Of one answer. Confluent's registry takes schemas of up to one megabyte."""
 _CONNECTING = 2.0  # seconds
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Silent(Exception):
@@ -98,7 +99,7 @@ class Channel:
         session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
         session.headers["Accept-Encoding"] = "identity"  # a small answer cannot become a large one
         # A company's proxy knows nothing of this machine's own servers.
-        session.trust_env = urlsplit(self._url).hostname not in _LOOPBACK
+        session.trust_env = not url_is_loopback(self._url)
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
         # Where there is none, `requests` would look for one in ~/.netrc.
         session.auth = HTTPBasicAuth(login[0].encode(), login[1].encode()) if login else _as_it_is
