@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST = 20_000  # schemas looked at, each as often as it is referred to
 _DEEPEST = 64  # schemas within schemas
 _CLASS = re.compile(r"\w+(\.[\w$-]+)+")  # a title that is a name in a program
-_MALFORMED = (
+MALFORMED = (
     AttributeError,
     KeyError,
     RecursionError,
@@ -56,7 +56,7 @@ def _resource(text: str) -> Resource[Any]:
         if not isinstance(document, (dict, bool)):
             raise ValueError("it is no object")
         return Resource.from_contents(document, default_specification=DRAFT4 if _old_id(document) else DRAFT7)
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise Unsupported(f"the text is no JSON Schema: {error}", _LOOK) from None
 
 
@@ -76,7 +76,7 @@ def said_of(schema: Schema) -> Said:
     except Unresolvable as error:
         hint = "register what it refers to in the same registry, and name it in the schema's references"
         raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise Unsupported(f"a keyword of the schema has a form that JSON Schema does not know: {error}", _LOOK) from None
     if said.is_ == "atom":
         return Said("object", fields=(("value", said),), single=True)
