@@ -7,12 +7,12 @@ Limit: a pattern that needs more time, such as one that looks ahead, is not judg
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from framework.formats.json_schema.patterns import found
+from framework.formats.json_schema.wellformed import document
 from framework.registry import Schema
 
 _MOST, _DEEPEST = 20_000, 32  # references that are followed for one value, and those within each other
@@ -42,8 +42,8 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
 
     from framework.formats.json_schema.text import MALFORMED, registry_of
 
-    document = json.loads(schema.text)
-    known: Any = validator_for(document, default=Draft7Validator)
+    said = document(schema.text)
+    known: Any = validator_for(said, default=Draft7Validator)
     followed = _Followed()
     own: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
     own["additionalProperties"] = _others(known.VALIDATORS["additionalProperties"])
@@ -51,7 +51,7 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
     if any('"patternProperties"' in each.text for each in (schema, *(inner for _, inner in schema.behind))):
         own["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
     extended: Any = extend(known, own)  # type: ignore[no-untyped-call]
-    checker = extended(document, registry=registry_of(schema), format_checker=FormatChecker())
+    checker = extended(said, registry=registry_of(schema), format_checker=FormatChecker())
 
     def wrong(value: Any) -> str | None:
         followed.all = followed.open = 0
