@@ -72,9 +72,10 @@ class Trouble:
 
 
 BAD = "bad"  # of a message that is not JSON
+HOSTILE = ("${env:HOME}/x", "${spark.app.name}", "$${env:HOME}", "a' OR '1'='1", "\\", "\\'", '"', "a`b", "a\0b", "\u2028", "é", "e\u0301")
 POINTS = sorted({*KILL_POINTS, *UPSERT_POINTS})
 sent = st.builds(
-    Sent, st.sampled_from(["", "eu", "us" * 600]), st.integers(1, 2), st.none() | st.sampled_from(["a", "b", "del"]),
+    Sent, st.sampled_from(["", "eu", "us" * 600, "x" * 200_000, *HOSTILE]), st.integers(1, 2), st.none() | st.sampled_from(["a", "b", "del"]),
     st.integers(1, 6), st.integers(1, 6), st.integers(0, 2),
 )  # fmt: skip
 trouble = st.builds(
@@ -163,6 +164,15 @@ def test_as_the_model_says(write: str, deletes: str, version: int, partition_by:
         as_modelled(plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, version, partition_by)), given_, deletes, spark)
 
     same()
+
+
+@pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
+def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
+    """Each comes, comes again, is deleted where that is possible, and comes too late."""
+    plan = plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, 3, "[]"))
+    moments = ((10, "a"), (20, "b"), (30, None), (15, "late"))
+    batches = [([Sent(region, 1, name, at, at, 0) for region in HOSTILE], None) for at, name in moments]
+    as_modelled(plan, batches, deletes, spark)
 
 
 @pytest.mark.parametrize("write", ["upsert", "history"])

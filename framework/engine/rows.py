@@ -5,7 +5,6 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from secrets import token_bytes, token_hex
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from framework.formats.avro import MARK_BYTES
 from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
 from framework.plan.rows import named, quoted
+from framework.sql.quote import substituted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
 _END = f"_sluice_end_{token_hex(8)}"
-_MARK = bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()  # no byte can end one of Avro's numbers
-_DECODED = re.compile(r"\b_sluice_decoded\b")  # and not that of a key
+_MARKS = {  # behind a message's end, which no message can know
+    "_sluice_end": _END,
+    "_sluice_end_text": quoted(f'{{"{_END}":true}}'),
+    "_sluice_end_list": quoted(f"array<struct<{_END}:boolean>>"),
+    "_sluice_end_field": quoted(f"{_END}:boolean>>"),
+    # No byte can end one of Avro's numbers.
+    "_sluice_mark_bytes": f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'",
+}
+_TEXT = {"_sluice_text": "CAST(_sluice_value AS STRING)"}
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
@@ -196,7 +203,7 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
 
 
 def _explained(sql: str) -> str:
-    return _inlined(sql).replace("_sluice_value", "value").replace("_sluice_key", "key")
+    return substituted(_inlined(sql), {"_sluice_value": "value", "_sluice_key": "key"})
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
@@ -285,13 +292,8 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _inlined(sql: str, parse: str | None = None) -> str:
-    sql = _DECODED.sub(lambda _: f"({parse})", sql) if parse else sql
-    return _marked(sql).replace("_sluice_text", "CAST(_sluice_value AS STRING)")
-
-
-def _marked(sql: str) -> str:
-    """The mark behind a message's end is one that no message can know."""
-    return sql.replace("_sluice_mark_bytes", f"X'{_MARK}'").replace("_sluice_end", _END)
+    sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
+    return substituted(sql, {**_MARKS, **_TEXT})
 
 
 def _texts(pipeline: Pipeline) -> Iterator[str]:
@@ -343,7 +345,7 @@ def _found_bad(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHO
     """The bad row, if one of the faults is there: with the number of the first, counted over the whole pipeline."""
     any_ = " OR ".join(f"({fault.when})" for fault in faults)
     first = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
-    found = bad.replace("_sluice_fault", first).replace("_sluice_of", item)
+    found = substituted(bad, {"_sluice_fault": first, "_sluice_of": item})
     return f"CASE WHEN {any_} THEN {found} END"
 
 

@@ -12,6 +12,7 @@ from framework import jars
 from framework.engine.package import Package
 from framework.home import home
 from framework.plan.model import Catalog, Plan
+from framework.sql.meaning import MEANING
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def settings(plan: Plan) -> dict[str, str]:
-    """All settings of the session; what the spec's `conf` says goes before what Sluice says."""
+    """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means."""
     scratch = home() / "spark"
     said = {
         "spark.master": plan.engine.master,
@@ -46,21 +47,14 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
         "spark.sql.subexpressionElimination.enabled": "true",
-        # A message with one wrong field is a bad row, not a row with a null.
-        "spark.sql.json.enablePartialResults": "false",
-        # What is observed of a batch would be lost with a part of the plan that turns out to have no rows.
-        "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     }
     for catalog in plan.catalogs:
         said.update(_catalog(catalog))
-    said.update(plan.engine.conf)
-    return said
+    return {**said, **dict(plan.engine.conf), **MEANING}
 
 
 def _classes() -> Iterator[str]:

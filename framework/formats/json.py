@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from framework import types
 from framework.plan.model import Column, Decoding, Fault
 from framework.plan.rows import named, quoted
+from framework.sql.quote import substituted
 from framework.types import Array, Decimal, Map, Struct, Type
 
 LARGEST = 20_000_000  # bytes; Spark's parser gives up on longer texts
@@ -85,8 +86,9 @@ def parse(fields: Sequence[Field]) -> str:
 
 def behind(sql: str, bytes_: str, parsed: str) -> str:
     """The same SQL of JSON that stands in other bytes than the message's value."""
-    sql = sql.replace("_sluice_decoded", parsed).replace("_sluice_text", "CAST(_sluice_value AS STRING)")
-    return sql.replace("_sluice_value", bytes_)
+    for name, sql_of in (("_sluice_decoded", parsed), ("_sluice_text", "CAST(_sluice_value AS STRING)"), ("_sluice_value", bytes_)):
+        sql = substituted(sql, {name: sql_of})
+    return sql
 
 
 def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column, ...], Decoding]:
@@ -104,10 +106,11 @@ def key(fields: Sequence[Field], docs: Mapping[str, str]) -> tuple[tuple[Column,
     return columns, Decoding(None, tuple((name, of_key(sql)) for name, sql in made.columns), tuple(faults))
 
 
-_MARK = '{"_sluice_end":true}'  # the engine puts a name in its place that no message can know
+# `_sluice_end` is the name of a field that no message can know; the engine says it, and texts with it: an object that has it as
+# the last element of a list (`_sluice_end_text`), and types (`_sluice_end_list`, `_sluice_end_field`).
 # An object that ends with the only `}` of its text cannot be followed by anything. Otherwise the text is parsed between
 # two brackets and before a mark: whatever follows the object would add an element, end the list early or break the parse.
-_MARKED = f"from_json(concat('[', _sluice_text, ',{_MARK}]'), 'array<struct<_sluice_end:boolean>>', {_OPTIONS})"
+_MARKED = f"from_json(concat('[', _sluice_text, ',', _sluice_end_text, ']'), _sluice_end_list, {_OPTIONS})"
 _ONE_OBJECT = (
     "CASE WHEN startswith(_sluice_text, '{') AND endswith(_sluice_text, '}')"
     " AND NOT contains(CAST(substring(_sluice_value, 2, octet_length(_sluice_value) - 2) AS STRING), '}') THEN true"
@@ -128,8 +131,8 @@ def wrong(fields: Sequence[Field]) -> str:
 
 def with_mark(type_: Struct) -> str:
     """SQL of a list of the object and the mark, from one parse: for objects that have objects inside."""
-    text = f"""CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',{_MARK}]') END"""
-    return f"from_json({text}, {quoted(f'array<{_raw(type_)[:-1]}, _sluice_end: boolean>>')}, {_OPTIONS})"
+    text = f"CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',', _sluice_end_text, ']') END"
+    return f"from_json({text}, concat({quoted(f'array<{_raw(type_)[:-1]}, ')}, _sluice_end_field), {_OPTIONS})"
 
 
 def is_one(parts: str) -> str:
@@ -140,8 +143,8 @@ def is_one(parts: str) -> str:
 
 def is_one_value(text: str) -> str:
     """SQL of whether a text is one value of any type and no more."""
-    parts = f"from_json(concat('[', {text}, ',{_MARK}]'), 'array<string>', {_OPTIONS})"
-    return f"coalesce(is_valid_utf8({text}) AND size({parts}) = 2 AND {parts}[1] = '{_MARK}', false)"
+    parts = f"from_json(concat('[', {text}, ',', _sluice_end_text, ']'), 'array<string>', {_OPTIONS})"
+    return f"coalesce(is_valid_utf8({text}) AND size({parts}) = 2 AND {parts}[1] = _sluice_end_text, false)"
 
 
 def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:

@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from framework.errors import Problem, Where
 from framework.plan import unsent
-from framework.plan.lineage import names
 from framework.plan.model import Expectation, Fault, Keyed, Step
 from framework.plan.rows import Rows, named, quoted
 from framework.spec import kinds
@@ -16,6 +15,7 @@ from framework.spec.kinds.pipeline import TESTS
 from framework.spec.scalars import read_time
 from framework.sql.expressions import ExpressionError
 from framework.sql.patterns import groups
+from framework.sql.quote import columns
 from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
@@ -49,7 +49,7 @@ def resolve(
 def _unless(keyed: Keyed, holds: str) -> Iterator[str]:
     if keyed.deletes:
         yield keyed.deletes
-    yield from (unsent.holds(marked, named(name)) for name, marked in keyed.unsent if name in names(holds))
+    yield from (unsent.holds(marked, named(name)) for name, marked in keyed.unsent if name in columns(holds))
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:

@@ -5,14 +5,10 @@ Limit: of columns, not of a struct's fields. A condition (a filter, a fault) dec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from framework.plan.model import EVENT_TIME, VERSION, Column, Pipeline, Step
-
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
-# A name behind a point is a struct's field.
-_NAME = re.compile(r"(?<![`.])`((?:[^`]|``)+)`|\b(_kafka_\w+|_event_time)\b")
+from framework.sql.quote import columns
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
@@ -44,9 +40,4 @@ def _behind(step: Step, found: Mapping[str, frozenset[str]], known: Mapping[str,
 
 
 def _of(sql: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    return frozenset(origin for name in names(sql) for origin in known.get(name, ()))
-
-
-def names(sql: str) -> set[str]:
-    """Of the columns that stand in an expression."""
-    return {(quoted or plain).replace("``", "`") for quoted, plain in _NAME.findall(_TEXT.sub("''", sql))}
+    return frozenset(origin for name in columns(sql) for origin in known.get(name, ()))

@@ -11,7 +11,11 @@ from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
 from framework.spec.node import NOWHERE, Node
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
+from framework.sql.quote import identifier as named
+from framework.sql.quote import literal as quoted
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
+
+__all__ = ["Resolved", "Rows", "name_problems", "named", "quoted"]
 
 
 @dataclass(frozen=True)
@@ -120,14 +124,3 @@ def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Proble
         for other in others
         if other.lower() == name.lower() and other != name
     ]
-
-
-def quoted(text: str) -> str:
-    """A Spark SQL string literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
-
-
-def named(name: str) -> str:
-    """A Spark SQL identifier."""
-    return "`" + name.replace("`", "``") + "`"

@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from framework.plan.lineage import names
 from framework.plan.model import Column, Fault, Step, Topic
 from framework.plan.rows import Rows, named, quoted
+from framework.sql.quote import columns
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Type
 
 _MARKER = "__debezium_unavailable_value"
@@ -59,12 +59,12 @@ def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str]) -> tuple
     found = {column.name: column for column in topic.columns if _is_marker(column.type)}
     read: set[str] = set()
     for step in steps:
-        read |= {found[name].name for sql in _texts(step) for name in names(sql) & found.keys()}
+        read |= {found[name].name for sql in _texts(step) for name in columns(sql) & found.keys()}
         made = {name: found.get(_only(sql)) for name, sql in step.assign}
         made |= {step.each.into: None} if step.each else {}
         found = {name: column for name, column in {**found, **made}.items() if column}
         found = {each.name: found[each.name] for each in step.columns if each.name in found}
-    return found, read | {found[name].name for sql in more for name in names(sql) & found.keys()}
+    return found, read | {found[name].name for sql in more for name in columns(sql) & found.keys()}
 
 
 def _texts(step: Step) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _texts(step: Step) -> Iterator[str]:
 
 def _only(sql: str) -> str:
     """The column that the text is and nothing else."""
-    return next((name for name in names(sql) if sql == named(name)), "")
+    return next((name for name in columns(sql) if sql == named(name)), "")
 
 
 def _is_marker(type_: Type) -> str:

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPES = {"\\\\": "\\", "\\'": "'", '\\"': '"', "\\n": "\n", "\\t": "\t", "\\r": "\r", "\\%": "\\%", "\\_": "\\_"}
-_ESCAPE = re.compile(r"\\.|''", re.DOTALL)
+_ESCAPE = re.compile(r"\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|\\.|''", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,18 @@ def value(kind: str, text: str, at: int) -> str:
     if text[0] in "rR":
         return text[2:-1]
     for match in _ESCAPE.finditer(text[1:-1]):
-        if match.group() != "''" and match.group() not in _ESCAPES:
+        if match.group() not in ("''", *_ESCAPES) and len(match.group()) == 2:
             raise refused(
                 at + 1 + match.start(),
                 "sql-syntax",
-                f"{match.group()} is not one of the escapes \\\\ \\' \\\" \\n \\t \\r \\% \\_",
+                f"{match.group()} is not one of the escapes \\\\ \\' \\\" \\n \\t \\r \\% \\_ \\uXXXX",
                 f"write \\{match.group()} for the backslash itself, or r'…' for a pattern",
             )
-    return _ESCAPE.sub(lambda match: "'" if match.group() == "''" else _ESCAPES[match.group()], text[1:-1])
+    return _ESCAPE.sub(lambda match: _escaped(match.group()), text[1:-1])
+
+
+def _escaped(text: str) -> str:
+    return "'" if text == "''" else chr(int(text[2:], 16)) if len(text) > 2 else _ESCAPES[text]
 
 
 def unreadable(text: str, at: int) -> ExpressionError:

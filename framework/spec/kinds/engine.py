@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from framework.errors import Problem
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
+from framework.sql.meaning import MEANING
 
 EXAMPLE = """\
 engine: spark
@@ -35,7 +36,12 @@ class Engine(Kind):
 
     def problems(self) -> Iterable[Problem]:
         for key in self.conf:
-            if not key.startswith("spark."):
+            if key in MEANING:
+                yield Problem(
+                    self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, and is always {MEANING[key]} here",
+                    "remove it",
+                )  # fmt: skip
+            elif not key.startswith("spark."):
                 yield Problem(
                     self.key_place("conf", key), "bad-setting", f"`{key}` is no setting of Spark, and Spark would pass over it",
                     f"write `spark.{key}`, if it is that one, or remove it",

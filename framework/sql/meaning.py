@@ -1,0 +1,23 @@
+"""Settings of Spark that decide what SQL means. Sluice's SQL is written for these values, and a spec cannot change them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+MEANING: Mapping[str, str] = MappingProxyType(
+    {
+        # Else Spark puts environment variables and settings, secrets too, in place of `${…}` in any SQL text, also inside a literal.
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.sql.parser.quotedRegexColumnNames": "false",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # A message with one wrong field is a bad row, not a row with a null.
+        "spark.sql.json.enablePartialResults": "false",
+        # What is observed of a batch would be lost with a part of the plan that turns out to have no rows.
+        "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
+    }
+)
