@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 from click.testing import CliRunner, Result
 
 from framework.cli import main
@@ -113,6 +114,20 @@ def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(stream: tuple[bytes
         assert error.value.code == "registry-unreachable"
         assert time.monotonic() - began < 10  # and not for ever
         assert len(server.asked) <= 1
+
+
+def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = urllib3.connection.HTTPConnection.connect
+
+    def slow(connection: urllib3.connection.HTTPConnection) -> None:
+        connect(connection)
+        time.sleep(0.3)  # as with many addresses, of which the last one answers
+
+    monkeypatch.setattr(urllib3.connection.HTTPConnection, "connect", slow)
+    with serving(lambda _: drop_by_drop(*STREAMS["the headers"])) as server:
+        registry = server.registry(patience=0.15)
+        with pytest.raises(UnreachableError, match="does not answer in time"):
+            registry.numbers("s")
 
 
 def test_an_answer_is_read_up_to_a_limit_and_no_further() -> None:

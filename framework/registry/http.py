@@ -1,6 +1,7 @@
 """One bounded exchange with a registry over HTTP: how long an answer takes and how large it is are not the registry's to say.
 
 *Guarantee*: no other address is asked than the one that the spec names, and no login is sent but the one that the spec names.
+*Limit*: finding the address of a host's name takes as long as this machine's resolver.
 """
 
 from __future__ import annotations
@@ -42,12 +43,44 @@ class Reply:
     body: bytes
 
 
+class _Watch:
+    """The sockets of a channel, which a timer ends: a timeout of sockets begins anew with each byte."""
+
+    def __init__(self) -> None:
+        self.sockets: list[socket.socket] = []
+        self.over = False
+
+    def note(self, new: socket.socket | None) -> None:
+        self.sockets = [each for each in self.sockets if each.fileno() >= 0]
+        if new is not None:
+            self.sockets.append(new)
+        if self.over:  # it took too long to connect
+            self.end()
+
+    def end(self) -> None:
+        self.over = True
+        for each in self.sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        self.over = False
+        timer = Timer(seconds, self.end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
 class Channel:
     """To one address. `login` are a name and a password."""
 
     def __init__(self, url: str, login: tuple[str, str] | None) -> None:
         self._url = url
-        self._sockets: list[socket.socket] = []
+        self._watch = _Watch()
         self._session = self._opened(login)
 
     def ask(self, method: str, path: str, said: Any, seconds: float) -> Reply:
@@ -55,9 +88,8 @@ class Channel:
         from requests.exceptions import RequestException, SSLError, Timeout
         from urllib3.exceptions import HTTPError
 
-        late: list[bool] = []
         try:
-            with self._ended_after(seconds, late):
+            with self._watch.within(seconds):
                 timeout = (min(_CONNECTING, seconds), seconds)
                 with self._session.request(
                     method, self._url + path, json=said, timeout=timeout, stream=True, allow_redirects=False
@@ -68,28 +100,10 @@ class Channel:
         except SSLError as error:
             raise Untrusted(_end(error)) from None
         except (RequestException, HTTPError, OSError) as error:
-            raise Silent("does not answer in time" if late else f"does not answer: {_end(error)}") from None
-        if late:  # an answer without a length ends where its connection does
+            raise Silent("does not answer in time" if self._watch.over else f"does not answer: {_end(error)}") from None
+        if self._watch.over:  # an answer without a length ends where its connection does
             raise Silent("does not answer in time")
         return reply
-
-    @contextmanager
-    def _ended_after(self, seconds: float, late: list[bool]) -> Iterator[None]:
-        """Ends the connection then. A timeout of sockets begins anew with each byte."""
-
-        def end() -> None:
-            late.append(True)
-            for each in self._sockets:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-
-        timer = Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def _opened(self, login: tuple[str, str] | None) -> Session:
         import requests
@@ -103,7 +117,7 @@ class Channel:
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
         # Where there is none, `requests` would look for one in ~/.netrc.
         session.auth = HTTPBasicAuth(login[0].encode(), login[1].encode()) if login else _as_it_is
-        adapter = _watched(self._sockets)
+        adapter = _watched(self._watch)
         session.mount("http://", adapter)
         session.mount("https://", adapter)
         return session
@@ -113,7 +127,7 @@ def _as_it_is(request: PreparedRequest) -> PreparedRequest:
     return request
 
 
-def _watched(sockets: list[socket.socket]) -> Any:
+def _watched(watch: _Watch) -> Any:
     """An adapter that notes the sockets of its connections, those by a proxy too."""
     from requests.adapters import HTTPAdapter
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
@@ -122,12 +136,12 @@ def _watched(sockets: list[socket.socket]) -> Any:
     class Plain(HTTPConnection):
         def connect(self) -> None:
             super().connect()
-            _note(sockets, self.sock)
+            watch.note(self.sock)
 
     class Encrypted(HTTPSConnection):
         def connect(self) -> None:
             super().connect()
-            _note(sockets, self.sock)
+            watch.note(self.sock)
 
     class PlainPool(HTTPConnectionPool):
         ConnectionCls = Plain
@@ -147,12 +161,6 @@ def _watched(sockets: list[socket.socket]) -> Any:
 
     pools = {"http": PlainPool, "https": EncryptedPool}
     return Adapter()
-
-
-def _note(sockets: list[socket.socket], new: socket.socket | None) -> None:
-    sockets[:] = [each for each in sockets if each.fileno() >= 0]
-    if new is not None:
-        sockets.append(new)
 
 
 def _reply(response: Response) -> Reply:
