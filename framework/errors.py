@@ -62,6 +62,11 @@ def _visible(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
+def _harmless(text: str) -> str:
+    """As it is, but for what would steer a terminal: what a message, a registry or a catalog said may stand in it."""
+    return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
+
+
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """In the order of their places, with a word on those that are left out."""
     found = sorted(set(problems))
@@ -83,7 +88,7 @@ class SluiceError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        return _harmless(f"{text}\n  hint: {self.hint}" if self.hint else text)
 
 
 class SpecError(SluiceError):

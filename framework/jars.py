@@ -23,7 +23,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from framework.errors import SetupError
-from framework.home import home
+from framework.home import home, private
 from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
@@ -97,7 +97,7 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
     place = home() / "jars" / name
     if _ready(place, jars):
         return place
-    with turn(home() / "jars", "fetching-*") as taken:
+    with turn(private("jars"), "fetching-*") as taken:
         if not _ready(place, jars):
             place.mkdir(parents=True, exist_ok=True)
             (place / "stamp").unlink(missing_ok=True)

@@ -1,14 +1,22 @@
-"""A secret's value, looked up at the moment of use and kept nowhere."""
+"""A secret's value, looked up at the moment of use and kept nowhere.
+
+*Guarantee*: a spec cannot name just any variable of the environment, nor a file outside the project.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.home import home
 from framework.plan.model import SecretStore
 from framework.spec.options import SecretRef
+
+_PREFIX, _LIST = "SLUICE_SECRET_", "SLUICE_SECRETS"
+_LARGEST = 1 << 20
 
 
 def reveal(value: str | SecretRef, secrets: SecretStore) -> str:
@@ -18,25 +26,49 @@ def reveal(value: str | SecretRef, secrets: SecretStore) -> str:
 
 
 def _from_environment(name: str) -> str:
-    for candidate in (name, name.upper()):
+    """Of a variable that is meant for it: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    listed = [each.strip() for each in os.environ.get(_LIST, "").split(",")]
+    own = [f"{_PREFIX}{plain}", f"{_PREFIX}{plain.upper()}"]
+    for candidate in (*own, *(each for each in (name, name.upper()) if each in listed)):
         if candidate in os.environ:
             return os.environ[candidate]
-    raise SetupError("no-secret", f"the secret `{name}` is not in the environment", f"set the environment variable {name}")
+    hint = f"set the environment variable {own[-1]}"
+    other = next((each for each in (name, name.upper()) if each in os.environ), None)
+    if other:
+        hint += f"; or let specs read {other}, which is set, by {_LIST}={','.join([*filter(None, listed), other])}"
+    raise SetupError("no-secret", f"the secret `{name}` is not in the environment", hint)
 
 
 def _from_file(name: str, path: Path) -> str:
     """A line `name=value` of a file that only its owner can read."""
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = _lines(path)
     except OSError as error:
         raise SetupError(
             "no-secret", f"the secrets in {path} cannot be read: {error.strerror}", f"write `{name}=…` into it"
         ) from None
-    if mode & 0o077:
-        raise SetupError("open-secrets", f"others can read {path} (mode {mode:04o})", f"chmod 600 {path}")
+    except UnicodeDecodeError:
+        raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
     for line in lines:
         key, found, value = line.partition("=")
         if found and key.strip() == name:
             return value.strip()
     raise SetupError("no-secret", f"the secret `{name}` is not in {path}", f"add a line `{name}=…`")
+
+
+def _lines(path: Path) -> list[str]:
+    """Of a file of the project, as it is when it is judged."""
+    real = path.resolve(strict=True)
+    allowed = [Path.cwd().resolve(), *([home().resolve()] if os.environ.get("SLUICE_HOME") else [])]
+    if real != Path(os.path.abspath(path)) and not any(map(real.is_relative_to, allowed)):
+        hint = "keep the secrets in a file of the project's folder; a link to another place is not followed"
+        raise SetupError("open-secrets", f"{path} is a link to {real}, which is outside the project", hint)
+    with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as stream:
+        about = os.fstat(stream.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
+            raise SetupError("open-secrets", f"{path} is not a file of at most 1 MiB", "write lines `NAME=value` into a file")
+        mode = stat.S_IMODE(about.st_mode)
+        if mode & 0o077:
+            raise SetupError("open-secrets", f"others can read {path} (mode {mode:04o})", f"chmod 600 {path}")
+        return stream.read().splitlines()

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from framework.sql.expressions import ExpressionError, Fault, check
+from framework.sql.patterns import groups
 from framework.types import parse
 from tests.pace import bar
 
@@ -120,6 +121,9 @@ REFUSED = [
     ("Symbol like Symbol", 12, "sql-type"),
     (r"Symbol like '\\a'", 12, "sql-type"),
     ("Symbol rlike '(a+)+'", 13, "sql-type"),
+    (f"Symbol rlike '{'a?' * 30}{'a' * 30}'", 13, "sql-type"),
+    (f"Symbol rlike '{'(a|a)' * 21}b'", 13, "sql-type"),
+    (f"Symbol rlike '{'(a|b|)?' * 11}c'", 13, "sql-type"),
     ("Symbol rlike '[z-a]'", 13, "sql-type"),
     ("Symbol rlike 'a{2'", 13, "sql-type"),
     ("Symbol rlike 'a{1,99999}'", 13, "sql-type"),
@@ -280,3 +284,17 @@ print(time.process_time() - start)
         for _ in range(2)
     )
     assert spent < bar(0.5)
+
+
+APACHE = r"""^(\S+) (\S+) (\S+) \[([^\]]+)\] \"(\S+) (\S+) (\S+)\" (\d{3}) (\d+|-) \"([^\"]*)\" \"([^\"]*)\"$"""
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        APACHE, "|".join(f"SYM{at}" for at in range(500)), r"\+?\d{1,3}[- ]?\(?\d{3}\)?[- ]?\d{3}[- ]?\d{4}", r"(\d{2}-)+\d{2}",
+        r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$", r"^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(:\d+)?$",
+    ],
+)  # fmt: skip
+def test_patterns_that_people_write_are_allowed(pattern: str) -> None:
+    assert groups(pattern, 0) < 20

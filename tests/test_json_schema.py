@@ -90,8 +90,16 @@ TYPES: list[tuple[Json, str]] = [
     ({"type": "array", "items": of(a={"type": "integer"})}, "array<struct<a:bigint>>"),
     ({"items": {"type": "array", "items": {"type": "number"}}}, "array<array<double>>"),
     ({"type": "array"}, "array<string>"),
-    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}]}, "array<double>"),
+    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}]}, "array<string>"),  # a third may be anything
+    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}], "maxItems": 2}, "array<double>"),
+    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}], "maxItems": 3}, "array<string>"),
+    ({"type": "array", "items": [{"type": "number"}], "additionalItems": False}, "array<double>"),
+    ({"type": "array", "items": [{"type": "number"}], "additionalItems": {"type": "integer"}}, "array<double>"),
+    ({"type": "array", "items": [{"type": "number"}], "additionalItems": {"type": "string"}}, "array<string>"),
     ({"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "items": False}, "array<string>"),
+    ({"type": "array", "prefixItems": [{"type": "number"}], "items": False}, "array<double>"),
+    ({"type": "array", "prefixItems": [{"type": "number"}]}, "array<string>"),
+    ({"type": "array", "items": []}, "array<string>"),
     ({"enum": ["a", "b", None]}, "string"),
     ({"enum": [1, 2]}, "bigint"),
     ({"enum": [1, 2.5]}, "double"),
@@ -236,9 +244,49 @@ def test_texts_that_are_attacks() -> None:
     for said in (deep, {"definitions": {**wide, "d25": ADDRESS}, "$ref": "#/definitions/d0"}):
         with pytest.raises(Unsupported):
             json_schema.shapes(schema(said))
-    for text in ("{", "", "[" * 100_000, '{"a":' * 100_000, '{"$schema": 5, "id": 7, "$id": [], "properties": {"a": 1}}', "NaN"):
+    for text in ("{", "", "[" * 100_000, '{"a":' * 100_000, '{"$id": [], "properties": {"\\ud800": {}}}', "NaN"):
         with pytest.raises(Unsupported):
             json_schema.shapes(Schema("JSON", text))
+
+
+ALL_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12")
+
+
+@pytest.mark.parametrize("draft", ALL_DRAFTS)
+@pytest.mark.parametrize("ref", ["#/definitions/A", "http://example.com/root.json#/definitions/A"])
+def test_a_root_that_refers_to_its_own_definitions(draft: str, ref: str) -> None:
+    name = "id" if draft in ALL_DRAFTS[:2] else "$id"
+    for end in ("", "#"):
+        root = {name: f"http://example.com/root.json{end}", "$schema": f"http://json-schema.org/{draft}/schema#", "$ref": ref}
+        assert columns({**root, "definitions": {"A": of(a={"type": "integer"})}}) == {"a": "bigint"}
+
+
+OTHER_FORMS: list[tuple[Json, str]] = [
+    ({"enum": [[1], [2]]}, "array<string>"), ({"enum": [{"$id": 5, "$ref": [1]}]}, "string"), ({"enum": 5}, "string"),
+    ({"const": [1]}, "array<string>"), ({"const": {"properties": [1]}}, "string"), ({"enum": []}, "string"),
+    ({"type": "integer", "default": [1], "examples": [[1]]}, "bigint"), ([{"type": "integer"}], "string"), (None, "string"),
+    ({"anyOf": {"type": "integer"}}, "string"), ({"anyOf": [[1]]}, "string"), ({"type": [["x"]]}, "string"),
+    ({"type": "integer", "definitions": [{"type": "x"}]}, "bigint"), ({"type": "integer", "not": [1], "if": [1]}, "bigint"),
+    ({"type": "integer", "dependencies": {"x": ["y"], "z": "y"}}, "bigint"), ({"type": "integer", "$id": ["x"]}, "bigint"),
+    ({"type": "integer", "$id": "http://[::1"}, "bigint"), ({"type": "integer", "$anchor": 5, "$schema": 5}, "bigint"),
+    ({"type": "array", "items": [{"type": "integer"}], "maxItems": 1}, "array<bigint>"), ({"properties": [1]}, "string"),
+    ({"type": "array", "prefixItems": {"x": 1}}, "array<string>"), ({"type": "integer", "extends": [1]}, "bigint"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("draft", ALL_DRAFTS)
+@pytest.mark.parametrize(("said", "type_"), OTHER_FORMS)
+def test_a_keyword_in_a_form_that_json_schema_does_not_know_says_nothing(draft: str, said: Json, type_: str) -> None:
+    whole = {"$schema": f"http://json-schema.org/{draft}/schema#", **of(a=said, b={"$ref": "#n"}, c={"$ref": "other"})}
+    whole["definitions"] = {"n": {"type": "integer", "$id": "#n", "id": "#n"}, "m": {"type": "integer", "$anchor": "n"}}
+    assert columns(whole, other=of(a=said)) == {"a": type_, "b": "bigint", "c": f"struct<a:{type_}>"}
+
+
+@pytest.mark.parametrize("ref", ["http://[::1", "#/definitions/a/enum/0/x", "#/definitions/a/enum/9", "#/%ff", "#/~9", "\x00"])
+def test_a_reference_that_cannot_be_followed_is_said_in_plain_words(ref: str) -> None:
+    with pytest.raises(Unsupported) as error:
+        json_schema.shapes(schema({**of(a={"$ref": ref}), "definitions": {"a": {"enum": [[1]]}}}))
+    assert not re.search("object|attribute|index|NoneType", error.value.message)
 
 
 def merged(*texts: Json) -> Merged:

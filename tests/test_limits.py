@@ -255,8 +255,8 @@ def odd_name(folder: Path) -> None:
 
 
 FILES: dict[Callable[[Path], None], str] = {
-    fifo: "not-a-file", directory: "unknown-kind", loops: "unreadable-file", device: "not-a-file", memory: "unreadable-file",
-    deep: "too-deep", odd_name: "unknown-kind",
+    fifo: "not-a-file", directory: "unknown-kind", loops: "unreadable-file", device: "path-leaves-project",
+    memory: "path-leaves-project", deep: "too-deep", odd_name: "unknown-kind",
 }  # fmt: skip
 
 

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from framework.cli import main
 from framework.plan.model import Plan
 from framework.plan.passes import draft
 from framework.spec import extensions
@@ -133,6 +135,25 @@ def test_steps_of_one_project_are_not_those_of_another(tmp_path: Path) -> None:
     (tmp_path / "two").mkdir()
     assert made(tmp_path / "one", "shout: x", shout=SHOUT)[1] == []
     assert "unknown" in made(tmp_path / "two", "shout: x")[1][0]
+
+
+def test_check_runs_no_code_of_the_project_if_it_is_told_so(tmp_path: Path) -> None:
+    text = f"open({str(tmp_path / 'ran')!r}, 'w')\n{SHOUT}"
+    made(tmp_path, "shout: name}, {filter: nothing > 1", shout=text)
+    assert (tmp_path / "ran").exists()
+    (tmp_path / "ran").unlink()
+    (tmp_path / "pipelines" / "steps" / "shout.py").write_text(f"{text}#")  # as a change would
+    arguments = ["check", "--specs", str(tmp_path / "specs"), "--no-own-steps"]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0
+    assert "note: not run, as --no-own-steps says: shout; what comes behind such a step was not checked" in done.stderr
+    assert not (tmp_path / "ran").exists()
+    specs = tmp_path / "specs" / "a.yaml"
+    specs.write_text(specs.read_text().replace("{shout: name}", "{filter: nam = 1}, {shout: [name, {x: 1}]}"))
+    before = CliRunner().invoke(main, arguments)
+    assert "unknown-column: there is no column `nam`" in before.output
+    assert "1 problem\n" in before.output
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_installed_package_offers_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -460,10 +460,14 @@ message M {
 
 def test_references_are_imports() -> None:
     deepest = Schema("PROTOBUF", 'syntax = "proto2"; package deep; message D { optional int32 d = 1 [default = 3]; }')
-    deep = Schema("PROTOBUF", 'syntax = "proto3"; package mid; import public "x/deep.proto"; message C { deep.D d = 1; }',
-                  (("x/deep.proto", deepest),))  # fmt: skip
+    deep = Schema("PROTOBUF", 'syntax = "proto3"; package mid; import public "x/deep.proto"; message C { deep.D d = 1; }')
+    behind = (
+        ("x/deep.proto", deepest),
+        ("a/b/mid.proto", deep),
+        ("google/protobuf/timestamp.proto", Schema("PROTOBUF", "nonsense")),
+    )
     schema = Schema("PROTOBUF", 'syntax = "proto3"; package top; import "a/b/mid.proto"; message M { mid.C c = 1; deep.D d = 2; }',
-                    (("a/b/mid.proto", deep), ("google/protobuf/timestamp.proto", Schema("PROTOBUF", "nonsense"))))  # fmt: skip
+                    behind)  # fmt: skip
     assert types(schema) == {"c": "struct<d:struct<d:int>>", "d": "struct<d:int>"}
     assert row(schema, b"\x0a\x02\x0a\0") == {"c": {"d": {"d": 3}}, "d": None}
 

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
@@ -248,11 +249,47 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "source",
-        ["read_csv('specs/main.yaml')", "glob('*')", "read_text('/etc/hostname')", "read_csv('http://127.0.0.1:1/x.csv')"],
-    )
-    def test_no_other_file_is_read(self, source: str) -> None:
-        done = ask(f"select * from {source}")
-        assert done.exit_code == 1 and "file system operations are disabled" in done.stderr, done.output
+        [
+            "read_csv('specs/main.yaml')", "glob('*')", "read_text('/etc/hostname')", "read_csv('http://127.0.0.1:1/x.csv')",
+            "read_parquet('FILE')", "parquet_scan(['FILE'])", "parquet_metadata('FILE')", "iceberg_scan('FILE')", "read_blob('FILE')",
+            "query('from read_parquet(''FILE'')')", "query_table('FILE')", "'FILE'", '"FILE"', "duckdb_settings()", "READ_BLOB('FILE')",
+            "json_execute_serialized_sql(json_serialize_sql('select 1'))", "shop.orders, read_parquet('FILE')",
+            """(with "FILE" as (select 1) from "FILE") a, "FILE" b""",
+        ],
+    )  # fmt: skip
+    def test_no_file_is_read_by_its_path(self, source: str, lake: Path) -> None:
+        file = next((lake / "files of lake").rglob("*.parquet")).as_posix()
+        for path in (file, file.replace("'", "''")):
+            done = ask(f"select * from {source.replace('FILE', path)}")
+            assert done.exit_code == 1
+            assert not any(name in done.stdout for name in ("amount", "PAR1"))
+        assert any(code in done.stderr for code in ("unknown-table", "bad-query", "not-a-select")), done.stderr
+
+    @pytest.mark.parametrize("source", ["range(3)", "generate_series(1, 3)", "unnest([1, 2, 3])", "json_each('[1,2,3]')"])
+    def test_functions_that_make_rows_are_fine(self, source: str) -> None:
+        assert rows(f"select count(*) n from {source}") == [{"n": 3}]
+
+    def test_the_files_of_a_question_are_its_own_and_go_with_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from framework.engine import query
+
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        for home in (tmp_path / "home", tmp_path / "none"):
+            monkeypatch.setenv("SLUICE_HOME", str(home))
+            (tmp_path / "home").mkdir(exist_ok=True)
+            answer = query.ask((), "select 1 as n")
+            (folder,) = (home if home.exists() else tmp_path).glob("duckdb-*")
+            assert folder.stat().st_mode & 0o777 == 0o700
+            assert str(os.getpid()) != folder.name.removeprefix("duckdb-")
+            assert list(answer.rows()) == [[1]]
+            del answer
+            assert not folder.exists()
+
+    def test_csv_for_spreadsheets_computes_nothing(self) -> None:
+        sql = """select '=1+1' as "=a", '-5' as b, -5 as c, '@x' as d, ' +1' as e, 'a=b' as f, [1] as g, null as h, '' as i"""
+        assert answered(sql, "--csv").splitlines() == ["=a,b,c,d,e,f,g,h,i", '=1+1,-5,-5,@x, +1,a=b,[1],,""']
+        guarded = ["'=a,b,c,d,e,f,g,h,i", """'=1+1,'-5,-5,'@x,' +1,a=b,[1],,\"\""""]
+        assert answered(sql, "--csv", "--for-spreadsheets").splitlines() == guarded
+        assert ask(sql, "--for-spreadsheets").exit_code == 2
 
     def test_python_is_not_seen(self) -> None:
         assert "unknown-table" in ask("from catalogs").stderr

@@ -96,9 +96,9 @@ def front(registry: str) -> Iterator[Front]:
 def test_a_login(front: Front, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     front.login = "me:open sesame"
     login = Login("me", SecretRef("registry_password"))
-    monkeypatch.setenv("REGISTRY_PASSWORD", "open sesame")
+    monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "open sesame")
     assert front.registry(login).numbers(subject) == (1,)
-    monkeypatch.setenv("REGISTRY_PASSWORD", "wrong")
+    monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "wrong")
     for refused in (front.registry(login), front.registry()):
         with pytest.raises(UnreachableError, match="refuses the login") as error:
             refused.numbers(subject)

@@ -542,3 +542,25 @@ def test_a_thousand_files(tmp_path: Path) -> None:
     assert written.problems == ()
     assert len(written.documents) == 1001
     assert took < bar(2)
+
+
+def test_a_link_is_followed_inside_of_the_project_only(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (elsewhere / "more").mkdir(parents=True)
+    (elsewhere / "a.yaml").write_text("hosts: {token: sesame}\n")
+    (elsewhere / "more" / "b.yaml").write_text("users: {token: sesame}\n")
+    (project / "shared").mkdir(parents=True)
+    (project / "shared" / "c.yaml").write_text("topic: c\nvalue: string\n")
+    folder = project / "specs"
+    (folder / "environments").mkdir(parents=True)
+    (folder / "a.yaml").symlink_to("../../elsewhere/a.yaml")
+    (folder / "more").symlink_to("../../elsewhere/more")
+    (folder / "environments" / "prod").symlink_to("../../../elsewhere/more")
+    (folder / "shared").symlink_to("../shared")
+    written = load(folder, "prod", environ={})
+    assert codes(written) == ["path-leaves-project"] * 3
+    assert not any(word in str(problem) for problem in written.problems for word in ("hosts", "users", "sesame"))
+    assert [document.name for document in written.documents] == ["c"]
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "specs").symlink_to(project / "shared")
+    assert codes(load(tmp_path / "linked" / "specs", environ={})) == []  # which folder is read is for whoever names it

@@ -266,7 +266,7 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     "login", ["protocol: SSL", 'protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: me, password: "${secret:it}"']
 )
 def test_a_cluster_that_lets_nobody_in_is_not_called_silent(shop: Shop, login: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("it", "wrong")
+    monkeypatch.setenv("SLUICE_SECRET_IT", "wrong")
     shop.ok("topics", "create", "orders")
     spec = next(path for path in shop.specs.rglob("*.yaml") if "bootstrap" in path.read_text())
     spec.write_text(spec.read_text().replace("\n---", f"\nsecurity: {{{login}}}\n---", 1))

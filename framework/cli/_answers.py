@@ -11,14 +11,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from framework.engine.query import Column
 
+_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # what begins one in Excel, LibreOffice or Google Sheets
 _SPECIAL = frozenset(',"\r\n')
 
 
-def csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """As spreadsheets read it. Null is nothing, an empty text is two quotes."""
-    yield ",".join(_field(name) for name in names)
+def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = False) -> Iterator[str]:
+    """As programs read it. Null is nothing, an empty text is two quotes. Harmless: a text that a spreadsheet would compute has a quote
+    in front, and is another text for other programs."""
+    guard = _guarded if harmless else _text
+    yield ",".join(_field(guard(name)) for name in names)
     for row in rows:
-        yield ",".join("" if value is None else _field(_text(value)) for value in row)
+        yield ",".join("" if value is None else _field(guard(value)) for value in row)
 
 
 def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -97,6 +112,11 @@ def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return _json(value) if isinstance(value, (list, dict, bool)) else str(value)
+
+
+def _guarded(value: Any) -> str:
+    text = _text(value)
+    return f"'{text}" if isinstance(value, str) and text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def _field(text: str) -> str:

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from framework.cli import _specs
 from framework.errors import Problem
 
+if TYPE_CHECKING:
+    from framework.plan.model import Plan
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems and nothing else.")
+@click.option("--online", is_flag=True, help="Ask schema registries that want a login, too.")
+@click.option("--no-own-steps", is_flag=True, help="Run no Python of the project: for changes that nobody has reviewed.")
 @_specs.with_specs
-def command(as_json: bool, specs: Path, environment: str) -> None:
+def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, environment: str) -> None:
     """Check the specs: print all problems at once, each with its place and what to do about it.
+
+    Own steps are Python, which is run. A schema registry that the specs name is asked for columns, but is sent a login only with
+    --online; without it, what the registry last said counts.
 
     Exit status: 0 no problems, 1 problems, 2 wrong usage.
 
     Example: sluice check --specs specs
     """
     from framework.plan.passes import draft
+    from framework.spec import extensions
 
-    plan, problems = draft(specs, environment)
+    with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:
+        plan, problems = draft(specs, environment, logins=online)
+    for note in _notes(plan, sorted(project.left_out)):
+        click.echo(f"note: {note}", err=True)
     if as_json:
         click.echo(json.dumps([_entry(problem) for problem in problems], indent=2))
     else:
@@ -33,6 +47,15 @@ def command(as_json: bool, specs: Path, environment: str) -> None:
         checked = f"{_counted(len(plan.pipelines), 'pipeline')}, {_counted(len(plan.topics), 'topic')}: no problems"
         click.echo(_counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)
+
+
+def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
+    """What was not checked."""
+    if left_out:
+        yield f"not run, as --no-own-steps says: {', '.join(left_out)}; what comes behind such a step was not checked"
+    known = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
+    for message, before in sorted(known.items()):
+        yield f"{message}; {'what it said last counts' if before else '`columns` were not compared with it'}"
 
 
 def _entry(problem: Problem) -> dict[str, str | int]:

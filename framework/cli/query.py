@@ -22,15 +22,20 @@ _SHOWN = 100  # rows, where --limit does not say otherwise
 @click.command()
 @click.argument("sql")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV and nothing else.")
+@click.option("--for-spreadsheets", is_flag=True, help="With --csv: put ' before texts that a spreadsheet would compute.")
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as one JSON list of objects and nothing else.")
 @click.option("--limit", type=click.IntRange(min=0), help=f"At most so many rows; a table shows {_SHOWN} unless told.")
 @_specs.with_specs
-def command(sql: str, as_csv: bool, as_json: bool, limit: int | None, specs: Path, environment: str) -> None:
-    """Answer one select about tables, in DuckDB's SQL. Starts no JVM, changes nothing, and opens only the tables it names.
+def command(
+    sql: str, as_csv: bool, for_spreadsheets: bool, as_json: bool, limit: int | None, specs: Path, environment: str
+) -> None:
+    """Answer one select about tables, in DuckDB's SQL. Starts no JVM, changes nothing, and opens only the tables it names:
+    no function that reads a file by its path is allowed.
 
     Tables are called as in the specs, their bad rows with __bad_rows behind. With several catalogs markets.trades is a table of
     the first, lake.markets.trades of any. Times are in UTC. In CSV and JSON bytes are base64, in JSON decimals are text, which
-    keeps their digits.
+    keeps their digits. A text such as =1+1 stands in CSV as it is, and a spreadsheet computes it: --for-spreadsheets makes it text
+    there.
 
     Exit status: 0 answered, 1 the question or the specs have problems, 2 wrong usage.
 
@@ -38,25 +43,28 @@ def command(sql: str, as_csv: bool, as_json: bool, limit: int | None, specs: Pat
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json are two answers: choose one")
+    if for_spreadsheets and not as_csv:
+        raise click.UsageError("--for-spreadsheets needs --csv")
     catalogs = _catalogs(specs, environment)
     from framework.cli import _answers
     from framework.engine.query import ask
 
     answer = ask(catalogs, sql)
     if as_csv or as_json:
-        write = _answers.csv if as_csv else _answers.json
-        _print(write([column.name for column in answer.columns], answer.rows(limit)))
+        names = [column.name for column in answer.columns]
+        rows = answer.rows(limit)
+        _print(_answers.csv(names, rows, for_spreadsheets) if as_csv else _answers.json(names, rows))
         return
-    rows = list(answer.rows(_SHOWN if limit is None else limit))
+    shown = list(answer.rows(_SHOWN if limit is None else limit))
     if sys.stdout.isatty():
-        _answers.show(answer.columns, rows)
+        _answers.show(answer.columns, shown)
     else:
-        _print(_answers.aligned(answer.columns, rows))
-    if len(rows) == (_SHOWN if limit is None else limit) and (count := answer.count()) > len(rows):
-        more = f"{count - len(rows):,} more rows: --limit {count} shows all, --csv and --json print all"
-        click.echo(f"{len(rows):,} of {count:,} rows. {more}" if rows else more, err=True)
+        _print(_answers.aligned(answer.columns, shown))
+    if len(shown) == (_SHOWN if limit is None else limit) and (count := answer.count()) > len(shown):
+        more = f"{count - len(shown):,} more rows: --limit {count} shows all, --csv and --json print all"
+        click.echo(f"{len(shown):,} of {count:,} rows. {more}" if shown else more, err=True)
     elif sys.stdout.isatty():
-        click.echo(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", err=True)
+        click.echo(f"{len(shown):,} row{'' if len(shown) == 1 else 's'}", err=True)
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from framework.errors import Paused, RefusedError, SluiceError
-from framework.home import home
+from framework.home import home, private
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _write(pipeline: str, notes: Notes) -> Notes:
         if notes == Notes():
             path.unlink(missing_ok=True)
             return notes
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private("pipelines")
         beside = path.with_suffix(f".{os.getpid()}")
         beside.write_text(json.dumps(asdict(notes)), encoding="utf-8")
         beside.replace(path)

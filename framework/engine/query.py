@@ -1,18 +1,20 @@
 """Answers to one select over the tables of catalogs, by DuckDB: no JVM.
 
-Guarantee: only the tables that it names are opened, nothing is written but scratch files, nothing else on this machine or a network
-is read. Values are exact: what Python cannot hold is text.
+Guarantee: only the tables that it names are opened, since no function is allowed that reads a file by its path; nothing is written but
+scratch files, and nothing outside of the warehouses is read. Values are exact: what Python cannot hold is text.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ _OFFLINE: dict[str, Any] = {
 }
 _CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
 _CHUNK = 1000  # rows
+_ROWS = ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
+"""Functions that stand where a table can, and make rows of their arguments alone. Others read files, settings or another text of SQL."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,14 @@ def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
     there = {catalog.name: known.tables(catalog) for catalog in catalogs}
     select = _one_select(text, there)
     found = dict.fromkeys(_find(name, there) for name in _named(select))
-    return Answer(_opened(catalogs, tuple(found)), select)
+    scratch = _scratch()
+    try:
+        answer = Answer(_opened(catalogs, tuple(found), scratch), select)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    weakref.finalize(answer, shutil.rmtree, scratch, ignore_errors=True)
+    return answer
 
 
 def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
@@ -121,9 +132,13 @@ def _named(select: str) -> Iterator[tuple[str, ...]]:
     nodes = list(_nodes(said["statements"]))
     own = {each["key"].lower() for node in nodes for each in node.get("cte_map", {}).get("map", ())}
     for node in nodes:
+        if node.get("type") == "TABLE_FUNCTION" and (name := node["function"].get("function_name", "")).lower() not in _ROWS:
+            hint = f"a question reads tables by their names; functions that make rows are {', '.join(_ROWS)}"
+            raise SluiceError("unknown-table", f"there is no table `{name}(…)`", hint)
         if node.get("type") == "BASE_TABLE":
             parts = tuple(part for part in (node["catalog_name"], node["schema_name"], node["table_name"]) if part)
-            if len(parts) > 1 or parts[0].lower() not in own:
+            # A name with a dot or a slash could be a file, where the `with` that has it does not reach.
+            if len(parts) > 1 or parts[0].lower() not in own or not parts[0].isidentifier():
                 yield parts
 
 
@@ -183,7 +198,15 @@ def _names(there: Mapping[str, Mapping[str, str]]) -> list[str]:
     return [name if catalog == first else f"{catalog}.{name}" for catalog, tables in there.items() for name in sorted(tables)]
 
 
-def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found]) -> duckdb.DuckDBPyConnection:
+def _scratch() -> str:
+    """A folder of its own for what does not fit into memory, which nobody else can read or guess: two processes would overwrite each
+    other's files in one."""
+    with suppress(OSError):  # there is none, or it is another user's
+        return tempfile.mkdtemp(prefix="duckdb-", dir=home())
+    return tempfile.mkdtemp(prefix="duckdb-")
+
+
+def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found], scratch: str) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
     folders = [known.local(warehouse(catalog)) for catalog in catalogs]
     folders += [str(Path(each.metadata).parent.parent) for each in found]
@@ -195,9 +218,7 @@ def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found]) -> duckdb.Duck
         database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
         for catalog in {each.catalog for each in found if not each.short}:
             database.execute(f"ATTACH ':memory:' AS {_quoted(catalog)}")
-        # Two processes would overwrite each other's scratch files in one folder.
-        scratch = home() / f"duckdb-{os.getpid()}" if home().exists() else Path(tempfile.gettempdir(), f"duckdb-{os.getpid()}")
-        database.execute(f"SET temp_directory = {_text(str(scratch))}")
+        database.execute(f"SET temp_directory = {_text(scratch)}")
         database.execute(f"SET allowed_directories = [{', '.join(_text(folder) for folder in dict.fromkeys(folders))}]")
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
         for each in found:

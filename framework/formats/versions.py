@@ -6,9 +6,9 @@ a later version has narrower keeps its type. A version that says another type is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from framework.plan.change import widens
 from framework.registry import Version
@@ -130,21 +130,32 @@ def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
 
 def _pairs(slots: Sequence[_Slot], shapes: Sequence[Shape]) -> Iterator[tuple[_Slot | None, Shape]]:
     """Each field and the column that it is, found by its name, its number, its older names or an older name of the column."""
-    free = list(slots)
+    called, numbered = _places((slot.name,) for slot in slots), _places((slot.number,) for slot in slots)
+    ever = _places(slot.names for slot in slots)
+    free = set(range(len(slots)))
     found: dict[str, _Slot] = {}
-    ways = (
-        lambda slot, shape: slot.name == shape.name,
-        lambda slot, shape: shape.number is not None and slot.number == shape.number,
-        lambda slot, shape: any(name in slot.names for name in shape.was),
-        lambda slot, shape: shape.name in slot.names,
+    ways: tuple[Callable[[Shape], Iterable[int]], ...] = (
+        lambda shape: called.get(shape.name, ()),
+        lambda shape: numbered.get(shape.number, ()) if shape.number is not None else (),
+        lambda shape: (place for name in shape.was for place in ever.get(name, ())),
+        lambda shape: ever.get(shape.name, ()),
     )
-    for same in ways:
+    for places in ways:
         for shape in shapes:
-            slot = None if shape.name in found else next((each for each in free if same(each, shape)), None)
-            if slot:
-                found[shape.name] = slot
-                free.remove(slot)
+            place = None if shape.name in found else min((each for each in places(shape) if each in free), default=None)
+            if place is not None:
+                found[shape.name] = slots[place]
+                free.remove(place)
     return ((found.get(shape.name), shape) for shape in shapes)
+
+
+def _places(keys: Iterable[Iterable[Any]]) -> dict[Any, list[int]]:
+    """Where each key is."""
+    made: dict[Any, list[int]] = {}
+    for place, each in enumerate(keys):
+        for key in each:
+            made.setdefault(key, []).append(place)
+    return made
 
 
 def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterator[Difference]:

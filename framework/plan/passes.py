@@ -34,17 +34,19 @@ def make(folder: Path, environment: str = "local") -> Plan:
     return plan
 
 
-def draft(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem, ...]]:
-    """What can be planned, and all problems."""
-    return parts(folder, environment)[:2]
+def draft(folder: Path, environment: str = "local", logins: bool = True) -> tuple[Plan, tuple[Problem, ...]]:
+    """What can be planned, and all problems. Without `logins` no registry is asked that wants one."""
+    return parts(folder, environment, logins)[:2]
 
 
-def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+def parts(
+    folder: Path, environment: str = "local", logins: bool = True
+) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
     """As `draft`, and the pipelines that can run whatever is wrong elsewhere."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
         here = copy_context()  # planned again, own steps are those that were found the first time
-        plan, problems, known = _parts(environment, written, {})
+        plan, problems, known = _parts(environment, written, {}, logins)
 
     def again(also: Also) -> Plan:
         plan, problems, _ = here.run(_parts, environment, written, also)
@@ -55,8 +57,10 @@ def parts(folder: Path, environment: str = "local") -> tuple[Plan, tuple[Problem
     return replace(plan, again=again), problems, known
 
 
-def _parts(environment: str, written: Written, also: Also) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    made = Draft(written, list(written.problems), schemas=Schemas(also=also))
+def _parts(
+    environment: str, written: Written, also: Also, logins: bool = True
+) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    made = Draft(written, list(written.problems), schemas=Schemas(also=also, logins=logins))
     for do in PASSES:
         made = do(made)
     plan = Plan(
@@ -87,7 +91,7 @@ def settings(made: Draft) -> Draft:
     if not stores:
         return made
     secrets = SecretStore(stores[0].store, stores[0].path)
-    return replace(made, secrets=secrets, schemas=Schemas(secrets, made.schemas.also))
+    return replace(made, secrets=secrets, schemas=Schemas(secrets, made.schemas.also, made.schemas.logins))
 
 
 def clusters(made: Draft) -> Draft:

@@ -190,6 +190,8 @@ def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> 
 
 def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     extension = extensions.find(extensions.STEPS)[written.name]
+    if not extension.loaded:
+        return Resolved((), more=True)
     if extension.built_in:
         return cast(Resolved, extension.resolve(written, rows))
     if rows.more or any(column.type == types.VOID for column in rows.columns):  # of which it knows nothing

@@ -31,10 +31,12 @@ Also = Mapping[str, Mapping[int, Schema | None]]
 
 @dataclass
 class Schemas:
-    """Where a plan has schemas from: a registry for each cluster, asked as often as it answers."""
+    """Where a plan has schemas from: a registry for each cluster, asked as often as it answers. Without `logins` one that wants a
+    login is not asked, and what it said last counts."""
 
     secrets: SecretStore = field(default_factory=SecretStore)
     also: Also = field(default_factory=dict)
+    logins: bool = True
     _registries: dict[Cluster, Registry] = field(default_factory=dict, init=False)
 
     def subject(self, cluster: Cluster, name: str) -> Subject:
@@ -42,7 +44,8 @@ class Schemas:
 
         if cluster not in self._registries:
             self._registries[cluster] = Registry(cluster, self.secrets)
-        return self._registries[cluster].subject(name)
+        registry = self._registries[cluster]
+        return registry.subject(name) if self.logins or not cluster.registry_auth else registry.remembered(name)
 
 
 @dataclass(frozen=True)

@@ -86,10 +86,11 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
         except types.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
-        if column.format and not json.suits(column.format, type_):
+        fits = column.format is None or json.suits(column.format, type_)
+        if not fits:
             hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
-        fields.append(json.Field(name, type_, column.required, column.format))
+        fields.append(json.Field(name, type_, column.required, column.format if fits else None))
     return fields
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,20 +12,12 @@ Kind = Literal["AVRO", "JSON", "PROTOBUF"]
 
 @dataclass(frozen=True)
 class Schema:
-    """A registered schema; `references` are what its text takes from other subjects, by the names that it calls them."""
+    """A registered schema. `behind` is all that its text takes from other subjects, by the names that it calls them: each name once,
+    what others need first, and none of them with a list of its own, so that a schema is never larger than its texts."""
 
     kind: Kind
     text: str
-    references: tuple[tuple[str, Schema], ...] = ()
-
-    def behind(self) -> Iterator[tuple[str, Schema]]:
-        """All that it refers to, what they refer to first; each name once."""
-        seen: set[str] = set()
-        for name, schema in self.references:
-            for each, inner in (*schema.behind(), (name, schema)):
-                if each not in seen:
-                    seen.add(each)
-                    yield each, inner
+    behind: tuple[tuple[str, Schema], ...] = ()
 
 
 @dataclass(frozen=True)

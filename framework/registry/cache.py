@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from framework.home import home
+from framework.home import home, private
 from framework.registry import Schema, Subject, Version
 
 
@@ -30,7 +30,7 @@ def write(url: str, subject: Subject) -> None:
     file = _file(url, subject.name)
     draft = file.with_name(f"{file.name}.{uuid4().hex}")
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private("registry", file.parent.name)
         draft.write_text(json.dumps({"subject": subject.name, "versions": versions}), encoding="utf-8")
         draft.replace(file)
 
@@ -44,9 +44,9 @@ def _short(text: str) -> str:
 
 
 def _said(schema: Schema) -> dict[str, Any]:
-    references = [[name, _said(inner)] for name, inner in schema.references]
-    return {"kind": schema.kind, "text": schema.text, "references": references}
+    behind = [[name, each.kind, each.text] for name, each in schema.behind]
+    return {"kind": schema.kind, "text": schema.text, "behind": behind}
 
 
 def _schema(said: Any) -> Schema:
-    return Schema(said["kind"], said["text"], tuple((name, _schema(inner)) for name, inner in said["references"]))
+    return Schema(said["kind"], said["text"], tuple((name, Schema(kind, text)) for name, kind, text in said["behind"]))

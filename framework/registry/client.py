@@ -1,50 +1,58 @@
 """A registry over HTTP: Confluent's API, which Apicurio, Karapace and Redpanda speak, too.
 
-*Guarantee*: what does not answer, or not in time, is an error and never an empty answer.
+*Guarantee*: what does not answer, or not in time, is an error and never an empty answer; so is what has another form, or is larger,
+than what a registry has.
 *Limit*: a registry that is away is asked once and not again until `patience` has passed.
 """
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 from framework.errors import SluiceError, UnreachableError
 from framework.plan.model import Cluster, SecretStore
-from framework.registry import Kind, Schema, Subject, Version, cache
+from framework.registry import Kind, Schema, Subject, Version, answers, cache
+from framework.registry.answers import Entry, Reference
+from framework.registry.http import Channel, Reply, Silent, Strange, Untrusted
 from framework.secrets import reveal
 
-if TYPE_CHECKING:
-    from requests import Response, Session
-
+T = TypeVar("T")
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _BUSY = (429, 500, 502, 503, 504)
 _DEEPEST = 32  # references of references
-_KINDS = ("AVRO", "JSON", "PROTOBUF")
+_WHOLE_SECONDS = 120.0  # for a subject with all its versions and what these refer to
+_WHOLE_BYTES = 64 << 20
 
 
 class _Absent(Exception):
     """The registry says that it has no such thing."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__()
-        self.code = code
+
+@dataclass
+class _Budget:
+    """What all the answers together may take that make one subject."""
+
+    until: float
+    bytes: int = _WHOLE_BYTES
 
 
 @dataclass
 class Registry:
-    """One cluster's registry. `patience` are the seconds that it has to answer."""
+    """One cluster's registry. `patience` are the seconds that it has for an answer."""
 
     cluster: Cluster
     secrets: SecretStore
     patience: float = 3.0
-    _session: Session | None = field(default=None, init=False)
+    _channel: Channel | None = field(default=None, init=False)
     _down: tuple[float, SluiceError] | None = field(default=None, init=False)
+    _budget: _Budget | None = field(default=None, init=False)
     _schemas: dict[int, Schema | None] = field(default_factory=dict, init=False)
-    _referred: dict[tuple[str, int], Schema] = field(default_factory=dict, init=False)
+    _referred: dict[tuple[str, int], Entry] = field(default_factory=dict, init=False)
 
     @property
     def url(self) -> str:
@@ -56,26 +64,36 @@ class Registry:
     def subject(self, name: str) -> Subject:
         """The subject as it is now or, while the registry is away, as it was when it last answered."""
         known = cache.read(self.url, name)
-        try:
-            numbers = self.numbers(name)
-            latest = self._version(name, numbers[-1])
-        except UnreachableError as error:
-            if known is None:
-                raise
-            return Subject(name, known.versions, error)
-        there = {each.number: each for each in known.versions} if known else {}
-        if there.get(latest.number, latest) != latest:  # removed for good and begun again from 1
-            there = {}
-        there[latest.number] = latest
-        found = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
+        with self._bounded():
+            try:
+                numbers = self.numbers(name)
+                latest = self._version(name, numbers[-1])
+            except UnreachableError as error:
+                if known is None:
+                    raise
+                return Subject(name, known.versions, error)
+            there = {each.number: each for each in known.versions} if known else {}
+            if there.get(latest.number, latest) != latest:  # removed for good and begun again from 1
+                there = {}
+            there[latest.number] = latest
+            found = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
         if known is None or found.versions != known.versions:
             cache.write(self.url, found)
         return found
 
+    def remembered(self, name: str) -> Subject:
+        """The subject as it was when the registry last answered. Nothing is asked, and no secret is read."""
+        message = f"the schema registry at {self.url} was not asked: it wants a login, and none is sent here"
+        trouble = UnreachableError("registry-not-asked", message, "`sluice check --online` asks it")
+        known = cache.read(self.url, name)
+        if known is None:
+            raise trouble
+        return Subject(name, known.versions, trouble)
+
     def numbers(self, name: str) -> tuple[int, ...]:
         """The subject's versions by their numbers, of which there is at least one."""
         try:
-            found = tuple(sorted(int(each) for each in self._ask("GET", f"/subjects/{quote(name, safe='')}/versions")))
+            found = self._asked(answers.numbers, "GET", f"/subjects/{quote(name, safe='')}/versions")
         except _Absent:
             found = ()
         if not found:
@@ -86,65 +104,101 @@ class Registry:
     def schema(self, id_: int) -> Schema | None:
         """The schema of an id; None where the registry has none."""
         if id_ not in self._schemas:
-            try:
-                self._schemas[id_] = self._read(self._ask("GET", f"/schemas/ids/{id_}"), 0)
-            except _Absent:
-                return None  # it may have it when it is asked again
+            with self._bounded():
+                try:
+                    self._schemas[id_] = self._whole(self._asked(answers.entry, "GET", f"/schemas/ids/{id_}"))
+                except _Absent:
+                    return None  # it may have it when it is asked again
         return self._schemas[id_]
 
     def subjects(self, id_: int) -> tuple[str, ...]:
         """Which of them have the schema of an id."""
         try:
-            said = self._ask("GET", f"/schemas/ids/{id_}/versions")
+            return self._asked(answers.subjects, "GET", f"/schemas/ids/{id_}/versions")
         except _Absent:
             return ()
-        return tuple(dict.fromkeys(str(each["subject"]) for each in said))
 
     def register(self, name: str, kind: Kind, text: str) -> int:
         """The schema's id, under which the subject has it from now on if it had not before."""
         said = {"schema": text, **({} if kind == "AVRO" else {"schemaType": kind})}
         try:
-            return int(self._ask("POST", f"/subjects/{quote(name, safe='')}/versions", said)["id"])
+            return self._asked(answers.id_of, "POST", f"/subjects/{quote(name, safe='')}/versions", said)
         except _Absent:
             raise self._strange("has no place for subjects") from None
 
     def _version(self, name: str, number: int) -> Version:
         try:
-            said = self._ask("GET", f"/subjects/{quote(name, safe='')}/versions/{number}")
+            entry = self._asked(answers.entry, "GET", f"/subjects/{quote(name, safe='')}/versions/{number}")
         except _Absent:
             raise SluiceError(
                 "registry-changed", f"version {number} of `{name}` was removed while it was read", "again"
             ) from None
-        return Version(int(said["id"]), self._read(said, 0), number)
+        if entry.id is None:
+            raise self._strange("has a version without an id")
+        return Version(entry.id, self._whole(entry), number)
 
-    def _read(self, said: Any, depth: int) -> Schema:
-        kind = said.get("schemaType") or "AVRO"
-        if kind not in _KINDS or depth > _DEEPEST:
-            raise self._strange(f"has a schema of the kind {kind}" if depth <= _DEEPEST else "has references without end")
-        references = (
-            (each["name"], self._refer(each["subject"], int(each["version"]), depth + 1)) for each in said.get("references") or ()
-        )
-        return Schema(cast(Kind, kind), said["schema"], tuple(references))
+    def _whole(self, entry: Entry) -> Schema:
+        """With all that it refers to."""
+        behind: dict[str, Schema] = {}
+        self._gather(entry.references, behind, {})
+        return Schema(entry.kind, entry.text, tuple(behind.items()))
 
-    def _refer(self, subject: str, number: int, depth: int) -> Schema:
-        if (subject, number) not in self._referred:
+    def _gather(
+        self, references: Sequence[Reference], behind: dict[str, Schema], there: dict[tuple[str, int], bool], depth: int = 1
+    ) -> None:
+        """`there` are the versions that were read for this schema: whether all that they refer to has been, too."""
+        for each in references:
+            key = each.subject, each.version
+            if depth > _DEEPEST or there.get(key) is False:
+                raise self._strange("has references without end")
+            if max(len(there), len(behind)) > answers.MOST_REFERENCES:
+                raise self._strange(f"has a schema with more than {answers.MOST_REFERENCES:,} references")
+            entry = self._refer(each)
+            if key not in there:
+                there[key] = False
+                self._gather(entry.references, behind, there, depth + 1)
+                there[key] = True
+            behind.setdefault(each.name, Schema(entry.kind, entry.text))
+
+    def _refer(self, to: Reference) -> Entry:
+        key = to.subject, to.version
+        if key not in self._referred:
+            path = f"/subjects/{quote(to.subject, safe='')}/versions/{to.version}?deleted=true"
             try:
-                said = self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{number}?deleted=true")
+                self._referred[key] = self._asked(answers.entry, "GET", path)
             except _Absent:
-                raise self._strange(f"has no version {number} of `{subject}`, to which a schema refers") from None
-            self._referred[subject, number] = self._read(said, depth)
-        return self._referred[subject, number]
+                raise self._strange(f"has no version {to.version} of `{to.subject}`, to which a schema refers") from None
+        return self._referred[key]
 
-    def _ask(self, method: str, path: str, said: Any = None) -> Any:
+    @contextmanager
+    def _bounded(self) -> Iterator[None]:
+        """All that is asked inside is one subject or schema."""
+        self._budget = _Budget(time.monotonic() + max(_WHOLE_SECONDS, self.patience))
+        try:
+            yield
+        finally:
+            self._budget = None
+
+    def _asked(self, read: Callable[[Any], T], method: str, path: str, said: Any = None) -> T:
+        try:
+            return read(self._ask(method, path, said))
+        except Strange as error:
+            raise self._strange(str(error)) from None
+
+    def _ask(self, method: str, path: str, said: Any) -> Any:
         if self._down and time.monotonic() < self._down[0]:
             raise self._down[1]
-        until = time.monotonic() + self.patience
+        budget = self._budget or _Budget(float("inf"))
+        until = min(time.monotonic() + self.patience, budget.until)
         pause = 0.1
         while True:
-            trouble, response = self._once(method, path, said, max(0.1, until - time.monotonic()))
-            if trouble is None and response is not None:
+            trouble, reply = self._once(method, path, said, max(0.1, until - time.monotonic()))
+            if trouble is None and reply is not None:
                 self._down = None
-                return self._answer(response)
+                budget.bytes -= len(reply.body)
+                if budget.bytes < 0:
+                    raise Strange(f"has more than {_WHOLE_BYTES >> 20} MB for one subject")
+                return self._answer(reply)
             if time.monotonic() + pause > until:
                 hint = "start it, or see why; nothing is lost: messages wait until it answers"
                 away = UnreachableError("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
@@ -153,66 +207,40 @@ class Registry:
             time.sleep(pause)
             pause *= 2
 
-    def _once(self, method: str, path: str, said: Any, patience: float) -> tuple[str | None, Response | None]:
+    def _once(self, method: str, path: str, said: Any, seconds: float) -> tuple[str | None, Reply | None]:
         """What is wrong, or the answer."""
-        import requests
-
         try:
-            answer = self._connected().request(method, self.url + path, json=said, timeout=(min(2.0, patience), patience))
-        except requests.exceptions.SSLError as error:
+            reply = self._connected().ask(method, path, said, seconds)
+        except Untrusted as error:
             hint = "name the certificates that vouch for it in the environment variable REQUESTS_CA_BUNDLE"
-            raise UnreachableError(
-                "registry-refused", f"the certificate of {self.url} is not trusted: {_end(error)}", hint
-            ) from None
-        except requests.exceptions.Timeout:
-            return "does not answer in time", None
-        except requests.exceptions.RequestException as error:
-            return f"does not answer: {_end(error)}", None
-        return (f"answers {answer.status_code}" if answer.status_code in _BUSY else None), answer
+            raise UnreachableError("registry-refused", f"the certificate of {self.url} is not trusted: {error}", hint) from None
+        except Silent as error:
+            return str(error), None
+        return (f"answers {reply.status}" if reply.status in _BUSY else None), reply
 
-    def _connected(self) -> Session:
-        if self._session is None:
-            import requests
-
-            self._session = requests.Session()
-            self._session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
-            # A company's proxy knows nothing of this machine's own servers.
-            self._session.trust_env = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
-            self._session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
+    def _connected(self) -> Channel:
+        if self._channel is None:
             login = self.cluster.registry_auth
-            if login:
-                self._session.auth = (reveal(login.username, self.secrets), reveal(login.password, self.secrets))
-        return self._session
+            both = (reveal(login.username, self.secrets), reveal(login.password, self.secrets)) if login else None
+            self._channel = Channel(self.url, both)
+        return self._channel
 
-    def _answer(self, response: Response) -> Any:
-        try:
-            said = response.json()
-        except ValueError:
-            said = None
-        if response.ok and said is not None:
+    def _answer(self, reply: Reply) -> Any:
+        said = answers.parsed(reply.body)
+        fine = reply.status < 300
+        if fine and said is not None:
             return said
-        code = said.get("error_code") if isinstance(said, dict) else None
-        if response.status_code == 404 and code in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
-            raise _Absent(code)
-        if response.status_code in (401, 403):
+        if reply.status == 404 and answers.code_of(said) in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
+            raise _Absent
+        if reply.status in (401, 403):
             hint = "correct `registry_auth`, or what its login is allowed to do"
             raise UnreachableError("registry-refused", f"the schema registry at {self.url} refuses the login", hint)
-        message = said.get("message") if isinstance(said, dict) else None
-        if response.status_code in (409, 422):
+        if reply.status in (409, 422):
             hint = "register a schema that the subject's compatibility rule allows, or change the rule"
-            raise SluiceError(
-                "schema-refused", f"the schema registry refuses the schema: {message or response.status_code}", hint
-            )
-        raise self._strange(
-            f"answers {response.status_code}, which no registry does" if response.ok else f"answers {response.status_code}"
-        )
+            why = answers.message_of(said) or reply.status
+            raise SluiceError("schema-refused", f"the schema registry refuses the schema: {why}", hint)
+        raise Strange(f"answers {reply.status}, with nothing that is JSON" if fine else f"answers {reply.status}")
 
     def _strange(self, what: str) -> UnreachableError:
         hint = "`registry:` is the address of the registry's API: Confluent's own has no path, Apicurio's is …/apis/ccompat/v7"
         return UnreachableError("registry-strange", f"the schema registry at {self.url} {what}", hint)
-
-
-def _end(error: Exception) -> str:
-    """The last and only telling part of an error of many layers."""
-    text = str(error).rpartition(": ")[2].strip(" '\")(>")
-    return text or type(error).__name__

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.home import home
+from framework.home import home, private
 from framework.services import process
 from framework.services.process import Process, Service
 
@@ -48,7 +48,7 @@ def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None)
             place = folder(service.name)
             if service.get is not None and process.running(place) is None:
                 service.get(say)
-            with process.turn(place):
+            with process.turn(private("services", service.name)):
                 there = process.running(place)
                 now = there or process.start(service, place, service.ports())
             states.append(_state(service, now, changed=there is None))

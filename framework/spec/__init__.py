@@ -95,20 +95,21 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
         what = "is not a folder" if os.path.exists(folder) else "does not exist"
         problem = Problem(where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files")
         return Written((), (problem,))
-    base = _read(files.find(folder, problems, skip=ENVIRONMENTS), problems)
+    root = Path(os.path.abspath(folder)).parent
+    inside = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
+    base = _read(files.find(folder, problems, inside, skip=ENVIRONMENTS), problems)
     if not base and not problems:
         problems.append(Problem(
             Where(files.shown(folder), 1, 1), "no-specs", "there are no specs in this folder",
             "add a file such as trades.yaml that begins with `topic: trades`",
         ))  # fmt: skip
-    replacing = _read_environment(folder, environment, problems)
+    replacing = _read_environment(folder, environment, inside, problems)
     variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
     values = variables_of(variables.values(), problems)
     references = References(os.environ if environ is None else environ, values, problems)
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
     lost = any(problem.code not in _KEEPING for problem in problems)
-    root = Path(os.path.abspath(folder)).parent
     extensions.need(extensions.STEPS, _steps(chosen.values()))
     problems += extensions.found(extensions.STEPS).problems
     documents = tuple(_document(kind, name, node, references, root) for (kind, name), node in chosen.items())
@@ -179,7 +180,7 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
     return None
 
 
-def _read_environment(folder: Path, environment: str, problems: list[Problem]) -> list[Node]:
+def _read_environment(folder: Path, environment: str, inside: tuple[str, ...], problems: list[Problem]) -> list[Node]:
     place = folder / ENVIRONMENTS
     try:
         found = sorted((each for each in os.scandir(place) if each.name[0] != "."), key=lambda each: each.name)
@@ -192,7 +193,7 @@ def _read_environment(folder: Path, environment: str, problems: list[Problem]) -
             hint = f"move it to {files.shown(place / name.stem / name.name)}: each folder in there is an environment"
             problems.append(Problem(where, "no-environment", "this file is of no environment, so nothing reads it", hint))
     if environment in there:
-        return _read(files.find(place / environment, problems), problems)
+        return _read(files.find(place / environment, problems, inside), problems)
     if environment != LOCAL:
         known = ", ".join([LOCAL, *(name for name in there if name != LOCAL)])
         problems.append(Problem(

@@ -23,14 +23,18 @@ from types import ModuleType
 from typing import Any
 
 from framework.errors import Problem, Where
+from framework.spec.node import Node
 
 
 @dataclass
 class Project:
-    """The folder whose own steps count, and whether installed packages are asked, which takes a tenth of a second."""
+    """The folder whose own steps count, and whether installed packages are asked, which takes a tenth of a second. `loads`: whether
+    their code is run at all; `left_out` are those that are used and were not run."""
 
     root: Path
     installed: bool = False
+    loads: bool = True
+    left_out: set[str] = field(default_factory=set)
     known: dict[str, Found] = field(default_factory=dict)  # looked for once while one folder of specs is read
 
 
@@ -47,9 +51,9 @@ class Extension:
     resolve: Callable[..., Any]
     file: str
     built_in: bool
-    adds: str | None = (
-        None  # the option that names a column which it adds beside all others, `*` for all its keys; None: it may do more
-    )
+    # The option that names a column which it adds beside all others, `*` for all its keys; None: it may do more.
+    adds: str | None = None
+    loaded: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +66,25 @@ class Found:
 
 
 @contextmanager
-def project(root: Path) -> Iterator[None]:
+def project(root: Path, loads: bool = True) -> Iterator[Project]:
     """The folder whose own steps count meanwhile: the one that the specs are in."""
     now = _project.get()
-    token = _project.set(now if now and now.root == root else Project(root))
+    now = now if now and now.root == root else Project(root, loads=loads)
+    token = _project.set(now)
     try:
-        yield
+        yield now
     finally:
         _project.reset(token)
 
 
 def need(package: str, names: Iterable[str]) -> None:
     """Asks installed packages as well where names are not known otherwise."""
-    now = _project.get()
-    if now and set(names) - set(find(package)):
+    now, names = _project.get(), set(names)
+    if now and names - set(find(package)):
         now.installed = True
         now.known.clear()
+    if now:
+        now.left_out |= {name for name, each in find(package).items() if name in names and not each.loaded}
 
 
 def find(package: str) -> Mapping[str, Extension]:
@@ -95,11 +102,11 @@ def found(package: str) -> Found:
 def _look(package: str, now: Project) -> Found:
     folder = now.root / "pipelines" / package.rpartition(".")[2]
     files = sorted(path for path in folder.glob("*.py") if path.name[0] != "_") if folder.is_dir() else []
-    return _found(package, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed)
+    return _found(package, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
 
 
 @cache
-def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool) -> Found:
+def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Found:
     """Again where a file has changed, as a server that stays needs it."""
     extensions = dict(_own(package))
     problems: list[Problem] = []
@@ -113,7 +120,7 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool) -
             hint = "give the file another name"
             problems.append(Problem(Where(_shown(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint))
             continue
-        made = _made(load, file)
+        made = _made(load, file) if loads else Extension(Node, "", _nothing, file, built_in=False, loaded=False)
         if isinstance(made, Extension):
             extensions[name] = made
         else:
@@ -137,6 +144,10 @@ def _extension(module: ModuleType, built_in: bool) -> Extension:
         built_in,
         getattr(module, "ADDS", None),
     )
+
+
+def _nothing(*_: Any) -> Any:
+    raise AssertionError("a step that was not loaded is not resolved")
 
 
 def _loader(path: Path) -> Callable[[], ModuleType]:

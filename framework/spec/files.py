@@ -23,8 +23,9 @@ def shown(path: Path) -> str:
     return path.as_posix().encode("utf-8", "backslashreplace").decode()
 
 
-def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
-    """All `*.yaml` below the folder but for hidden ones and the folder `skip` in it, ordered by name."""
+def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: str = "") -> list[Path]:
+    """All `*.yaml` below the folder but for hidden ones and the folder `skip` in it, ordered by name. Links are followed as long as
+    they lead to somewhere inside of these folders."""
     found: list[Path] = []
     seen: set[str] = set()
 
@@ -33,7 +34,9 @@ def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
 
     for root, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         real = os.path.realpath(root)
-        if real in seen:
+        if not _is_in(real, inside):
+            problems.append(_outside(Path(root)))
+        if real in seen or not _is_in(real, inside):
             folders.clear()
             continue
         seen.add(real)
@@ -46,7 +49,9 @@ def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
             path = Path(root, name)
             if name[0] == "." or not name.lower().endswith((".yaml", ".yml")):
                 continue
-            if name.endswith(".yaml"):
+            if path.is_symlink() and path.exists() and not _is_in(os.path.realpath(path), inside):
+                problems.append(_outside(path))
+            elif name.endswith(".yaml"):
                 found.append(path)
             else:
                 problems.append(Problem(
@@ -54,6 +59,15 @@ def find(folder: Path, problems: list[Problem], skip: str = "") -> list[Path]:
                     f"rename it to {shown(path.with_suffix('.yaml'))}",
                 ))  # fmt: skip
     return sorted(found)
+
+
+def _is_in(real: str, folders: tuple[str, ...]) -> bool:
+    return any(real == each or real.startswith(f"{each.rstrip(os.sep)}{os.sep}") for each in folders)
+
+
+def _outside(path: Path) -> Problem:
+    hint = "copy it into the project: what a link leads to elsewhere is not read"
+    return Problem(Where(shown(path), 1, 1), "path-leaves-project", "this is a link to something outside of the project", hint)
 
 
 def read(path: Path, problems: list[Problem]) -> str | None:

@@ -158,7 +158,7 @@ Addresses = Annotated[
 ]  # fmt: skip
 Url = Annotated[
     str,
-    Scalar("an address", "bad-address", "http://127.0.0.1:18081", r"^https?://[^\s/@?#]+(/[^\s?#]*)?$(?!\n)",
+    Scalar("an address", "bad-address", "http://127.0.0.1:18081", r"^https?://[^\s/\\@?#]+(/[^\s?#]*)?$(?!\n)",
            rule="`http://` or `https://`, a host and what follows it; a login is not part of it"),
 ]  # fmt: skip
 Subject = Annotated[

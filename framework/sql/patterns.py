@@ -1,7 +1,8 @@
 """Constant patterns that cannot fail on a row: for LIKE, for regular expressions and for dates and times.
 
 *Limit* Of Java's regular expressions the part that is valid everywhere and needs neither a deep stack nor exponential time on
-a long text.
+a long text: nothing that varies is repeated as a group, and the ways in which the parts can vary are counted. Repetitions one behind
+the other that take the same characters (`.*,.*,.*`) still take a power of the text's length.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from framework.sql.pieces import Piece
 from framework.types import STRING
 
 MOST_REPEATS = 1000
+MOST_WAYS = 1 << 20
+_WAYS = 4  # that a repetition with an end counts for at most; one without, which people write many of, counts for two
 
 _ATOM = re.compile(
     r"""\\[dDwWsSbB]|\\[^A-Za-z0-9]           # classes, boundaries, escaped marks
@@ -76,30 +79,32 @@ class _Regular:
             r"use characters, sets, \d \w \s, ( | ), and ? * + {n,m} after one of them",
         )
 
-    def alternatives(self, depth: int) -> bool:
-        """Whether what was read varies in length or choice: repeating such a thing can take Java for ever, or all its stack."""
+    def alternatives(self, depth: int) -> int:
+        """In how many ways what was read can vary in length or choice; 1: it does not. Repeating what varies can take Java for ever, or
+        all its stack, and trying all ways is what it does where none fits."""
         if depth > 10:
             raise self.fault("groups nest deeper than 10")
-        varies = self.sequence(depth)
+        ways = self.sequence(depth)
         while self.pattern.startswith("|", self.at):
             self.at += 1
-            self.sequence(depth)
-            varies = True
-        return varies
+            ways += self.sequence(depth)
+        return ways
 
-    def sequence(self, depth: int) -> bool:
-        varies = False
+    def sequence(self, depth: int) -> int:
+        ways = 1
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
             inner, group = self.atom(depth)
             if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
-                once = self.repeat()
-                if group and inner and not once:
+                once, times = self.repeat()
+                if group and inner > 1 and not once:
                     raise self.fault("a repeated group holds a choice or a repetition")
-                inner = True
-            varies = varies or inner
-        return varies
+                inner = inner + 1 if once else times
+            ways *= inner
+            if ways > MOST_WAYS:
+                raise self.fault(f"all that varies up to here can be tried in more than {MOST_WAYS:,} ways")
+        return ways
 
-    def atom(self, depth: int) -> tuple[bool, bool]:
+    def atom(self, depth: int) -> tuple[int, bool]:
         if self.pattern[self.at] == "(":
             self.at += 1
             if self.pattern.startswith("?:", self.at):
@@ -108,18 +113,18 @@ class _Regular:
                 raise self.fault("of (?…) only (?:…) is allowed")
             else:
                 self.groups += 1
-            varies = self.alternatives(depth + 1)
+            ways = self.alternatives(depth + 1)
             if not self.pattern.startswith(")", self.at):
                 raise self.fault("a parenthesis is not closed")
             self.at += 1
-            return varies, True
+            return ways, True
         match = _ATOM.match(self.pattern, self.at)
         if match is None:
             raise self.fault("this is not allowed, or needs a backslash")
         if match.group().startswith("["):
             self.ranges(match.group().removeprefix("[").removeprefix("^")[:-1])
         self.at = match.end()
-        return False, False
+        return 1, False
 
     def ranges(self, inside: str) -> None:
         """In a set `-` makes a range of two plain characters, or stands at an end, or is escaped."""
@@ -129,8 +134,8 @@ class _Regular:
             if len(low) > 1 or len(high) > 1 or "-" in (low, high) or low > high:
                 raise self.fault("a range in a set goes from a lower to a higher character")
 
-    def repeat(self) -> bool:
-        """Whether the repetition is at most once."""
+    def repeat(self) -> tuple[bool, int]:
+        """Whether the repetition is at most once, and in how many ways it varies."""
         match = _REPEAT.match(self.pattern, self.at)
         if match is None:
             raise self.fault("a repetition is ?, *, +, {n}, {n,} or {n,m}")
@@ -140,7 +145,8 @@ class _Regular:
         self.at = match.end()
         if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
             raise self.fault("a repetition is itself repeated")
-        return match.group().startswith("?")
+        open_ = match.group()[0] in "*+" or match[2] == ""
+        return match.group().startswith("?"), 2 if open_ else min(_WAYS, high - low + 1)
 
 
 def replacement(piece: Piece, groups: int) -> None:

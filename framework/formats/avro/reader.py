@@ -78,8 +78,9 @@ class _Builder:
         fields: list[Json] = []
         columns: list[tuple[str, Convert]] = []
         placed: dict[int, dict[int, tuple[str, Json]]] = {at.writer.index: {} for at in there}  # each writer's fields by place
+        members = [_members(at) for at in there]
         for shape in shapes:
-            found = [each for at in there if (each := _member(at, shape.name))]
+            found = [each[shape.name] for each in members if shape.name in each]
             always = len(found) == len(there) and not any(
                 _has_null(at.node.members[place].node) for at, (place, _) in zip(there, found, strict=True)
             )
@@ -113,8 +114,9 @@ class _Builder:
         """A union of several types: each is a field of a struct, of which one is set."""
         made: list[tuple[str, _Built]] = []
         placed: dict[int, dict[int, Json]] = {at.writer.index: {} for at in there}
+        members = [_members(at) for at in there]
         for inner in shape.inside:
-            found = [each for at in there if (each := _member(at, inner.name))]
+            found = [each[inner.name] for each in members if inner.name in each]
             if not found:
                 message = f"`{shape.name}` is a record in one version and a union of several types in another"
                 raise Unsupported(message, "delete one of the versions, or give the field another name")
@@ -200,17 +202,18 @@ def schemas(shapes: Sequence[Shape], writers: Sequence[Writer]) -> Schemas:
     return Schemas(json.dumps(written), json.dumps(root), built.columns)
 
 
-def _member(at: _At, name: str) -> tuple[int, _At] | None:
-    """The field of a record, or the type of a union, that is the column, and its place."""
+def _members(at: _At) -> dict[str, tuple[int, _At]]:
+    """The fields of a record, or the types of a union, by the columns that they are, and their places."""
     if at.node.kind == "record":
         there = [(member.name, member.node) for member in at.node.members]
     else:
         there = list(zip(member_names(at.node), at.node.items, strict=True))
+    found: dict[str, tuple[int, _At]] = {}
     for place, (called, node) in enumerate(there):
         path = (*at.path, called)
-        if at.writer.names.get(path, called) == name and node.type is not None:
-            return place, _At(at.writer, node.value, path)
-    return None
+        if node.type is not None:
+            found.setdefault(at.writer.names.get(path, called), (place, _At(at.writer, node.value, path)))
+    return found
 
 
 def _alike(there: Sequence[_At]) -> list[list[_At]]:

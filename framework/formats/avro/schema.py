@@ -1,11 +1,15 @@
-"""An Avro schema's text, with what it refers to in its place, and the columns that it becomes."""
+"""An Avro schema's text, with what it refers to in its place, and the columns that it becomes.
+
+*Cost*: each type of a schema is looked at once, however often it is referred to; columns are capped, since two references at each
+level make twice as many.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from framework import types
@@ -27,6 +31,8 @@ _LOGICAL: dict[tuple[str, str], Type] = {
 _TWO_WIDTHS = (("int", "long"), ("float", "double"))  # a union of these is one number
 _UUID_BYTES = 16
 _DEEPEST = 64
+MOST = 5_000
+"""Fields of a schema, counted at each place where they become columns."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Node:
     precision: int = 0
     scale: int = 0
 
-    @property
+    @cached_property
     def value(self) -> Node:
         """Without null, if that is all that a union adds."""
         if self.kind != "union":
@@ -65,14 +71,14 @@ class Node:
         number = next((wide for narrow, wide in _TWO_WIDTHS if kinds == {(narrow, ""), (wide, "")}), None)
         return Node(number, items=others) if number else Node("union" if others else "null", items=others)
 
-    @property
+    @cached_property
     def takes_bytes(self) -> bool:
         """Whether each value takes at least one."""
         if self.kind == "record":
             return any(each.node.takes_bytes for each in self.members)
         return self.kind != "null" and (self.kind != "fixed" or self.size > 0)
 
-    @property
+    @cached_property
     def type(self) -> Type | None:
         """The column's type; None of what holds nothing, such as a record without fields."""
         node = self.value
@@ -80,7 +86,7 @@ class Node:
             case "null":
                 return None
             case "record" | "union":
-                fields = tuple(types.Field(each.name, each.type) for each in shapes_of(node))
+                fields = tuple(types.Field(each.name, each.type) for each in node.shapes)
                 return types.Struct(fields) if fields else None
             case "array" | "map":
                 inner = node.items[0].type
@@ -95,20 +101,26 @@ class Node:
             return types.STRING if node.logical == "uuid" else types.BINARY
         return _LOGICAL.get((node.kind, node.logical), _PLAIN[node.kind])
 
+    @cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The fields of the struct that it is, be it in arrays or maps."""
+        node = self.value
+        if node.kind in ("array", "map"):
+            return node.items[0].shapes
+        if node.kind == "union":
+            named = zip(member_names(node), node.items, strict=True)
+            return tuple(Shape(name, type_, inside=each.shapes) for name, each in named if (type_ := each.type))
+        return tuple(
+            Shape(each.name, type_, each.doc, each.was, None, each.node.shapes)
+            for each in node.members
+            if (type_ := each.node.type)
+        )
 
-def shapes_of(node: Node) -> tuple[Shape, ...]:
-    """The fields of the struct that a node is, be it in arrays or maps."""
-    node = node.value
-    if node.kind in ("array", "map"):
-        return shapes_of(node.items[0])
-    if node.kind == "union":
-        named = zip(member_names(node), node.items, strict=True)
-        return tuple(Shape(name, type_, inside=shapes_of(each)) for name, each in named if (type_ := each.type))
-    return tuple(
-        Shape(each.name, type_, each.doc, each.was, None, shapes_of(each.node))
-        for each in node.members
-        if (type_ := each.node.type)
-    )
+    @cached_property
+    def size_of_all(self) -> tuple[int, int]:
+        """How many fields and types there are inside, counted at each place, and how many levels."""
+        inside = [each.size_of_all for each in (*self.items, *(member.node for member in self.members))]
+        return len(inside) + sum(count for count, _ in inside), 1 + max((levels for _, levels in inside), default=0)
 
 
 def member_names(union: Node) -> list[str]:
@@ -121,7 +133,7 @@ def member_names(union: Node) -> list[str]:
 
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:
-    return shapes_of(record(schema))
+    return record(schema).shapes
 
 
 def record(schema: Schema) -> Node:
@@ -133,9 +145,14 @@ def record(schema: Schema) -> Node:
 @lru_cache(maxsize=1024)
 def parse(schema: Schema) -> Node:
     reader = _Reader()
-    for _, referred in schema.behind():
+    for _, referred in schema.behind:
         reader.text(referred.text)
-    return reader.text(schema.text)
+    node = reader.text(schema.text)
+    count, levels = node.size_of_all
+    if count > MOST or levels > _DEEPEST:
+        what = f"has more than {MOST:,} fields" if count > MOST else f"is nested deeper than {_DEEPEST} levels"
+        raise Unsupported(f"the schema {what}", "keep the topic as `value: bytes`")
+    return node
 
 
 @dataclass
@@ -160,6 +177,8 @@ class _Reader:
         kind = said["type"]
         if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
             return self.node(kind, space, depth + 1)
+        if not isinstance(kind, str):
+            raise ValueError("a type has no name")
         match kind:
             case "record" | "error" | "enum" | "fixed":
                 return self.define(said, space, depth)
@@ -185,28 +204,45 @@ class _Reader:
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
     def define(self, said: Mapping[str, Any], space: str, depth: int) -> Node:
-        name = said["name"]
+        name = _text(said["name"])
         before, dot, short = name.rpartition(".")
         space = before if dot else said.get("namespace", space) or ""
         full = f"{space}.{short}" if space else short
         if said["type"] == "enum":
-            node = Node("enum", name=short, symbols=tuple(said["symbols"]))
+            node = Node("enum", name=short, symbols=tuple(map(_text, said["symbols"])))
         elif said["type"] == "fixed":
-            node = _logical(Node("fixed", name=short, size=int(said["size"])), said)
+            node = _logical(Node("fixed", name=short, size=_size(said["size"])), said)
         else:
             self.open.add(full)
             node = Node("record", name=short, members=tuple(self.members(said["fields"], space, depth)))
             self.open.discard(full)
+        _ = node.size_of_all, node.takes_bytes  # kept, so that a chain of a thousand names is not walked at once
         self.known[full] = node
         return node
 
     def members(self, fields: Any, space: str, depth: int) -> Iterator[Member]:
         for each in fields:
-            was = tuple(name.rpartition(".")[2] for name in each.get("aliases", ()))
-            yield Member(each["name"], self.node(each["type"], space, depth + 1), each.get("doc") or "", was)
+            was = tuple(_text(name).rpartition(".")[2] for name in each.get("aliases", ()))
+            doc = each.get("doc")
+            doc = doc.encode(errors="replace").decode() if isinstance(doc, str) else ""
+            yield Member(_text(each["name"]), self.node(each["type"], space, depth + 1), doc, was)
 
 
 _COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
+
+
+def _text(said: Any) -> str:
+    """A name. A ValueError where it is none."""
+    if not isinstance(said, str) or not said:
+        raise ValueError(f"{json.dumps(said)[:40]} is no name")
+    said.encode()  # half a character is a ValueError, too
+    return said
+
+
+def _size(said: Any) -> int:
+    if not isinstance(said, int) or said < 0:
+        raise ValueError(f"{json.dumps(said)[:40]} is no size")
+    return said
 
 
 def loaded(text: str) -> Any:

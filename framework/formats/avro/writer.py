@@ -52,12 +52,19 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
     """Writes what stands behind the id. Misfit names the field that does not fit."""
     named: dict[str, Any] = {}
     try:
-        for _, referred in schema.behind():
+        for _, referred in schema.behind:
             fastavro.parse_schema(loaded(referred.text), named_schemas=named)
         # In a record of its own, which has the same bytes: a union or a name alone has no place for what it refers to.
         whole = {"type": "record", "name": "_sluice_message", "fields": [{"name": "value", "type": loaded(schema.text)}]}
         parsed: Any = fastavro.parse_schema(whole, named_schemas=named)
-    except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, ValueError, KeyError, TypeError) as error:
+    except (
+        fastavro.schema.SchemaParseException,
+        fastavro.schema.UnknownType,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:
         raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
     fitter = _Fitter(named)
     type_ = parsed["fields"][0]["type"]

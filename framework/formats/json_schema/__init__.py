@@ -3,7 +3,7 @@
 Guarantee: as of plain JSON, a message that is not one object with these types is a bad row, never another value. One whose schema
 is of a single value, as keys have it, is that value.
 Limit: of a schema only what says types is used; a length, a pattern, an enum or `required` makes no bad row. `if`, `not` and
-`dependentSchemas` are not looked into. A value that has several types is its text.
+`dependentSchemas` are not looked into. A value that has several types is its text. Of values that are written here more is judged.
 """
 
 from __future__ import annotations
@@ -189,22 +189,15 @@ def _says(type_: Type) -> dict[str, Any]:
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
     """Makes the bytes behind the id; a ValueError says where an object does not fit the schema."""
-    from jsonschema import FormatChecker
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import Draft7Validator, validator_for
+    from framework.formats.json_schema.judge import judge
 
-    from framework.formats.json_schema.text import registry_of
-
-    document = text_of.loads(schema.text)
-    found = validator_for(document, default=Draft7Validator)
-    checker = found(document, registry=registry_of(schema), format_checker=FormatChecker())
+    wrong = judge(schema)
 
     def encode(value: Any) -> bytes:
         text = plain.text(value)
-        error = best_match(checker.iter_errors(text_of.loads(text)))
-        if error is not None:
-            place = ".".join(map(str, error.absolute_path))
-            raise ValueError((f"`{place}`: " if place else "") + _short(error.message))
+        said = wrong(text_of.loads(text))
+        if said is not None:
+            raise ValueError(_short(said))
         return text.encode()
 
     return encode

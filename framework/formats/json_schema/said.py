@@ -65,6 +65,8 @@ def check_names(names: Iterable[str]) -> None:
             raise Unsupported(f"`{other}` and `{name}` differ only in case", "tables do not tell them apart: rename one")
         if not name:
             raise Unsupported("a property has no name", "a table's columns have one: rename it")
+        if not name.isprintable() and name.encode(errors="replace").decode() != name:
+            raise Unsupported(f"a property's name has half a character: {ascii(name)[1:-1]}", "rename it")
 
 
 def kinds_of(schema: dict[str, Any]) -> list[str]:

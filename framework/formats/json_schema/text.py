@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as text_of
 import re
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.formats.json_schema.said import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
+from framework.formats.json_schema.wellformed import document
 from framework.formats.versions import Unsupported
 from framework.registry import Schema
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST = 20_000  # schemas looked at, each as often as it is referred to
 _DEEPEST = 64  # schemas within schemas
 _CLASS = re.compile(r"\w+(\.[\w$-]+)+")  # a title that is a name in a program
-_MALFORMED = (
+MALFORMED = (
     AttributeError,
     KeyError,
     RecursionError,
@@ -35,7 +35,7 @@ def registry_of(schema: Schema) -> Registry[Any]:
     from referencing import Registry
     from referencing.exceptions import NoSuchResource
 
-    there = {name: _resource(each.text) for name, each in schema.behind()}
+    there = {name: _resource(each.text) for name, each in schema.behind}
 
     def retrieve(uri: str) -> Resource[Any]:
         found = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
@@ -51,13 +51,8 @@ def _resource(text: str) -> Resource[Any]:
     from referencing import Resource
     from referencing.jsonschema import DRAFT4, DRAFT7
 
-    try:
-        document = text_of.loads(text)
-        if not isinstance(document, (dict, bool)):
-            raise ValueError("it is no object")
-        return Resource.from_contents(document, default_specification=DRAFT4 if _old_id(document) else DRAFT7)
-    except _MALFORMED as error:
-        raise Unsupported(f"the text is no JSON Schema: {error}", _LOOK) from None
+    said = document(text)
+    return Resource.from_contents(said, default_specification=DRAFT4 if _old_id(said) else DRAFT7)
 
 
 def _old_id(schema: Any) -> bool:
@@ -69,15 +64,19 @@ def said_of(schema: Schema) -> Said:
     from referencing.exceptions import Unresolvable
 
     root = _resource(schema.text)
+    known = registry_of(schema)
+    name = keyword(root.contents, "$id", str) or keyword(root.contents, "id", str)
+    if name:
+        known = known.with_resource(name.rstrip("#"), root)
     draft = keyword(root.contents, "$schema", str) or "draft-07"
     reader = _Reader(modern=not any(old in draft for old in _IGNORES_BESIDE_REF), old_ids=_old_id(root.contents))
     try:
-        said = reader.schema(root.contents, registry_of(schema).resolver_with_root(root), top=True)
+        said = reader.schema(root.contents, known.resolver_with_root(root), top=True)
     except Unresolvable as error:
         hint = "register what it refers to in the same registry, and name it in the schema's references"
         raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
-    except _MALFORMED as error:
-        raise Unsupported(f"a keyword of the schema has a form that JSON Schema does not know: {error}", _LOOK) from None
+    except MALFORMED:
+        raise Unsupported("the schema refers to something in it that is no schema", _LOOK) from None
     if said.is_ == "atom":
         return Said("object", fields=(("value", said),), single=True)
     if said.is_ != "object":
@@ -120,6 +119,8 @@ class _Reader:
 
         if keyword(schema, "$id", str) is None and not (self.old_ids and _old_id(schema)):
             return resolver
+        if not self.modern and "$ref" in schema:
+            return resolver  # beside which an id does not count either
         return resolver.in_subresource((DRAFT4 if _old_id(schema) else DRAFT202012).create_resource(schema))
 
     def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Said:
@@ -163,5 +164,8 @@ class _Reader:
         each = schema.get("items")
         first = each if isinstance(each, list) else keyword(schema, "prefixItems", list) or []
         rest = schema.get("additionalItems") if isinstance(each, list) else each
-        items = [self.schema(one, resolver) for one in (*first, *([rest] if isinstance(rest, dict) else []))]
-        return reduce(either, items) if items else ANYTHING
+        most = keyword(schema, "maxItems", int)
+        closed = bool(first) and (rest is False or (most is not None and most <= len(first)))
+        items = [self.schema(one, resolver) for one in first]
+        items += [] if closed else [self.schema(rest, resolver)]  # what is not said of those behind the listed ones, is anything
+        return reduce(either, items)

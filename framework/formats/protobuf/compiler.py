@@ -146,7 +146,7 @@ def _is_compiled(text: str) -> bool:
 def _lay_out(schema: Schema, folder: Path) -> str:
     """Writes the files; the name of the schema's own."""
     files = dict(FILES)
-    for name, behind in schema.behind():
+    for name, behind in schema.behind:
         path = PurePosixPath(name)
         if behind.kind != "PROTOBUF":
             raise Unsupported(f"it refers to `{name}`, which is no Protobuf but {behind.kind}")

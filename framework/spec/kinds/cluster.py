@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Problem
+from framework.hosts import others, url_is_loopback
 from framework.spec.options import Bound, Kind, SecretRef, option
 from framework.spec.scalars import Addresses, Url
 
@@ -80,8 +81,25 @@ class Cluster(Kind):
     registry_auth: RegistryAuth | None = option(
         "How to log in to the schema registry; default: no login.", default=None, aka=["schema_registry_auth"]
     )
+    unencrypted_login: bool = option(
+        "Allow the logins above to be sent to other machines without encryption, by `SASL_PLAINTEXT` or `http://`.", default=False,
+        example="true",
+    )  # fmt: skip
 
     def problems(self) -> Iterable[Problem]:
         if self.registry_auth and self.registry is None and "registry" not in self.gaps:
             hint = "add `registry:` with the registry's address, or remove it"
             yield Problem(self.key_place("registry_auth"), "unused-key", "`registry_auth` means nothing without `registry`", hint)
+        if not self.unencrypted_login:
+            yield from self._in_clear()
+
+    def _in_clear(self) -> Iterable[Problem]:
+        """Logins that others on the network could read."""
+        allow = "if that network is safe, allow it by `unencrypted_login: true`"
+        if self.security and self.security.protocol == "SASL_PLAINTEXT" and (hosts := others(self.bootstrap)):
+            message = f"the login would be sent to {', '.join(hosts)} without encryption"
+            where = self.security.place("protocol")
+            yield Problem(where, "unencrypted-login", message, f"write `protocol: SASL_SSL`; {allow}")
+        if self.registry_auth and self.registry and self.registry.startswith("http:") and not url_is_loopback(self.registry):
+            message = f"the login would be sent to {self.registry} without encryption"
+            yield Problem(self.place("registry"), "unencrypted-login", message, f"write `https://…`; {allow}")

@@ -1,4 +1,8 @@
-"""Where the values of ${secret:NAME} are kept."""
+"""Where the values of ${secret:NAME} are kept.
+
+Without this document, or with `store: env`, `${secret:kafka_key}` is the environment variable `SLUICE_SECRET_KAFKA_KEY`. Variables of
+other names are read only if `SLUICE_SECRETS` lists them, with commas between: what a spec can name is not for the spec to say.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ class Secrets(Kind):
     """Where the values of secrets are kept."""
 
     store: Literal["env", "file"] = option(
-        "Where they are kept: `env`, in environment variables; `file`, in the file `path`.",
+        "Where they are kept: `env`, in the environment variables `SLUICE_SECRET_NAME`; `file`, in the file `path`.",
         example="env",
         later=("aws_secrets_manager",),
         aka=["type", "from"],

@@ -1,0 +1,189 @@
+"""One bounded exchange with a registry over HTTP: how long an answer takes and how large it is are not the registry's to say.
+
+*Guarantee*: no other address is asked than the one that the spec names, and no login is sent but the one that the spec names.
+*Limit*: finding the address of a host's name takes as long as this machine's resolver.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from framework.hosts import url_is_loopback
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response, Session
+
+MOST_BYTES = 8 << 20
+"""Of one answer. Confluent's registry takes schemas of up to one megabyte."""
+_CONNECTING = 2.0  # seconds
+
+
+class Silent(Exception):
+    """No answer, or not in time: it may come if it is asked for again."""
+
+
+class Untrusted(Exception):
+    """What answers has a certificate that this machine does not trust."""
+
+
+class Strange(Exception):
+    """An answer that no registry gives."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: bytes
+
+
+class _Watch:
+    """The sockets of a channel, which a timer ends: a timeout of sockets begins anew with each byte."""
+
+    def __init__(self) -> None:
+        self.sockets: list[socket.socket] = []
+        self.over = False
+
+    def note(self, new: socket.socket | None) -> None:
+        self.sockets = [each for each in self.sockets if each.fileno() >= 0]
+        if new is not None:
+            self.sockets.append(new)
+        if self.over:  # it took too long to connect
+            self.end()
+
+    def end(self) -> None:
+        self.over = True
+        for each in self.sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        self.over = False
+        timer = Timer(seconds, self.end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+class Channel:
+    """To one address. `login` are a name and a password."""
+
+    def __init__(self, url: str, login: tuple[str, str] | None) -> None:
+        self._url = url
+        self._watch = _Watch()
+        self._session = self._opened(login)
+
+    def ask(self, method: str, path: str, said: Any, seconds: float) -> Reply:
+        """The whole answer, within so many seconds."""
+        from requests.exceptions import RequestException, SSLError, Timeout
+        from urllib3.exceptions import HTTPError
+
+        try:
+            with self._watch.within(seconds):
+                timeout = (min(_CONNECTING, seconds), seconds)
+                with self._session.request(
+                    method, self._url + path, json=said, timeout=timeout, stream=True, allow_redirects=False
+                ) as response:
+                    reply = _reply(response)
+        except Timeout:
+            raise Silent("does not answer in time") from None
+        except SSLError as error:
+            raise Untrusted(_end(error)) from None
+        except (RequestException, HTTPError, OSError) as error:
+            raise Silent("does not answer in time" if self._watch.over else f"does not answer: {_end(error)}") from None
+        if self._watch.over:  # an answer without a length ends where its connection does
+            raise Silent("does not answer in time")
+        return reply
+
+    def _opened(self, login: tuple[str, str] | None) -> Session:
+        import requests
+        from requests.auth import HTTPBasicAuth
+
+        session = requests.Session()
+        session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
+        session.headers["Accept-Encoding"] = "identity"  # a small answer cannot become a large one
+        # A company's proxy knows nothing of this machine's own servers.
+        session.trust_env = not url_is_loopback(self._url)
+        session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
+        # Where there is none, `requests` would look for one in ~/.netrc.
+        session.auth = HTTPBasicAuth(login[0].encode(), login[1].encode()) if login else _as_it_is
+        adapter = _watched(self._watch)
+        session.mount("http://", adapter)
+        session.mount("https://", adapter)
+        return session
+
+
+def _as_it_is(request: PreparedRequest) -> PreparedRequest:
+    return request
+
+
+def _watched(watch: _Watch) -> Any:
+    """An adapter that notes the sockets of its connections, those by a proxy too."""
+    from requests.adapters import HTTPAdapter
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            watch.note(self.sock)
+
+    class Encrypted(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            watch.note(self.sock)
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class EncryptedPool(HTTPSConnectionPool):
+        ConnectionCls = Encrypted
+
+    class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **options: Any) -> None:
+            super().init_poolmanager(*args, **options)
+            self.poolmanager.pool_classes_by_scheme = pools
+
+        def proxy_manager_for(self, *args: Any, **options: Any) -> Any:
+            manager = super().proxy_manager_for(*args, **options)
+            manager.pool_classes_by_scheme = pools
+            return manager
+
+    pools = {"http": PlainPool, "https": EncryptedPool}
+    return Adapter()
+
+
+def _reply(response: Response) -> Reply:
+    if response.is_redirect:
+        raise Strange(f"sends on to {_host(response.headers['Location'])}, where nothing is asked")
+    encoding = response.headers.get("Content-Encoding", "identity")
+    if encoding != "identity":
+        raise Strange(f"answers in the encoding {encoding[:40]!r}, which was not asked for")
+    body = response.raw.read(MOST_BYTES + 1, decode_content=False)
+    if len(body) > MOST_BYTES:
+        raise Strange(f"answers with more than {MOST_BYTES >> 20} MB")
+    return Reply(response.status_code, body)
+
+
+def _host(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        return ascii(f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "another path")[1:-1][:200]
+    except ValueError:
+        return "no address"
+
+
+def _end(error: Exception) -> str:
+    """The last and only telling part of an error of many layers."""
+    text = str(error).rpartition(": ")[2].strip(" '\")(>")
+    return text or type(error).__name__

@@ -1,0 +1,111 @@
+"""Avro schemas that are large, deep or none at all: what reading one costs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from framework.formats.avro import read as decoded
+from framework.formats.avro.schema import MOST, parse, shapes
+from framework.formats.avro.writer import encoder
+from framework.formats.versions import Unsupported, merge
+from framework.registry import Schema, Version
+from tests.registered import record
+
+
+def avro(said: Any) -> Schema:
+    return Schema("AVRO", json.dumps(said))
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions of Python are called by it: what it costs on any machine."""
+    counted = 0
+
+    def count(_: Any, event: str, __: Any) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+def nested(levels: int) -> Any:
+    return record(("a", nested(levels - 1) if levels else "int"), name=f"R{levels}")
+
+
+def twice(levels: int, leaf: Any = "int") -> list[Any]:
+    """Records of which each has the one before twice."""
+    names = [record(("a", leaf), name="R0")]
+    return [*names, *(record(("a", f"R{at}"), ("b", f"R{at}"), name=f"R{at + 1}") for at in range(levels))]
+
+
+def test_a_chain_of_records_costs_each_of_them_once() -> None:
+    cost = {levels: calls(lambda levels=levels: shapes(avro(nested(levels)))) for levels in (10, 20, 40)}  # type: ignore[misc]
+    assert cost[40] < 5 * cost[10]
+
+
+@pytest.mark.parametrize("leaf", ["int", "null", {"type": "fixed", "name": "F", "size": 0}])
+def test_records_that_branch_at_each_level_are_refused_for_their_fields(leaf: Any) -> None:
+    whole = record(("c", twice(40, leaf)))
+
+    def refused() -> None:
+        with pytest.raises(Unsupported, match="more than 5,000 fields"):
+            parse(avro(whole))
+
+    assert calls(refused) < 100_000
+
+
+def test_versions_of_many_fields_cost_each_field_once() -> None:
+    def read(fields: int) -> None:
+        schema = avro(record(*((f"f{at}", "int") for at in range(fields))))
+        merged = merge((Version(number, schema, number), shapes(schema)) for number in (1, 2, 3))
+        assert len(decoded("value", merged).columns) == fields
+
+    assert calls(lambda: read(800)) < 6 * calls(lambda: read(200))
+
+
+def test_as_many_fields_as_are_allowed_are_columns() -> None:
+    assert len(shapes(avro(record(*((f"f{at}", "int") for at in range(MOST)))))) == MOST
+    with pytest.raises(Unsupported, match="more than 5,000 fields"):
+        shapes(avro(record(*((f"f{at}", "int") for at in range(MOST + 1)))))
+
+
+def test_a_chain_of_names_is_refused_for_its_depth() -> None:
+    behind = [("0", avro(record(("a", "int"), name="R0")))]
+    behind += [(str(at), avro(record(("a", f"R{at - 1}"), name=f"R{at}"))) for at in range(1, 3000)]
+    schema = Schema("AVRO", json.dumps(record(("c", "R2999"))), tuple(behind))
+    with pytest.raises(Unsupported, match="nested deeper than 64 levels"):
+        shapes(schema)
+    deep = '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000
+    for work in (shapes, encoder):
+        with pytest.raises(Unsupported, match="is not Avro"):
+            work(Schema("AVRO", deep))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        5, {}, [5], {"type": None}, {"type": "record"}, record((5, "int")), record(("", "int")), record((None, "int")),
+        record(("\ud800", "int")), record(("a", "int"), name="\ud800"), {**record(("a", "int")), "name": 5},
+        record(("a", "int", {"aliases": [1]})), {"type": "enum", "name": "E", "symbols": [1]},
+        {"type": "enum", "name": "E", "symbols": [["a"]]}, {"type": "fixed", "name": "F", "size": "x"},
+        {"type": "fixed", "name": "F", "size": -1}, {"type": "array"}, {"type": "map", "values": 5},
+    ],
+)  # fmt: skip
+def test_what_is_no_avro_is_refused(said: Any) -> None:
+    with pytest.raises(Unsupported, match=r"is not Avro|does not define"):
+        shapes(avro(said))
+
+
+def test_a_description_of_half_a_character_is_readable() -> None:
+    (shape,) = shapes(avro(record(("a", "int", {"doc": "x\ud800"}))))
+    assert shape.doc == "x?"

@@ -1,0 +1,42 @@
+"""The folder with what Sluice keeps on this machine: made for its owner alone, by whoever is first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from framework.engine import notes
+from framework.home import dagster_home, home, private
+from framework.registry import Schema, Subject, Version, cache
+
+MAKERS: dict[str, Callable[[], object]] = {
+    "Dagster": dagster_home,
+    "what a registry said": lambda: cache.write("http://r", Subject("s", (Version(1, Schema("AVRO", '"long"'), 1),))),
+    "a pause": lambda: notes.pause("orders"),
+    "a folder": lambda: private("a", "b"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLUICE_HOME", raising=False)
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_the_folder_is_its_owners_whoever_makes_it(make: Callable[[], object]) -> None:
+    make()
+    assert home().stat().st_mode & 0o777 == 0o700
+    assert len(list(home().iterdir())) == 1
+
+
+def test_a_mode_that_somebody_gave_it_stays() -> None:
+    home().mkdir(mode=0o750)
+    private("a")
+    assert home().stat().st_mode & 0o777 == 0o750

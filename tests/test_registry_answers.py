@@ -1,0 +1,327 @@
+"""What answers where a registry should be: slow, huge, sending elsewhere, or with answers that no registry gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from click.testing import CliRunner, Result
+
+from framework.cli import main
+from framework.errors import SluiceError, UnreachableError
+from framework.plan.model import Cluster, Login, SecretStore, Security
+from framework.registry import Schema, cache
+from framework.registry.client import Registry
+from framework.spec.options import SecretRef
+
+Answers = Callable[[str], Any]  # of a path: bytes as they are sent, or what is sent as JSON
+
+
+@dataclass
+class Server:
+    """Answers each request by `answers`; `asked` are the requests, as they came."""
+
+    answers: Answers
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [each.split(" ")[1] for each in self.asked]
+
+    def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
+        return Registry(Cluster("main", "127.0.0.1:1", Security(), self.url, login), SecretStore(), patience)
+
+
+@contextmanager
+def serving(answers: Answers) -> Iterator[Server]:
+    server = Server(answers)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server.port = listening.getsockname()[1]
+        threading.Thread(target=_accept, args=(listening, server), daemon=True).start()
+        yield server
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(listening: socket.socket, server: Server) -> None:
+    with suppress(OSError):
+        while True:
+            threading.Thread(target=_answer, args=(listening.accept()[0], server), daemon=True).start()
+
+
+def _answer(connection: socket.socket, server: Server) -> None:
+    with connection, suppress(OSError):
+        request = b""
+        while b"\r\n\r\n" not in request:
+            request += connection.recv(65536)
+        server.asked.append(request.decode("latin-1"))
+        said = server.answers(server.paths[-1])
+        if isinstance(said, (bytes, dict, list)) or said is None:
+            connection.sendall(said if isinstance(said, bytes) else whole(json.dumps(said).encode()))
+            return
+        for part in said:  # until the other side has had enough
+            connection.sendall(part)
+
+
+def whole(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def drop_by_drop(before: bytes, byte: bytes) -> Iterator[bytes]:
+    yield before
+    while True:
+        time.sleep(0.02)
+        yield byte
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+
+
+STREAMS = {
+    "the status": (b"HTTP/1.1 20", b"0"),
+    "the headers": (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x"),
+    "the body": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1", b" "),
+    "a body without a length": (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n[1]", b" "),
+    "the chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "the length of a chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+    "what comes before": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(stream: tuple[bytes, bytes]) -> None:
+    with serving(lambda _: drop_by_drop(*stream)) as server:
+        began = time.monotonic()
+        with pytest.raises(UnreachableError, match="does not answer in time") as error:
+            server.registry(patience=0.15).numbers("s")
+        assert error.value.code == "registry-unreachable"
+        assert time.monotonic() - began < 10  # and not for ever
+        assert len(server.asked) <= 1
+
+
+def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = urllib3.connection.HTTPConnection.connect
+
+    def slow(connection: urllib3.connection.HTTPConnection) -> None:
+        connect(connection)
+        time.sleep(0.3)  # as with many addresses, of which the last one answers
+
+    monkeypatch.setattr(urllib3.connection.HTTPConnection, "connect", slow)
+    with serving(lambda _: drop_by_drop(*STREAMS["the headers"])) as server:
+        registry = server.registry(patience=0.15)
+        with pytest.raises(UnreachableError, match="does not answer in time"):
+            registry.numbers("s")
+
+
+def test_an_answer_is_read_up_to_a_limit_and_no_further() -> None:
+    sent = []
+
+    def endless(_: str) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n["
+        while True:
+            sent.append(1)
+            yield b" " * (1 << 20)
+
+    with serving(endless) as server:
+        assert strange(lambda: server.registry().numbers("s")).endswith("answers with more than 8 MB")
+        assert len(sent) < 32
+
+
+def test_an_answer_that_would_unpack_to_more_is_not_unpacked() -> None:
+    packed = gzip.compress(b" " * 1_000_000)
+    with serving(lambda _: whole(packed, "200 OK", "Content-Encoding: gzip")) as server:
+        assert "encoding 'gzip'" in strange(lambda: server.registry().numbers("s"))
+        assert "accept-encoding: identity" in server.asked[0].lower()
+
+
+def test_nothing_is_asked_of_an_address_that_the_spec_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_PASSWORD", "open sesame")
+    with serving(lambda _: [1]) as other:
+        to = f"Location: http://me:secret@localhost:{other.port}/x"
+        with serving(lambda _: whole(b"", "307 Temporary Redirect", to)) as server:
+            message = strange(lambda: server.registry(Login("me", SecretRef("PASSWORD"))).numbers("s"))
+    assert message.endswith(f"sends on to localhost:{other.port}, where nothing is asked")
+    assert other.asked == []
+
+
+def test_no_login_is_sent_that_the_spec_does_not_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "netrc").write_text("default login me password sesame\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with serving(lambda _: [1]) as server:
+        registry = server.registry()
+        registry._connected()._session.trust_env = True  # as for every address but this machine's own
+        assert registry.numbers("s") == (1,)
+    assert "authorization" not in server.asked[0].lower()
+
+
+def version(**other: Any) -> dict[str, Any]:
+    return {"id": 1, "version": 1, "subject": "s", "schema": '"long"', **other}
+
+
+def referring(**other: Any) -> dict[str, Any]:
+    return version(references=[{"name": "a", "subject": "a", "version": 1, **other}])
+
+
+OF_NUMBERS = {
+    "deep": whole(b"[" * 100_000), "an object": {"a": 1}, "null": None, "a null": [None], "text": ["1"], "true": [True],
+    "a fraction": [1.5], "infinite": whole(b"[1e400]"), "not a number": whole(b"[NaN]"), "long": whole(b"[" + b"9" * 5000 + b"]"),
+    "large": [2**40], "nothing": whole(b""), "a page": whole(b"<html>"), "other bytes": whole(b"\xff\xfe"),
+    "too many": list(range(20_000)),
+}  # fmt: skip
+OF_VERSION = {
+    "a list": [1], "no schema": {"id": 1}, "a schema that is none": version(schema={"type": "long"}),
+    "no id": version(id=None), "another id": version(id="1"), "another kind": version(schemaType="XML"),
+    "a kind that is a list": version(schemaType=["AVRO"]), "references that are none": version(references={"a": 1}),
+    "a reference that is none": version(references=[None]), "a reference without a name": referring(name=None),
+    "a reference to no version": referring(version="latest"), "half a character": version(schema="\ud800"),
+    "a name with half a character": referring(name="\ud800"), "a subject with half a character": referring(subject="\ud800"),
+    "very many references": version(references=[{"name": f"n{at}", "subject": "s", "version": 1} for at in range(2000)]),
+    "itself": referring(subject="s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", OF_NUMBERS.values(), ids=OF_NUMBERS)
+def test_numbers_that_no_registry_gives_are_strange(said: Any) -> None:
+    with serving(lambda _: said) as server:
+        strange(lambda: server.registry().numbers("s"))
+
+
+@pytest.mark.parametrize("said", OF_VERSION.values(), ids=OF_VERSION)
+def test_a_version_that_no_registry_has_is_strange(said: Any) -> None:
+    with serving(lambda path: [1] if path.endswith("/versions") else said) as server:
+        strange(lambda: server.registry().subject("s"))
+        if "id" not in said or isinstance(said["id"], int):
+            strange(lambda: server.registry().schema(7))
+
+
+def test_other_answers_that_no_registry_gives_are_strange() -> None:
+    for said in ({"a": 1}, [None], [{"subject": 1}], [{"subject": "\ud800"}]):
+        with serving(lambda _, said=said: said) as server:  # type: ignore[misc]
+            strange(lambda: server.registry().subjects(7))
+            strange(lambda: server.registry().register("s", "AVRO", '"long"'))
+
+
+def test_what_a_registry_says_of_a_schema_cannot_write_over_a_terminal() -> None:
+    body = json.dumps({"error_code": 42201, "message": "no\x1b[2J" + "x" * 100_000})
+    with serving(lambda _: whole(body.encode(), "422 Unprocessable")) as server:
+        with pytest.raises(SluiceError) as error:
+            server.registry().register("s", "AVRO", '"long"')
+        assert error.value.code == "schema-refused"
+        assert "\x1b" not in error.value.message
+        assert len(error.value.message) < 500
+
+
+def strange(work: Callable[[], object]) -> str:
+    with pytest.raises(UnreachableError) as error:
+        work()
+    assert error.value.code == "registry-strange"
+    return error.value.message
+
+
+def bomb(levels: int) -> Answers:
+    """Each level refers twice to the next."""
+
+    def answer(path: str) -> Any:
+        subject = path.split("/")[2]
+        if path.endswith("/versions"):
+            return [1]
+        level = int(subject.removeprefix("l"))
+        below = [{"name": f"{subject}.{side}", "subject": f"l{level + 1}", "version": 1} for side in "ab"]
+        return version(subject=subject, schema=json.dumps(subject), references=below if level < levels else [])
+
+    return answer
+
+
+def test_references_that_branch_at_each_level_cost_what_is_there() -> None:
+    with serving(bomb(25)) as server:
+        found = server.registry().subject("l0")
+        assert len(server.paths) == 27  # the numbers, and each version once
+        (whole_,) = found.versions
+        names = [name for name, _ in whole_.schema.behind]
+        assert len(names) == len(set(names)) == 50
+        assert names[0] == "l24.a"  # what others need comes first
+        assert hash(whole_.schema) == hash(Schema(whole_.schema.kind, whole_.schema.text, whole_.schema.behind))
+        assert cache.read(server.url, "l0") == found
+
+
+def test_references_without_end_are_strange() -> None:
+    with serving(bomb(10**9)) as server:
+        assert strange(lambda: server.registry().subject("l0")).endswith("has references without end")
+
+    def wide(path: str) -> Any:
+        name = path.split("/")[2]
+        count = 50 if name.count(".") < 2 else 0
+        more = [{"name": f"{name}.{at}", "subject": f"{name}.{at}", "version": 1} for at in range(count)]
+        return [1] if path.endswith("/versions") else version(references=more)
+
+    with serving(wide) as server:
+        assert "more than 1,000 references" in strange(lambda: server.registry().subject("w"))
+        assert len(server.asked) < 1100
+
+
+def test_all_versions_together_are_bounded() -> None:
+    large = " " * (7 << 20) + '"long"'
+    with serving(lambda path: list(range(1, 40)) if path.endswith("/versions") else version(schema=large)) as server:
+        assert strange(lambda: server.registry().subject("s")).endswith("has more than 64 MB for one subject")
+        assert len(server.asked) < 13
+
+
+TOPIC = """
+cluster: main
+bootstrap: 127.0.0.1:1
+registry: {url}
+registry_auth: {{username: me, password: "${{secret:registry}}"}}
+---
+topic: t
+value: avro
+{more}
+"""
+
+
+def checked(folder: Path, server: Server, *arguments: str, more: str = "") -> Result:
+    (folder / "specs").mkdir(exist_ok=True)
+    (folder / "specs" / "a.yaml").write_text(TOPIC.format(url=server.url, more=more))
+    return CliRunner().invoke(main, ["check", "--specs", str(folder / "specs"), *arguments])
+
+
+def test_check_sends_a_login_only_if_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_REGISTRY", "sesame")
+    schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
+    with serving(lambda path: [1] if path.endswith("/versions") else version(schema=schema)) as server:
+        refused = checked(tmp_path, server)
+        assert refused.exit_code == 1
+        assert "registry-not-asked: the schema registry at http://127.0.0.1:" in refused.output
+        assert "`sluice check --online` asks it; or write `columns:`" in refused.output
+        fine = checked(tmp_path, server, more="columns: {id: bigint}")
+        assert fine.exit_code == 0
+        assert "`columns` were not compared with it" in fine.stderr
+        assert server.asked == []
+
+        assert checked(tmp_path, server, "--online").output == "0 pipelines, 1 topic: no problems\n"
+        assert {line for each in server.asked for line in each.splitlines() if line.startswith("Authorization")}
+        server.asked.clear()
+        remembered = checked(tmp_path, server)
+        assert remembered.exit_code == 0
+        assert "it wants a login, and none is sent here; what it said last counts" in remembered.stderr
+        assert server.asked == []
+
+
+def test_an_error_that_quotes_somebody_cannot_steer_a_terminal() -> None:
+    assert str(SluiceError("x", "one\n\ttwo \x1b[2J\x9b", "three\r")) == "x: one\n\ttwo \\x1b[2J\\x9b\n  hint: three\\r"

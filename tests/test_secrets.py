@@ -1,0 +1,95 @@
+"""Where the values of secrets come from, and which of this machine's a spec cannot name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from framework.errors import SetupError
+from framework.plan.model import SecretStore
+from framework.secrets import reveal
+from framework.spec.options import SecretRef
+
+ENV, FILE = SecretStore(), SecretStore("file", ".sluice/secrets")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "project" / ".sluice").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.delenv("SLUICE_HOME", raising=False)
+
+
+def refused(name: str, store: SecretStore = ENV) -> SetupError:
+    with pytest.raises(SetupError) as error:
+        reveal(SecretRef(name), store)
+    return error.value
+
+
+def kept(path: Path, text: str, mode: int = 0o600) -> Path:
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_a_secret_is_a_variable_that_is_meant_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_KAFKA_KEY", "of the upper case")
+    assert reveal(SecretRef("kafka_key"), ENV) == "of the upper case"
+    monkeypatch.setenv("SLUICE_SECRET_kafka_key", "of its own case")
+    assert reveal(SecretRef("kafka_key"), ENV) == "of its own case"
+    monkeypatch.setenv("SLUICE_SECRET_PROD_KAFKA_KEY", "with other signs")
+    assert reveal(SecretRef("prod/kafka-key"), ENV) == "with other signs"
+
+
+def test_a_spec_cannot_name_another_variable_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sesame")
+    for name in ("AWS_SECRET_ACCESS_KEY", "aws_secret_access_key"):
+        error = refused(name)
+        assert error.code == "no-secret"
+        assert "sesame" not in str(error)
+    assert refused("none").hint == "set the environment variable SLUICE_SECRET_NONE"
+
+
+def test_the_hint_on_a_variable_of_another_name_works_when_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_KEY", "sesame")
+    monkeypatch.setenv("SLUICE_SECRETS", "OTHER")
+    hint = refused("kafka_key").hint
+    assert hint.endswith("let specs read KAFKA_KEY, which is set, by SLUICE_SECRETS=OTHER,KAFKA_KEY")
+    monkeypatch.setenv("SLUICE_SECRETS", hint.rpartition("=")[2])
+    assert reveal(SecretRef("kafka_key"), ENV) == "sesame"
+    assert refused("home").code == "no-secret"
+
+
+def test_a_file_of_secrets_is_one_of_the_project(tmp_path: Path) -> None:
+    path = kept(Path(".sluice/secrets"), "a=1\nb = 2 = 3\n")
+    assert [reveal(SecretRef(name), FILE) for name in "ab"] == ["1", "2 = 3"]
+    assert reveal(SecretRef("a"), SecretStore("file", str(path.absolute()))) == "1"
+    assert refused("c", FILE).code == "no-secret"
+    path.chmod(0o644)
+    assert refused("a", FILE).code == "open-secrets"
+
+
+def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path / "credentials", "aws_secret_access_key = sesame\n")
+    Path(".sluice/secrets").symlink_to(tmp_path / "credentials")
+    error = refused("aws_secret_access_key", FILE)
+    assert error.code == "open-secrets"
+    assert "outside the project" in error.message
+    Path(".sluice/secrets").unlink()
+    kept(Path("mounted"), "a=1\n")
+    Path(".sluice/secrets").symlink_to(Path("mounted").absolute())  # as Kubernetes does inside a volume
+    assert reveal(SecretRef("a"), FILE) == "1"
+    (tmp_path / "home").mkdir()
+    kept(tmp_path / "home" / "secrets", "a=2\n")
+    Path("linked").symlink_to(tmp_path / "home")
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    assert reveal(SecretRef("a"), SecretStore("file", "linked/secrets")) == "2"
+
+
+@pytest.mark.parametrize("path", ["folder", "binary", "none"])
+def test_what_is_no_file_of_secrets_is_an_error_with_a_name(path: str) -> None:
+    Path("folder").mkdir()
+    Path("binary").write_bytes(b"\xff\xfe")
+    Path("binary").chmod(0o600)
+    assert refused("a", SecretStore("file", path)).code in ("no-secret", "open-secrets")
