@@ -4,12 +4,14 @@ Limit: one process and one Spark session per run; several runs of one table are 
 """
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
-from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
 from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
     AssetCheckResult,
     AssetExecutionContext,
     AssetMaterialization,
@@ -18,22 +20,24 @@ from dagster import (
     Failure,
     InitResourceContext,
     MaterializeResult,
-    MetadataValue,
     RetryRequested,
     multi_asset,
 )
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
-from framework.assets import checks, described
-from framework.engine import loop, notes, session
+from framework.assets import checks, described, progress, results
+from framework.assets.starts import TAG
+from framework.engine import again, loop, notes
 from framework.engine.batch import Batch
 from framework.engine.context import Context
-from framework.errors import SluiceError
+from framework.engine.unanswered import outage
+from framework.errors import Paused, SluiceError
 from framework.plan.model import Pipeline, Plan
-from framework.watch import Watched, newest, watched
+from framework.status import Status, judged
+from framework.watch import newest, watch
 
-Result = MaterializeResult[Any] | AssetCheckResult
+Result = MaterializeResult[Any] | AssetCheckResult | AssetCheckEvaluation
 _TRIES = 3
 _BETWEEN = 20  # seconds
 _PASSING = ("kafka-unreachable", "catalog-unreachable")  # what does not answer may be back in a moment
@@ -44,7 +48,8 @@ class SparkOfARun(LazyPySparkResource):
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         if self._spark_session is not None:
-            self._spark_session.stop()
+            with suppress(Exception):  # it may have died, or its connection with a run that was canceled
+                self._spark_session.stop()
             self._spark_session = None
 
 
@@ -57,52 +62,115 @@ class Launch(Config):
     )
 
 
-def table(plan: Plan, pipeline: Pipeline) -> AssetsDefinition:
+def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:
+    """`between`: seconds until a run tries again what does not answer."""
     specs = [described.table(pipeline)]
     if pipeline.bad_rows != "drop":
         specs.append(described.bad_rows(pipeline))
 
     @multi_asset(
         name=pipeline.name, specs=specs, check_specs=checks.specs(pipeline), pool=f"table_{pipeline.name}",
-        required_resource_keys={"spark"}, can_subset=True,
+        op_tags={TAG: pipeline.name}, required_resource_keys={"spark"}, can_subset=True,
     )  # fmt: skip
     def run(context: AssetExecutionContext, config: Launch) -> Iterator[Result]:
-        if not context.selected_asset_keys:
-            raise Failure("the checks of a table are made by its runs: materialize it", allow_retries=False)
+        if not context.selected_asset_keys:  # somebody executes a check
+            yield from _told(context, pipeline, iter(checks.now(_status(plan, pipeline))))
+            return
+        batches: list[Batch] = []
+        engine = None
         try:
             notes.refuse_paused(pipeline.name)
-            engine = Context(plan, spark=lambda: _session(context, plan), until=_until(pipeline, config))
-            batches: list[Batch] = []
+            engine = Context(
+                plan, lambda: progress.started(context, plan), progress.point(context), until=_until(pipeline, config)
+            )
+            seen = _status(plan, pipeline).seen
+            if seen.trouble and seen.trouble.code in _PASSING:
+                notes.failed(pipeline.name, seen.trouble)
+                raise seen.trouble
+            progress.waiting(context, pipeline, seen)
             for batch in loop.batches(engine, pipeline):
                 batches.append(batch)
-                context.log.info(f"batch {batch.number}: {batch.rows:,} rows, {batch.bad:,} bad, {batch.seconds:.1f} s")
-        except SluiceError as error:
-            if error.code in _PASSING:
-                raise RetryRequested(_TRIES, _BETWEEN) from Failure(str(error))
-            yield from _told(context, checks.stopped(pipeline, error))
-            # A person must do something first; trying again would find the same.
-            raise Failure(str(error), allow_retries=False) from None
-        yield from _told(context, _results(pipeline, watched(plan, pipeline), batches))
+                progress.batch(context, batch)
+        except Paused as error:
+            if _asked_by_name(context, pipeline):
+                yield from _failed(context, plan, pipeline, error, between)
+            context.log.warning(f"{error.message}: left out")
+            yield from _told(context, pipeline, _without_news(context, _status(plan, pipeline), error.message))
+            return
+        except Exception as error:
+            named = outage(pipeline, error) or error
+            if not isinstance(named, SluiceError):
+                raise
+            if named is not error:
+                notes.failed(pipeline.name, named)
+            if engine:
+                with suppress(SluiceError):
+                    again.note(engine, pipeline)
+            yield from _failed(context, plan, pipeline, named, between)
+        status = _status(plan, pipeline)
+        found = _news(pipeline, status, batches) if batches else _without_news(context, status, "up to date: nothing waits")
+        yield from _told(context, pipeline, found)
 
     return run
 
 
-def _told(context: AssetExecutionContext, results: Iterator[Result]) -> Iterator[Result]:
-    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event."""
-    asked = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
-    for result in results:
+def _failed(
+    context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, error: SluiceError, between: float
+) -> Iterator[Result]:
+    """Tries again what may pass; else tells the checks and ends the step."""
+    if error.code in _PASSING and context.retry_number < _TRIES:
+        context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        raise RetryRequested(_TRIES, between) from Failure(str(error))
+    stopped = list(checks.stopped(pipeline, error))
+    yield from _told(context, pipeline, iter([*stopped, *checks.now(_status(plan, pipeline))]))
+    # A person must do something first; trying again would find the same.
+    raise Failure(str(error), allow_retries=False) from None
+
+
+def _news(pipeline: Pipeline, status: Status, batches: list[Batch]) -> Iterator[Result]:
+    bad = results.bad_rows(pipeline, batches)
+    yield from results.committed(pipeline, status.seen, batches, bad, status.newest)
+    yield from checks.results(pipeline, batches, bad)
+    yield from checks.now(status)
+
+
+def _without_news(context: AssetExecutionContext, status: Status, says: str) -> Iterator[Result]:
+    pipeline = status.pipeline
+    context.log.info(f"{pipeline.table.identifier}: {says}")
+    context.log_event(results.up_to_date(pipeline, status.seen, status.newest, says))
+    yield results.nothing_new(described.table_key(pipeline))
+    if pipeline.bad_rows != "drop":
+        yield results.nothing_new(described.bad_rows_key(pipeline))
+    yield from checks.now(status)
+
+
+def _told(context: AssetExecutionContext, pipeline: Pipeline, found: Iterator[Result]) -> Iterator[Result]:
+    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event. Checks that the run
+    did not judge stay as they were."""
+    left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
+    for result in found:
         if isinstance(result, AssetCheckResult):
-            if (result.asset_key, result.check_name) in asked:
+            if (result.asset_key, result.check_name) in left:
+                left.remove((result.asset_key, result.check_name))
                 yield result
-        elif result.asset_key in context.selected_asset_keys:
+        elif isinstance(result, AssetCheckEvaluation) or result.asset_key in context.selected_asset_keys:
             yield result
-        elif result.asset_key:
-            context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata))
+        elif result.asset_key and result.data_version:
+            tags = {"dagster/data_version": result.data_version.value}
+            context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
+    yield from checks.as_last_judged(context.instance, [AssetCheckKey(key, name) for key, name in sorted(left)])
 
 
-def _session(context: AssetExecutionContext, plan: Plan) -> Any:
-    session.prepare(plan)
-    return context.resources.spark.spark_session
+def _asked_by_name(context: AssetExecutionContext, pipeline: Pipeline) -> bool:
+    """Whether the run is of this table alone."""
+    keys = {described.table_key(pipeline), described.bad_rows_key(pipeline)}
+    return set(context.job_def.asset_layer.executable_asset_keys) <= keys
+
+
+def _status(plan: Plan, pipeline: Pipeline) -> Status:
+    (seen,) = watch(plan, [pipeline])
+    latest = None if seen.unseen else newest(pipeline)
+    return judged(pipeline, seen, notes.read(pipeline.name), latest, datetime.now(timezone.utc))
 
 
 def _until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
@@ -120,63 +188,3 @@ def _until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] |
         return read_time(config.until)
     except ValueError:
         raise SluiceError("bad-time", f"`until: {config.until}` is no time", "write it as 2026-01-05T10:00:00Z") from None
-
-
-def _results(pipeline: Pipeline, seen: Watched, batches: list[Batch]) -> Iterator[Result]:
-    bad = _bad(pipeline, batches)
-    moment = newest(pipeline)
-    yield MaterializeResult(described.table_key(pipeline), metadata=metadata(seen, batches, moment))
-    if pipeline.bad_rows != "drop":
-        by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
-        found: dict[str, Any] = {
-            "new": sum(bad.values()),
-            "dagster/row_count": seen.bad_rows,
-            "reasons": MetadataValue.md(by_reason or "none"),
-        }
-        yield MaterializeResult(described.bad_rows_key(pipeline), metadata=found)
-    yield from checks.results(pipeline, batches, bad, moment)
-
-
-def metadata(seen: Watched, batches: list[Batch], moment: datetime | None) -> dict[str, Any]:
-    """Numbers become plots. The moment is that of the newest event."""
-    phases: Counter[str] = Counter()
-    for phase, seconds in (each for batch in batches for each in batch.phases):
-        phases[phase] += seconds  # type: ignore[assignment]
-    changed: Counter[str] = Counter()
-    for each in batches:
-        changed.update(each.changed.words if each.changed else {})
-    found: dict[str, Any] = {
-        "batches": len(batches),
-        "rows": sum(batch.rows for batch in batches),
-        "bad_rows": sum(batch.bad for batch in batches),
-        "filtered": sum(batch.filtered for batch in batches),
-        **changed,
-        "seconds": round(sum(batch.seconds for batch in batches), 3),
-        **{f"seconds_{phase}": round(seconds, 3) for phase, seconds in phases.items()},
-        "files": seen.files,
-        "bytes": seen.bytes,
-        "dagster/row_count": seen.rows,
-        "dagster/uri": seen.location,
-    }
-    if seen.lag is not None:
-        found["lag_messages"] = seen.lag
-    if moment is not None:
-        found["lag_seconds"] = round((datetime.now(timezone.utc) - moment).total_seconds(), 1)
-    if seen.position is not None:
-        # As text: a plot of it would say nothing, and its digits are more than a plot has.
-        found["snapshot"] = MetadataValue.text(str(seen.position.snapshot))
-        found["offsets"] = MetadataValue.json(dict(seen.position.ends))
-    return found
-
-
-def _bad(pipeline: Pipeline, batches: list[Batch]) -> Counter[str]:
-    """This run's bad rows by what is said of them."""
-    from framework.engine import look
-
-    if not batches or pipeline.bad_rows == "drop":
-        return Counter()
-    table = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
-    if table is None:
-        return Counter()
-    written = table.scan(row_filter=f"batch >= {batches[0].number}", selected_fields=("message",))
-    return Counter(written.to_arrow().column("message").to_pylist())
