@@ -331,6 +331,16 @@ def test_who_stops_the_batch_blocks_what_comes_behind(folder: Path) -> None:
     }
 
 
+def test_the_launchpad_of_a_preview_begins_with_a_valid_configuration(folder: Path) -> None:
+    from dagster import JobDefinition, validate_run_config
+
+    preview = next(each for each in shown().jobs or [] if each.name == "Preview")
+    assert isinstance(preview, JobDefinition)
+    begins = preview.run_config
+    assert begins == {"ops": {"Show": {"config": {"pipeline": "copy", "messages": 5, "which": "next"}}}}
+    assert validate_run_config(preview, begins)
+
+
 def test_each_column_says_what_it_is_made_of(folder: Path) -> None:
     from dagster import AssetKey
 

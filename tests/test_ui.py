@@ -108,6 +108,9 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
         assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in said, said
         assets = [asset["assetKey"]["path"] for asset in asked(port, "{assetNodes{assetKey{path}}}")["assetNodes"]]
         assert ["lake", "shop", "orders"] in assets and ["kafka", "main", "orders_of_prod"] in assets
+        assert asked(port, "{repositoriesOrError{... on RepositoryConnection{nodes{location{name}}}}}") == {
+            "repositoriesOrError": {"nodes": [{"location": {"name": "sluice"}}]}
+        }
         allowed = [each["value"] for each in asked(port, "{permissions{value}}")["permissions"]]
         assert any(allowed) is not read_only
         daemons = [line for line in of_this_server(folder) if "dagster._daemon" in line]
