@@ -258,6 +258,7 @@ expect:
   - {{name: few, when: id < 30, else: warn}}
   - {{name: sane, when: id < 1000, else: stop}}
 fresh_within: 1h
+batch: {{rows: 10}}
 """.replace("{{", "{").replace("}}", "}")
 
 
@@ -314,16 +315,19 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     assert event.asset_materialization.tags is not None
     assert event.asset_materialization.tags["dagster/data_version"] == found["snapshot"]
 
-    project.send([good(1001)])
+    project.send([*map(good, range(12)), good(1001)], partition=0)
     stopped = dagster(tmp_path, "asset", "materialize", "--select", "*")
     assert stopped.returncode == 1
-    assert "not-as-expected: 1 of 1 rows are not as `sane` expects" in stopped.stdout + stopped.stderr
+    assert "not-as-expected: 1 of 3 rows are not as `sane` expects" in stopped.stdout + stopped.stderr
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         key = AssetCheckKey(table, "sane")
         record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
         assert record.event is not None
         assert record.event.asset_check_evaluation is not None
         assert not record.event.asset_check_evaluation.passed
+        last = instance.get_latest_materialization_event(table)
+        assert last is not None and last.asset_materialization is not None and last.run_id == record.run_id
+        assert last.asset_materialization.metadata["rows"].value == 10, "what was committed before the run stopped is recorded"
 
     project.delete_topic()
     failed = dagster(tmp_path, "asset", "materialize", "--select", "*")

@@ -77,7 +77,7 @@ def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult
 
 
 def now(status: Status) -> Iterator[AssetCheckResult]:
-    """What can be told without rows, at any time."""
+    """What can be told without rows, at any time. Dagster shows descriptions as Markdown: an empty line parts sentences."""
     yield _can_run(status)
     if status.pipeline.fresh_within:
         if status.fresh is not None:
@@ -98,12 +98,12 @@ def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> 
 
 
 def _can_run(status: Status) -> AssetCheckResult:
-    lines = [f"{each.code}: {each.message}\n  {each.do}" for each in status.reasons]
+    lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
     if status.paused:
-        lines.insert(0, f"paused since {status.paused.isoformat()}\n  `sluice resume {status.pipeline.name}` resumes it")
+        lines.insert(0, f"paused since {status.paused.isoformat()}\n\n`sluice resume {status.pipeline.name}` resumes it")
     mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
     return AssetCheckResult(
-        passed=not lines, asset_key=table_key(status.pipeline), check_name=CAN_RUN, description="\n".join(lines) or None,
+        passed=not lines, asset_key=table_key(status.pipeline), check_name=CAN_RUN, description="\n\n".join(lines) or None,
         severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
         metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
     )  # fmt: skip

@@ -36,12 +36,14 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Watched) -
         context.log.info(f"… and {len(behind) - _MOST} more partitions")
 
 
-def point(context: AssetExecutionContext) -> Callable[[str], None]:
-    """Called at each point between two commits of a batch."""
+def points(context: AssetExecutionContext) -> Callable[[str], None]:
+    """Called at each point between two commits of a batch. The first batch, which takes longest, is followed step by step; of the
+    others the log has the line at their end."""
+    left = dict(_POINTS)
 
     def at(name: str) -> None:
-        if name in _POINTS:
-            context.log.info(_POINTS[name])
+        if name in left:
+            context.log.info(left.pop(name))
 
     return at
 

@@ -4,6 +4,7 @@ Limit: one process and one Spark session per run; several runs of one table are 
 """
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -23,6 +24,8 @@ from dagster import (
     RetryRequested,
     multi_asset,
 )
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
 from pydantic import Field
 
@@ -81,7 +84,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         try:
             notes.refuse_paused(pipeline.name)
             engine = Context(
-                plan, lambda: progress.started(context, plan), progress.point(context), until=_until(pipeline, config)
+                plan, lambda: progress.started(context, plan), progress.points(context), until=_until(pipeline, config)
             )
             seen = _status(plan, pipeline).seen
             if seen.trouble and seen.trouble.code in _PASSING:
@@ -93,10 +96,14 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
                 progress.batch(context, batch)
         except Paused as error:
             if _asked_by_name(context, pipeline):
-                yield from _failed(context, plan, pipeline, error, between)
+                yield from _failed(context, plan, pipeline, error, between, batches)
             context.log.warning(f"{error.message}: left out")
             yield from _told(context, pipeline, _without_news(context, _status(plan, pipeline), error.message))
             return
+        except DagsterExecutionInterruptedError:
+            context.log.warning("canceled: what was published stays, and the next run continues behind it")
+            _record(context, _status(plan, pipeline), batches)
+            raise
         except Exception as error:
             named = outage(pipeline, error) or error
             if not isinstance(named, SluiceError):
@@ -106,7 +113,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
             if engine:
                 with suppress(SluiceError):
                     again.note(engine, pipeline)
-            yield from _failed(context, plan, pipeline, named, between)
+            yield from _failed(context, plan, pipeline, named, between, batches)
         status = _status(plan, pipeline)
         found = _news(pipeline, status, batches) if batches else _without_news(context, status, "up to date: nothing waits")
         yield from _told(context, pipeline, found)
@@ -115,16 +122,36 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
 
 
 def _failed(
-    context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, error: SluiceError, between: float
+    context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, error: SluiceError, between: float, batches: list[Batch]
 ) -> Iterator[Result]:
-    """Tries again what may pass; else tells the checks and ends the step."""
+    """Tries again what may pass; else tells the checks and ends the step. What was committed before is recorded in any case."""
+    status = _status(plan, pipeline)
+    bad = _record(context, status, batches)
     if error.code in _PASSING and context.retry_number < _TRIES:
         context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
         raise RetryRequested(_TRIES, between) from Failure(str(error))
     stopped = list(checks.stopped(pipeline, error))
-    yield from _told(context, pipeline, iter([*stopped, *checks.now(_status(plan, pipeline))]))
+    judged = checks.results(pipeline, batches, bad) if batches else iter(())
+    told = [*stopped, *(each for each in judged if each.check_name not in {one.check_name for one in stopped})]
+    yield from _told(context, pipeline, iter([*told, *checks.now(status)]))
     # A person must do something first; trying again would find the same.
     raise Failure(str(error), allow_retries=False) from None
+
+
+def _record(context: AssetExecutionContext, status: Status, batches: list[Batch]) -> Counter[str]:
+    """What a run committed that did not come to its end. A step that fails has no outputs, so it is told by events."""
+    if not batches:
+        return Counter()
+    bad = results.bad_rows(status.pipeline, batches)
+    for result in results.committed(status.pipeline, status.seen, batches, bad, status.newest):
+        _event(context, result)
+    return bad
+
+
+def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> None:
+    if result.asset_key and result.data_version:
+        tags = {DATA_VERSION_TAG: result.data_version.value}
+        context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
 def _news(pipeline: Pipeline, status: Status, batches: list[Batch]) -> Iterator[Result]:
@@ -155,9 +182,8 @@ def _told(context: AssetExecutionContext, pipeline: Pipeline, found: Iterator[Re
                 yield result
         elif isinstance(result, AssetCheckEvaluation) or result.asset_key in context.selected_asset_keys:
             yield result
-        elif result.asset_key and result.data_version:
-            tags = {"dagster/data_version": result.data_version.value}
-            context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
+        else:
+            _event(context, result)
     yield from checks.as_last_judged(context.instance, [AssetCheckKey(key, name) for key, name in sorted(left)])
 
 
