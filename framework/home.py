@@ -13,7 +13,7 @@ concurrency:
   runs: {max_concurrent_runs: 2}
   # Each table is a pool: one run writes it at a time, whoever started it.
   pools: {default_limit: 1, granularity: op}
-# A run whose process was killed keeps its pool no longer than this.
+# A run that ended without giving its pool back, as one that was killed, loses it after a minute.
 run_monitoring: {enabled: true, free_slots_after_run_end_seconds: 60}
 # One sensor does not wait for the others.
 sensors: {use_threads: true, num_workers: 4}

@@ -251,17 +251,27 @@ def test_a_run_that_fails_leaves_each_check_as_it_was(folder: Path, instance: Da
     assert (checks(instance)["wild"], checks(instance)["can_run"]) == ("succeeded", "failed")
 
 
+def executed(instance: DagsterInstance, name: str) -> list[tuple[str, bool]]:
+    """One check by itself, as by the page's button: the run succeeds, whatever the check says."""
+    from dagster import AssetCheckKey, AssetKey
+
+    job = shown().resolve_implicit_global_asset_job_def()
+    one = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
+    result = job.get_subset(asset_selection=set(), asset_check_selection={one}).execute_in_process(instance=instance)
+    return [(each.check_name, each.passed) for each in result.get_asset_check_evaluations()]
+
+
 def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstance) -> None:
-    from dagster import AssetCheckKey, AssetKey, AssetSelection
+    from dagster import AssetCheckEvaluation, AssetKey
 
     copied()
-    defs = shown()
-    one = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), "can_run")
-    job = defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection=set(), asset_check_selection={one})
-    result = job.execute_in_process(instance=instance, raise_on_error=False)
-    assert result.success
-    assert AssetSelection.checks(one)
-    assert [(each.check_name, each.passed) for each in result.get_asset_check_evaluations()] == [("can_run", True)]
+    assert executed(instance, "can_run") == [("can_run", True)]
+    assert executed(instance, "sane") == [], "no run has judged it yet"
+    key = AssetKey(["lake", "shop", "copy"])
+    instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
+    assert executed(instance, "sane") == [("sane", False)]
+    notes.pause("copy")
+    assert executed(instance, "can_run") == [("can_run", False)]
 
 
 def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: DagsterInstance) -> None:
@@ -311,6 +321,7 @@ def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: Da
     assert graph.has(AssetKey(["lake", "shop", "copy__bad_rows"]))
     assert told(instance) == [("copy", "can_run", False)]
     assert "replase" in failure(materialized(instance, "copy"))
+    assert executed(instance, "can_run") == [("can_run", False)]
     write(COPY + EXPECTING)
     assert told(instance) == [("copy", "can_run", True)]
 

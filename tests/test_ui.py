@@ -128,7 +128,9 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
     assert of_this_server(folder) == [] and is_free(port) and ui.running() is None
 
 
-TICKS = """{sensorOrError(sensorSelector: {repositoryName: "__repository__", repositoryLocationName: "sluice", sensorName: "orders_waits"}) {
+TICKS = """{sensorOrError(
+  sensorSelector: {repositoryName: "__repository__", repositoryLocationName: "sluice", sensorName: "orders_waits"}
+) {
   ... on Sensor {sensorState {ticks {status error {causes {message}}}}}}}"""
 CHECKS = """{assetNodeOrError(assetKey: {path: ["lake", "shop", "%s"]}) {... on AssetNode {assetChecksOrError {... on AssetChecks {checks {
   name executionForLatestMaterialization {status evaluation {severity description}}}}}}}}"""

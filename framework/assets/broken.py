@@ -51,7 +51,7 @@ class Kept:
         """Why it cannot run."""
         return AssetCheckResult(
             passed=False, asset_key=self.specs[0].key, check_name=checks.CAN_RUN, severity=AssetCheckSeverity.ERROR,
-            description=self.text, metadata={"state": "broken", "because": self.text},
+            description=self.text.replace("\n", "\n\n"), metadata={"state": "broken", "because": self.text},
         )  # fmt: skip
 
 
@@ -136,6 +136,7 @@ def _failing(
         if failed and any(key.name == failed.check_name for key in keys):
             yield failed
         yield from checks.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
-        raise Failure(text, allow_retries=False)
+        if context.selected_asset_keys:  # not if somebody executes a check
+            raise Failure(text, allow_retries=False)
 
     return broken

@@ -2,6 +2,8 @@
 an observation of the table."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of an op.
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +36,9 @@ def jobs(plan: Plan, pipelines: Sequence[Pipeline]) -> list[JobDefinition]:
 
 
 def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
-    names = Enum("pipeline", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
+    # Dagster keeps types by their names, for as long as the process lives: other pipelines, another name.
+    digest = hashlib.sha256(json.dumps(sorted(pipelines)).encode()).hexdigest()[:8]
+    names = Enum(f"pipeline_{digest}", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
     which = Enum("which", [EnumValue(each) for each in ("next", "earliest", "latest")])
     asked = {
         "pipeline": Field(names, description="Whose messages."),
