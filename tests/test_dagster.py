@@ -314,6 +314,7 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     assert passed == {"price_is_between_0_and_45": False, "few": False, "sane": True, "newest_event": True}
     assert event.asset_materialization.tags is not None
     assert event.asset_materialization.tags["dagster/data_version"] == found["snapshot"]
+    assert [dep.column_name for dep in found["dagster/column_lineage"].deps_by_column["size"]] == ["price"]
 
     project.send([*map(good, range(12)), good(1001)], partition=0)
     stopped = dagster(tmp_path, "asset", "materialize", "--select", "*")
