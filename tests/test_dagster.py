@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -302,7 +302,7 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
         bad = instance.get_latest_materialization_event(AssetKey([*table.path[:-1], "trades__bad_rows"]))
         assert bad is not None and bad.run_id == event.run_id, "the bad rows are told of, too"
         assert event.asset_materialization is not None
-        found = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        found: dict[str, Any] = {name: value.value for name, value in event.asset_materialization.metadata.items()}
         checked = instance.event_log_storage.get_latest_asset_check_execution_by_key(
             [AssetCheckKey(table, name) for name in ("price_is_between_0_and_45", "few", "sane", "newest_event")]
         )
