@@ -3,6 +3,9 @@ by hand, and where Kafka is wanted nobody listens."""
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -215,6 +218,7 @@ def test_a_run_without_news_materializes_nothing(folder: Path, instance: Dagster
     result = materialized(instance, "copy")
     assert result.success
     assert result.get_asset_materialization_events() == []
+    assert instance.get_runs()[0].tags["sluice/process"].split()[1] == str(os.getpid())
     (observed,) = result.get_asset_observation_events()
     assert observed.asset_observation_data.asset_observation.description == "up to date: nothing waits"
     assert observed.asset_observation_data.asset_observation.metadata["lag_messages"].value == 0
@@ -307,6 +311,28 @@ def test_checks_of_a_run_that_did_not_come_to_them_are_as_they_were(folder: Path
     assert ("copy", "sane", False) in told(instance)
     assert (checks(instance)["sane"], checks(instance)["can_run"]) == ("failed", "succeeded")
     assert told(instance) == []
+
+
+def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetKey, DagsterRun, DagsterRunStatus
+
+    from framework.assets import processes
+
+    copied()
+    append("trades")
+    with subprocess.Popen(["sleep", "60"]) as child:
+        before = {"alive": processes.identity(os.getpid()), "dead": processes.identity(child.pid)}
+        before["of another machine"] = before["dead"].replace(socket.gethostname(), "elsewhere")
+        child.kill()
+    for name, process in before.items():
+        keys = frozenset([AssetKey(["lake", "shop", "copy" if name == "dead" else "trades"])])
+        tags = {processes.TAG: process}
+        instance.add_run(DagsterRun("__ASSET_JOB", name, asset_selection=keys, status=DagsterRunStatus.STARTED, tags=tags))
+    assert asked(instance).skip_message == "run dead is started"
+    assert asked(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")
+    statuses = {name: run.status.value for name in before if (run := instance.get_run_by_id(name))}
+    assert statuses == {"alive": "STARTED", "dead": "FAILURE", "of another machine": "STARTED"}
+    assert len(asked(instance).run_requests) == 1
 
 
 def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: DagsterInstance) -> None:

@@ -18,7 +18,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
-from framework.assets import checks
+from framework.assets import checks, processes
 from framework.plan.model import Pipeline, Plan
 from framework.status import statuses
 
@@ -37,11 +37,17 @@ def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetC
         description="Evaluates the checks can_run, fresh and newest_event of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
+        ended = list(processes.end_dead(context.instance))
         current = [*known, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
         changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
-        return SensorResult(asset_events=changed, skip_reason=SkipReason(f"{len(changed)} checks changed"))
+        return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
 
     return tell
+
+
+def _tick(changed: int, ended: int) -> str:
+    dead = f"; {ended} run{'s' if ended > 1 else ''} ended, whose process had died" if ended else ""
+    return f"{changed} check{'' if changed == 1 else 's'} changed{dead}"
 
 
 def _changed(instance: DagsterInstance, results: Sequence[AssetCheckResult]) -> Iterator[AssetCheckEvaluation]:
