@@ -12,9 +12,26 @@ from pathlib import Path
 _DAGSTER = """\
 telemetry: {enabled: false}
 nux: {enabled: false}
+concurrency:
+  # Each run starts a Spark of its own.
+  runs: {max_concurrent_runs: 2}
+  # Each table is a pool: one run writes it at a time, whoever started it.
+  pools: {default_limit: 1, granularity: op}
+# A run that ended without giving its pool back, as one that was killed, loses it after a minute.
+run_monitoring: {enabled: true, free_slots_after_run_end_seconds: 60}
+# One sensor does not wait for the others.
+sensors: {use_threads: true, num_workers: 4}
+schedules: {use_threads: true, num_workers: 4}
+"""
+# What former versions wrote: nobody has changed it, so it is replaced.
+SHIPPED = (
+    """\
+telemetry: {enabled: false}
+nux: {enabled: false}
 # Each run starts a Spark of its own.
 concurrency: {runs: {max_concurrent_runs: 2}}
-"""
+""",
+)
 
 
 def home() -> Path:
@@ -30,9 +47,9 @@ def private(*parts: str) -> Path:
 
 
 def dagster_home() -> Path:
-    """Dagster's own folder, with its telemetry off and two runs at a time."""
+    """Dagster's own folder, with its telemetry off, two runs at a time and one of each table."""
     folder = private("dagster")
     settings = folder / "dagster.yaml"
-    if not settings.exists():
+    if not settings.exists() or settings.read_text(encoding="utf-8") in SHIPPED:
         settings.write_text(_DAGSTER, encoding="utf-8")
     return folder

@@ -6,6 +6,7 @@ Limit: the web server has no login, so it listens on this machine alone.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
     can be beside another."""
     log = home() / f"ui-{port}.log"
     module = ["dagster_webserver", "--read-only"] if read_only else ["dagster", "dev"]
-    command = [sys.executable, "-m", *module, "-f", str(_DEFINITIONS), "-h", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-m", *module, "-w", str(_workspace()), "-h", "127.0.0.1", "-p", str(port)]
     said = {"DAGSTER_HOME": str(dagster_home()), "SLUICE_SPECS": str(specs), "SLUICE_ENV": environment}
     with _alone(port, read_only) as held:
         with open(log, "wb") as out:
@@ -59,6 +60,14 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
             yield server
         finally:
             _end(child)
+
+
+def _workspace() -> Path:
+    """The file that tells Dagster what to load, and what the pages call it. By its path: own steps hide the package of its name."""
+    target = {"relative_path": str(_DEFINITIONS), "working_directory": str(Path.cwd()), "location_name": "sluice"}
+    path = Path(dagster_home(), "workspace.yaml")
+    path.write_text(json.dumps({"load_from": [{"python_file": target}]}), encoding="utf-8")
+    return path
 
 
 def refuse_busy(port: int) -> None:

@@ -97,8 +97,16 @@ def test_what_a_person_sees_and_does(page: Page, project: Project, tmp_path: Pat
     shown(page, "specs/orders.yaml:2:15: unknown-topic: there is no topic `trade`", "did you mean `trades`?")
     page.screenshot(path=tmp_path / "broken.png")
 
+    page.goto("/assets/lake/m/orders?view=checks")
+    shown(page, "can_run", "unknown-topic: there is no topic `trade`")
+    page.screenshot(path=tmp_path / "kept.png")
+
+    page.goto("/locations/__repository__@sluice/jobs/Preview/playground")
+    shown(page, "No errors", "No missing config")
+    page.screenshot(path=tmp_path / "launchpad.png")
+
     page.goto(f"/assets/lake/{project.namespace}/trades")
-    shown(page, "Freshness policy", "tier: gold", "markets", "size", "Kafka offset of the message", "main.yaml")
+    shown(page, "from price", "tier: gold", "markets", "size", "Kafka offset of the message", "main.yaml")
     page.get_by_role("button", name="Materialize").first.click()
     until(lambda: len(project.rows()) == 54)
 
@@ -112,7 +120,7 @@ def test_what_a_person_sees_and_does(page: Page, project: Project, tmp_path: Pat
     page.goto(f"/assets/lake/{project.namespace}/trades?view=lineage")
     shown(page, project.topic, "trades")
     page.goto(f"/assets/lake/{project.namespace}/trades?view=checks")
-    shown(page, "price_is_not_null", "newest_event")
+    shown(page, "price_is_not_null", "newest_event", "can_run", "fresh")
     page.screenshot(path=tmp_path / "checks.png")
 
 

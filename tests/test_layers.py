@@ -40,7 +40,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "ui": ("errors", "home", "services"),
     "clean": ("errors", "home", "jars", "plan", "engine", "services", "ui"),
     "doctor": ("errors", "home", "java", "jars", "services"),
-    "assets": ("errors", "plan", "engine", "spec", "watch", "side_by_side"),
+    "assets": ("errors", "plan", "engine", "spec", "watch", "status", "side_by_side"),
     "cli": (
         *("errors", "home", "types", "java", "jars", "doctor", "sql", "spec", "plan", "engine", "watch", "generate", "services"),
         *("init", "reference", "status", "ui", "clean", "side_by_side"),

@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from framework import ui
 from framework.cli import main
+from framework.engine import notes
 from framework.services.ports import free_port, is_free
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,6 +109,9 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
         assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in said, said
         assets = [asset["assetKey"]["path"] for asset in asked(port, "{assetNodes{assetKey{path}}}")["assetNodes"]]
         assert ["lake", "shop", "orders"] in assets and ["kafka", "main", "orders_of_prod"] in assets
+        assert asked(port, "{repositoriesOrError{... on RepositoryConnection{nodes{location{name}}}}}") == {
+            "repositoriesOrError": {"nodes": [{"location": {"name": "sluice"}}]}
+        }
         allowed = [each["value"] for each in asked(port, "{permissions{value}}")["permissions"]]
         assert any(allowed) is not read_only
         daemons = [line for line in of_this_server(folder) if "dagster._daemon" in line]
@@ -122,6 +126,49 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
     while of_this_server(folder) and time.monotonic() < until:
         time.sleep(0.1)
     assert of_this_server(folder) == [] and is_free(port) and ui.running() is None
+
+
+TICKS = """{sensorOrError(
+  sensorSelector: {repositoryName: "__repository__", repositoryLocationName: "sluice", sensorName: "orders_waits"}
+) {
+  ... on Sensor {sensorState {ticks {status error {causes {message}}}}}}}"""
+CHECKS = """{assetNodeOrError(assetKey: {path: ["lake", "shop", "%s"]}) {... on AssetNode {assetChecksOrError {... on AssetChecks {checks {
+  name executionForLatestMaterialization {status evaluation {severity description}}}}}}}}"""
+
+
+@pytest.mark.slow
+def test_what_keeps_a_table_from_running_is_on_its_page_and_on_its_sensors(folder: Path) -> None:
+    """Nobody answers where Kafka should be, one pipeline is paused, the spec of another is broken."""
+    (folder / "words" / "more.yaml").write_text(
+        "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
+        "pipeline: wrong\nfrom: {topic: orderz}\ninto: {table: shop.wrong}\n"
+    )
+    notes.pause("still")
+
+    def can_run(table: str, port: int) -> tuple[str, str] | None:
+        (check,) = asked(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]
+        done = check["executionForLatestMaterialization"]
+        return done and (f"{check['name']} {done['status']} {done['evaluation']['severity']}", done["evaluation"]["description"])
+
+    port = free_port()
+    with served(folder, port) as (shown, _):
+        until = time.monotonic() + 120
+        while not ((ticks := asked(port, TICKS)["sensorOrError"]["sensorState"]["ticks"]) and can_run("orders", port)):
+            assert time.monotonic() < until, "no tick in two minutes"
+            time.sleep(0.5)
+        assert ticks[-1]["status"] == "FAILURE"
+        assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in ticks[-1]["error"]["causes"][0]["message"]
+        says = {name: can_run(name, port) or ("", "") for name in ("orders", "still", "wrong")}
+        shown.send_signal(signal.SIGINT)
+        shown.wait(60)
+    assert {name: verdict for name, (verdict, _) in says.items()} == {
+        "orders": "can_run FAILED WARN",
+        "still": "can_run FAILED WARN",
+        "wrong": "can_run FAILED ERROR",
+    }
+    assert says["orders"][1].startswith("kafka-unreachable: Kafka at 127.0.0.1:1 does not answer")
+    assert says["still"][1].startswith("paused since ")
+    assert "unknown-topic: there is no topic `orderz`" in says["wrong"][1]
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import broken, described, previews, starts
+from framework.assets import broken, described, previews, states
 from framework.assets.runs import SparkOfARun, table
+from framework.assets.starts import Starts
 from framework.engine import session
 from framework.errors import SpecError
 
@@ -24,19 +25,25 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
     """What Dagster loads. A spec with problems ends a command with their places; a server shows it as a broken asset, and the
     other pipelines stay."""
     from framework.plan.passes import parts
-    from framework.spec import without_collection
+    from framework.spec import load, without_collection
 
+    environment = environment or os.environ.get("SLUICE_ENV", "local")
     with without_collection():
-        plan, problems, sound = parts(specs, environment or os.environ.get("SLUICE_ENV", "local"))
+        plan, problems, sound = parts(specs, environment)
         if problems and not _serves():
             _refuse(SpecError(problems))
         # Two documents may be of one topic in Kafka, which is one asset.
         topics = list({described.topic_key(each): described.topic(each) for each in reversed(plan.topics)}.values())
         tables = [table(plan, each) for each in sound]
+        kept = list(broken.tables(load(specs, environment), plan, sound, problems)) if problems else []
+        starting = Starts(plan)
+        sensors = [starting.sensor(each) for each in sound if each.run.every]
+        if sound or kept:
+            sensors.append(states.sensor_of(plan, sound, (each.check() for each in kept)))
         return Definitions(
-            assets=[*topics, *tables, *broken.assets(problems)],
-            sensors=[starts.sensor_of(plan, each) for each in sound if each.run.every],
-            schedules=[starts.schedule_of(plan, each) for each in sound if each.run.cron],
+            assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
+            sensors=sensors,
+            schedules=[starting.schedule(each) for each in sound if each.run.cron],
             jobs=previews.jobs(plan, sound),
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,

@@ -1,37 +1,142 @@
-"""Specs with problems in a running server: each is an asset that says what is wrong, and whose materialization fails with it."""
+"""Specs with problems in a running server. Each file is an asset that says what is wrong. The table of a pipeline that cannot run keeps
+its key, and with it its history; its check `can_run` fails with the problems."""
 
-from __future__ import annotations
-
+# Without `from __future__ import annotations`: Dagster reads the types of a step's function.
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from dagster import AssetKey, AssetsDefinition, AssetSpec, Failure, MetadataValue, multi_asset
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetKey,
+    AssetsDefinition,
+    AssetSpec,
+    Failure,
+    MetadataValue,
+    multi_asset,
+)
 
-from framework.assets.described import code
-from framework.errors import Problem
+from framework.assets import checks, described
+from framework.errors import Problem, Where
+from framework.plan.model import Pipeline, Plan
+from framework.spec import Document, Written, kinds
+
+_GROUP = "broken"
 
 
-def assets(problems: Sequence[Problem]) -> list[AssetsDefinition]:
-    """One per file."""
-    found: dict[str, list[Problem]] = defaultdict(list)
+@dataclass(frozen=True)
+class Kept:
+    """A table whose pipeline cannot run."""
+
+    name: str
+    specs: tuple[AssetSpec, ...]  # of the table, and of its bad rows
+    checks: tuple[AssetCheckSpec, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+    def definition(self) -> AssetsDefinition:
+        name = re.sub(r"\W", "_", self.name)
+        return _failing(name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
+
+    def check(self) -> AssetCheckResult:
+        """Why it cannot run."""
+        return AssetCheckResult(
+            passed=False, asset_key=self.specs[0].key, check_name=checks.CAN_RUN, severity=AssetCheckSeverity.ERROR,
+            description=self.text.replace("\n", "\n\n"), metadata={"state": "broken", "because": self.text},
+        )  # fmt: skip
+
+
+def files(problems: Sequence[Problem]) -> list[AssetsDefinition]:
+    """An asset for each file that has problems."""
+    by_file: dict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
-        found[problem.where.file].append(problem)
-    return [_asset(file, said) for file, said in found.items()]
+        by_file[problem.where.file].append(problem)
+    return [_file(file, its) for file, its in by_file.items()]
 
 
-def _asset(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
+def _file(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     text = "\n".join(map(str, problems))
     name = re.sub(r"\W", "_", str(Path(file).with_suffix("")))
     spec = AssetSpec(
-        AssetKey(["broken", name]), group_name="broken", kinds={"yaml"},
-        description=f"**{file} has problems**\n\n```\n{text}\n```",
-        metadata={**code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
+        AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
+        metadata={**described.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
     )  # fmt: skip
+    return _failing(f"{_GROUP}_{name}", [spec], text)
 
-    @multi_asset(name=f"broken_{name}", specs=[spec])
-    def broken() -> None:
-        raise Failure(text, allow_retries=False)
+
+def tables(written: Written, plan: Plan, sound: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
+    """The tables of all pipelines that are not sound, as far as their names can be read."""
+    taken = {described.table_key(each) for each in sound} | {described.bad_rows_key(each) for each in sound}
+    names = {each.name for each in sound}
+    for document in written.documents:
+        if document.kind != "pipeline" or document.name in names:
+            continue
+        specs = _specs(document, written, plan.pipeline(document.name))
+        if not specs or taken & {each.key for each in specs}:
+            continue
+        taken |= {each.key for each in specs}
+        pipeline = plan.pipeline(document.name)
+        made = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
+        yield Kept(document.name, specs, tuple(made), tuple(_of(document, written, problems)) or tuple(problems))
+
+
+def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> tuple[AssetSpec, ...]:
+    if pipeline:
+        bad_rows = [] if pipeline.bad_rows == "drop" else [described.bad_rows(pipeline)]
+        return (described.table(pipeline), *bad_rows)
+    said = document.value
+    catalogs = [name for kind, name in written.names if kind == "catalog"]
+    if not isinstance(said, kinds.Pipeline) or "into" in said.gaps or "table" in said.into.gaps:
+        return ()
+    catalog = said.into.catalog if "catalog" not in said.into.gaps else None
+    if catalog is None and len(catalogs) == 1:
+        catalog = catalogs[0]
+    if catalog is None:
+        return ()
+    path = [catalog, *said.into.table.split(".")]
+    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if said.bad_rows != "drop" else [])
+    code = described.code(document.where)
+    return tuple(AssetSpec(key, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code) for key in keys)
+
+
+def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Those that stand in the document; none where what it uses is broken."""
+    begin = _order(document.node.where)
+    ends = [_order(each) for each in written.places if each.file == begin[0] and _order(each) > begin]
+    end = min(ends, default=(begin[0], 1 << 40, 0))
+    return (problem for problem in problems if begin <= _order(problem.where) < end)
+
+
+def _order(where: Where) -> tuple[str, int, int]:
+    return where.file, where.line, where.column
+
+
+def _says(spec: AssetSpec, text: str) -> AssetSpec:
+    says = f"**this pipeline cannot run: its spec has problems**\n\n```\n{text}\n```"
+    return spec.replace_attributes(description="\n\n".join(part for part in (says, spec.description) if part))
+
+
+def _failing(
+    name: str, specs: Sequence[AssetSpec], text: str, made: Sequence[AssetCheckSpec] = (), failed: AssetCheckResult | None = None
+) -> AssetsDefinition:
+    """What fails with the problems, whoever runs it. Its other checks stay as they were judged last."""
+
+    @multi_asset(name=name, specs=specs, check_specs=made, can_subset=True)
+    def broken(context: AssetExecutionContext) -> Iterator[AssetCheckResult | AssetCheckEvaluation]:
+        keys = context.selected_asset_check_keys
+        if failed and any(key.name == failed.check_name for key in keys):
+            yield failed
+        yield from checks.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
+        if context.selected_asset_keys:  # not if somebody executes a check
+            raise Failure(text, allow_retries=False)
 
     return broken

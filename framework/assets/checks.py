@@ -1,38 +1,60 @@
-"""Expectations and the age of the data as Dagster's asset checks."""
+"""A table's checks in Dagster: its expectations, whether it can run, how fresh it is.
+
+An expectation is judged by a run that published rows. Any other run, and a run that failed, leaves it as it was judged last: Dagster
+would otherwise show it as skipped.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    DagsterInstance,
+)
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from framework.assets.described import table_key
 from framework.engine.batch import Batch
 from framework.errors import SluiceError, Unexpected
 from framework.plan.model import Expectation, Pipeline
 from framework.plan.text import duration
+from framework.status import Status
 
+CAN_RUN = "can_run"
+FRESH = "fresh"
 NEWEST = "newest_event"
+JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
 def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
     key = table_key(pipeline)
-    made = [
-        AssetCheckSpec(name, asset=key, description=f"{each.says}; else: {each.otherwise} ({each.where})")
-        for name, each in _named(pipeline)
-    ]
+    made = [can_run(key)]
+    for name, each in _named(pipeline):
+        says = f"{each.says}; else: {each.otherwise} ({each.where})"
+        made.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
     if pipeline.fresh_within:
-        says = f"The newest event in the table is at most {duration(pipeline.fresh_within)} old."
+        within = duration(pipeline.fresh_within)
+        says = f"All messages are in the table, or its last batch is at most {within} old."
+        made.append(AssetCheckSpec(FRESH, asset=key, description=says))
+        says = f"The newest event in the table is at most {within} old."
         made.append(AssetCheckSpec(NEWEST, asset=key, description=says))
     return made
 
 
-def results(
-    pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int], moment: datetime | None
-) -> Iterator[AssetCheckResult]:
-    """After a run; `bad` counts its bad rows by what is said of them, the moment is that of the newest event."""
+def can_run(key: AssetKey) -> AssetCheckSpec:
+    says = "The spec has no problems, the pipeline is not paused, and no error waits for somebody."
+    return AssetCheckSpec(CAN_RUN, asset=key, description=says)
+
+
+def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
+    """The expectations, judged on the rows of a run; `bad` counts its bad rows by their message."""
     warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
         failing = sum(count for said, count in warned if said == each.name)
@@ -42,7 +64,6 @@ def results(
             passed=not failing, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
             metadata={"failing_rows": failing, "rows": sum(batch.rows for batch in batches)},
         )  # fmt: skip
-    yield from age(pipeline, moment)
 
 
 def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
@@ -55,13 +76,58 @@ def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult
             )  # fmt: skip
 
 
-def age(pipeline: Pipeline, moment: datetime | None) -> Iterator[AssetCheckResult]:
-    if not pipeline.fresh_within:
-        return
-    seconds = (datetime.now(timezone.utc) - moment).total_seconds() if moment else None
-    late = seconds is None or seconds > pipeline.fresh_within
+def now(status: Status) -> Iterator[AssetCheckResult]:
+    """What can be told without rows, at any time. Dagster shows descriptions as Markdown: an empty line parts sentences."""
+    yield _can_run(status)
+    if status.pipeline.fresh_within:
+        if status.fresh is not None:
+            yield _fresh(status)
+        yield _newest(status)
+
+
+def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
+    """The same evaluations again, so that a run that judges nothing changes nothing. They do not end it, whatever they say."""
+    for key in keys:
+        for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=JUDGED):
+            if last := record.evaluation:
+                yield AssetCheckEvaluation(
+                    asset_key=last.asset_key, check_name=last.check_name, passed=last.passed, metadata=last.metadata,
+                    target_materialization_data=last.target_materialization_data, severity=last.severity,
+                    description=last.description, blocking=False,
+                )  # fmt: skip
+
+
+def _can_run(status: Status) -> AssetCheckResult:
+    lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
+    if status.paused:
+        lines.insert(0, f"paused since {status.paused.isoformat()}\n\n`sluice resume {status.pipeline.name}` resumes it")
+    mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
+    return AssetCheckResult(
+        passed=not lines, asset_key=table_key(status.pipeline), check_name=CAN_RUN, description="\n\n".join(lines) or None,
+        severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
+        metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
+    )  # fmt: skip
+
+
+def _fresh(status: Status) -> AssetCheckResult:
+    pipeline, lag = status.pipeline, status.seen.lag
+    seconds = status.age(status.seen.committed)
+    warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
+    said = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
+    return AssetCheckResult(
+        passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
+        severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
+        description="all messages are in the table" if lag == 0 else f"{said}; the last batch was at {status.seen.committed}",
+        metadata={} if lag is None else {"lag_messages": lag},
+    )  # fmt: skip
+
+
+def _newest(status: Status) -> AssetCheckResult:
+    pipeline, moment = status.pipeline, status.newest
+    seconds = (status.at - moment).total_seconds() if moment else None
+    late = seconds is None or seconds > (pipeline.fresh_within or 0)
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)
-    yield AssetCheckResult(
+    return AssetCheckResult(
         passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST,
         severity=AssetCheckSeverity.ERROR if late else AssetCheckSeverity.WARN,
         metadata={"seconds": round(seconds, 1), "newest": str(moment)} if seconds is not None else {},
@@ -71,7 +137,7 @@ def age(pipeline: Pipeline, moment: datetime | None) -> Iterator[AssetCheckResul
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
     """Dagster's names for expectations: letters, digits and _."""
-    taken: set[str] = {NEWEST}
+    taken: set[str] = {CAN_RUN, FRESH, NEWEST}
     for each in pipeline.expected:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from dagster import (
     AssetKey,
     AssetSpec,
     CodeReferencesMetadataValue,
-    FreshnessPolicy,
     LocalFileCodeReference,
     TableColumn,
     TableColumnDep,
@@ -49,10 +47,6 @@ def topic(topic: Topic) -> AssetSpec:
 
 def table(pipeline: Pipeline) -> AssetSpec:
     into = pipeline.table
-    fresh = pipeline.fresh_within and FreshnessPolicy.time_window(
-        fail_window=timedelta(seconds=pipeline.fresh_within),
-        warn_window=timedelta(seconds=pipeline.warn_after) if pipeline.warn_after else None,
-    )
     return AssetSpec(
         table_key(pipeline),
         deps=_sources(pipeline),
@@ -61,13 +55,12 @@ def table(pipeline: Pipeline) -> AssetSpec:
         kinds={"iceberg", "spark"},
         owners=[pipeline.owner] if pipeline.owner else None,
         tags=dict(pipeline.tags),
-        freshness_policy=fresh or None,
         code_version=pipeline.spec,
         metadata={
             **code(pipeline.where),
             "dagster/table_name": f"{into.catalog.name}.{into.identifier}",
-            "dagster/column_schema": _schema(into.columns),
-            "dagster/column_lineage": _lineage(pipeline),
+            "dagster/column_schema": _schema(into.columns, lineage(pipeline)),
+            "dagster/column_lineage": lineage_of(pipeline),
         },
     )
 
@@ -100,7 +93,8 @@ def _description(pipeline: Pipeline) -> str | None:
     return "\n\n".join(part for part in (pipeline.doc, steps) if part) or None
 
 
-def _lineage(pipeline: Pipeline) -> TableColumnLineage:
+def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
+    """For tools that read it: Dagster's own pages do not show it, so each column's description says it, too."""
     sources = _sources(pipeline)
     there = {column.name for column in (pipeline.source or pipeline.topic).columns}
     return TableColumnLineage({
@@ -109,8 +103,14 @@ def _lineage(pipeline: Pipeline) -> TableColumnLineage:
     })  # fmt: skip
 
 
-def _schema(columns: Iterable[Column]) -> TableSchema:
-    return TableSchema([TableColumn(column.name, str(column.type), column.doc or None) for column in columns])
+def _schema(columns: Iterable[Column], origins: Mapping[str, Collection[str]] | None = None) -> TableSchema:
+    """With what each column is made of, where that is known."""
+    made = []
+    for column in columns:
+        names = ", ".join(f"`{name}`" for name in sorted((origins or {}).get(column.name, ())))
+        says = "; ".join(part for part in (column.doc, f"from {names}" if names else "") if part)
+        made.append(TableColumn(column.name, str(column.type), says or None))
+    return TableSchema(made)
 
 
 def code(where: Where) -> dict[str, Any]:

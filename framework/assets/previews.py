@@ -2,6 +2,8 @@
 an observation of the table."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of an op.
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ from framework.engine.preview import Preview, once
 from framework.errors import SluiceError
 from framework.plan.model import Pipeline, Plan
 
+_FEW = 5
 _MOST = 100
 
 
@@ -33,11 +36,13 @@ def jobs(plan: Plan, pipelines: Sequence[Pipeline]) -> list[JobDefinition]:
 
 
 def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
-    names = Enum("pipeline", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
+    # Dagster keeps types by their names, for as long as the process lives: other pipelines, another name.
+    digest = hashlib.sha256(json.dumps(sorted(pipelines)).encode()).hexdigest()[:8]
+    names = Enum(f"pipeline_{digest}", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
     which = Enum("which", [EnumValue(each) for each in ("next", "earliest", "latest")])
     asked = {
         "pipeline": Field(names, description="Whose messages."),
-        "messages": Field(IntSource, default_value=5, description=f"How many, from 1 to {_MOST}."),
+        "messages": Field(IntSource, default_value=_FEW, description=f"How many, from 1 to {_MOST}."),
         "which": Field(which, default_value="next", description="Those that a run would read next, or the first or last ones."),
     }
 
@@ -54,7 +59,13 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
         seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
         context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))
 
-    @job(name="Preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.")
+    # What the launchpad begins with. What Dagster scaffolds instead is no valid value of an enum.
+    first = {"pipeline": next(iter(pipelines)), "messages": _FEW, "which": "next"}
+
+    @job(
+        name="Preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.",
+        config={"ops": {"Show": {"config": first}}},
+    )  # fmt: skip
     def preview_job() -> None:
         show()
 

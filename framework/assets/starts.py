@@ -1,17 +1,14 @@
-"""When Dagster's daemon starts a run: every so often or by a schedule, where messages wait and no run of that pipeline is under way.
-
-A table that is caught up is told to Dagster as fresh, since nothing newer can be in it; how old its data is, is a check of its own.
-"""
+"""When Dagster's daemon starts a run: every so often or by a schedule, where messages wait, no run of that pipeline waits or is under way,
+and the run would not end as the last one did."""
 
 from __future__ import annotations
 
-import time
+import threading
 
 from dagster import (
-    AssetCheckEvaluation,
-    AssetMaterialization,
     AssetSelection,
     DagsterInstance,
+    DagsterRun,
     DefaultScheduleStatus,
     DefaultSensorStatus,
     RunRequest,
@@ -24,80 +21,81 @@ from dagster import (
     schedule,
     sensor,
 )
-from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES
+from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from framework.assets import checks
 from framework.assets.described import bad_rows_key, table_key
-from framework.assets.runs import metadata
-from framework.engine import notes
+from framework.assets.outages import Outages
+from framework.engine import again, notes
 from framework.engine.batch import nothing_waits
 from framework.engine.context import Context
-from framework.errors import SluiceError
+from framework.errors import SluiceError, UnreachableError
 from framework.plan.model import Pipeline, Plan
-from framework.watch import newest, watched
+
+TAG = "sluice/pipeline"
 
 
-def sensor_of(plan: Plan, pipeline: Pipeline) -> SensorDefinition:
-    engine = Context(plan)
+class Starts:
+    """What all sensors and schedules of one process share: connections, and which clusters do not answer."""
 
-    @sensor(
-        name=f"{pipeline.name}_waits", target=_target(pipeline), minimum_interval_seconds=pipeline.run.every,
-        default_status=DefaultSensorStatus.RUNNING, description=f"Starts {pipeline.name} where messages wait.",
-    )  # fmt: skip
-    def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
-        found = _asked(context.instance, engine, pipeline)
-        if isinstance(found, SkipReason) and found.skip_message == _NOTHING and pipeline.fresh_within:
-            last = context.instance.get_latest_materialization_event(table_key(pipeline))
-            # Dagster forgets no event: twice within the time is enough.
-            if last is None or time.time() - last.timestamp > pipeline.fresh_within / 2:
-                _is_fresh(context.instance, plan, pipeline)
-        return found
+    def __init__(self, plan: Plan) -> None:
+        self.engine = Context(plan)
+        self.outages = Outages()
+        self._registry = threading.Lock()
 
-    return ask
+    def sensor(self, pipeline: Pipeline) -> SensorDefinition:
+        @sensor(
+            name=f"{pipeline.name}_waits", target=_target(pipeline), minimum_interval_seconds=pipeline.run.every,
+            default_status=DefaultSensorStatus.RUNNING, description=f"Starts {pipeline.name} where messages wait.",
+        )  # fmt: skip
+        def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+            return self._asked(context.instance, pipeline)
+
+        return ask
+
+    def schedule(self, pipeline: Pipeline) -> ScheduleDefinition:
+        @schedule(
+            pipeline.run.cron or "", name=f"{pipeline.name}_schedule", target=_target(pipeline), execution_timezone="UTC",
+            default_status=DefaultScheduleStatus.RUNNING, description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
+        )  # fmt: skip
+        def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+            return self._asked(context.instance, pipeline)
+
+        return ask
+
+    def _asked(self, instance: DagsterInstance, pipeline: Pipeline) -> RunRequest | SkipReason:
+        """An outage is raised: a tick that failed is red on the sensor's page, one that skips looks well."""
+        if run := unfinished(instance, pipeline):
+            return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
+        try:
+            notes.refuse_paused(pipeline.name)
+            with self.outages.asking(pipeline):
+                if nothing_waits(self.engine, pipeline):
+                    return SkipReason("nothing waits")
+            with self._registry:
+                failed = again.same_failure(self.engine, pipeline)
+        except UnreachableError:
+            raise
+        except SluiceError as error:
+            return SkipReason(str(error))
+        if failed:
+            return SkipReason(
+                f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}\n"
+                f"  hint: {failed.hint}; or materialize the table to try it now"
+            )
+        return RunRequest(tags={TAG: pipeline.name})
 
 
-def schedule_of(plan: Plan, pipeline: Pipeline) -> ScheduleDefinition:
-    engine = Context(plan)
-
-    @schedule(
-        pipeline.run.cron or "", name=f"{pipeline.name}_schedule", target=_target(pipeline), execution_timezone="UTC",
-        default_status=DefaultScheduleStatus.RUNNING, description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
-    )  # fmt: skip
-    def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
-        return _asked(context.instance, engine, pipeline)
-
-    return ask
-
-
-_NOTHING = "nothing waits"
+def unfinished(instance: DagsterInstance, pipeline: Pipeline) -> DagsterRun | None:
+    """A run of the pipeline that waits in the queue, starts, runs or is being canceled, whoever asked for it."""
+    keys = {table_key(pipeline), bad_rows_key(pipeline)}
+    for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
+        of_all = run.asset_selection is None and run.job_name == IMPLICIT_ASSET_JOB_NAME
+        if of_all or run.tags.get(TAG) == pipeline.name or keys & (run.asset_selection or set()):
+            return run
+    return None
 
 
 def _target(pipeline: Pipeline) -> AssetSelection:
     bad_rows = [] if pipeline.bad_rows == "drop" else [bad_rows_key(pipeline)]
     return AssetSelection.assets(table_key(pipeline), *bad_rows)
-
-
-def _asked(instance: DagsterInstance, engine: Context, pipeline: Pipeline) -> RunRequest | SkipReason:
-    tags = {"sluice/pipeline": pipeline.name}
-    if instance.get_runs_count(RunsFilter(tags=tags, statuses=[*IN_PROGRESS_RUN_STATUSES])):
-        return SkipReason("a run is under way")
-    try:
-        notes.refuse_paused(pipeline.name)
-        if nothing_waits(engine, pipeline):
-            return SkipReason(_NOTHING)
-    except SluiceError as error:
-        return SkipReason(str(error))
-    return RunRequest(tags=tags)
-
-
-def _is_fresh(instance: DagsterInstance, plan: Plan, pipeline: Pipeline) -> None:
-    key = table_key(pipeline)
-    moment = newest(pipeline)
-    found = metadata(watched(plan, pipeline), [], moment)
-    instance.report_runless_asset_event(AssetMaterialization(key, description="caught up: nothing waits", metadata=found))
-    for age in checks.age(pipeline, moment):
-        instance.report_runless_asset_event(
-            AssetCheckEvaluation(
-                asset_key=key, check_name=checks.NEWEST, passed=age.passed, metadata=age.metadata, severity=age.severity
-            )
-        )

@@ -31,12 +31,13 @@ class Failed:
 class Notes:
     paused: str | None = None  # since when
     failed: Failed | None = None
+    failed_at: str | None = None  # a digest of all that the run that failed went by
 
 
 def read(pipeline: str) -> Notes:
     try:
         said = json.loads(_path(pipeline).read_text(encoding="utf-8"))
-        return Notes(said["paused"], said["failed"] and Failed(**said["failed"]))
+        return Notes(said["paused"], said["failed"] and Failed(**said["failed"]), said.get("failed_at"))
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
         return Notes()
 
@@ -60,10 +61,15 @@ def failed(pipeline: str, error: SluiceError) -> None:
     _write(pipeline, replace(read(pipeline), failed=said))
 
 
+def failed_at(pipeline: str, digest: str) -> None:
+    """What the run went by that failed last (`engine/again.py`)."""
+    _write(pipeline, replace(read(pipeline), failed_at=digest))
+
+
 def went_well(pipeline: str) -> None:
     notes = read(pipeline)
     if notes.failed is not None:
-        _write(pipeline, replace(notes, failed=None))
+        _write(pipeline, replace(notes, failed=None, failed_at=None))
 
 
 def forget(pipeline: str) -> None:

@@ -1,0 +1,121 @@
+"""How a run's step ends: with rows, without news, with an error or canceled; and what Dagster is told then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import Any, TypeAlias
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetExecutionContext,
+    AssetMaterialization,
+    Failure,
+    MaterializeResult,
+    Output,
+    RetryRequested,
+)
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+from framework.assets import checks, described, results
+from framework.engine import notes
+from framework.engine.batch import Batch
+from framework.errors import SluiceError
+from framework.plan.model import Pipeline, Plan
+from framework.status import Status, judged
+from framework.watch import newest, watch
+
+Told: TypeAlias = MaterializeResult[Any] | AssetCheckResult
+Result: TypeAlias = Told | AssetCheckEvaluation | Output[None]
+PASSING = ("kafka-unreachable", "catalog-unreachable")  # what does not answer may be back in a moment
+_TRIES = 3
+
+
+def failed(
+    context: AssetExecutionContext, status: Status, error: SluiceError, between: float, batches: list[Batch]
+) -> Iterator[Result]:
+    """Tries again what may pass; else tells the checks and ends the step. What was committed before is recorded in any case."""
+    pipeline = status.pipeline
+    bad = record(context, status, batches)
+    if error.code in PASSING and context.retry_number < _TRIES:
+        context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        raise RetryRequested(_TRIES, between) from Failure(str(error))
+    stopped = list(checks.stopped(pipeline, error))
+    names = {each.check_name for each in stopped}
+    others = [each for each in checks.results(pipeline, batches, bad) if each.check_name not in names] if batches else []
+    yield from told(context, [*stopped, *others, *checks.now(status)])
+    # A person must do something first; trying again would find the same.
+    raise Failure(str(error), allow_retries=False) from None
+
+
+def record(context: AssetExecutionContext, status: Status, batches: list[Batch]) -> Counter[str]:
+    """What a run committed that did not come to its end, and its bad rows by their message. A step that fails has no outputs, so it is
+    told by events."""
+    bad: Counter[str] = Counter()
+    try:
+        if batches:
+            bad = results.bad_rows(status.pipeline, batches)
+            for result in results.committed(status.pipeline, status.seen, batches, bad, status.newest):
+                _event(context, result)
+    except SluiceError as error:
+        context.log.warning(f"{len(batches)} batches were published and are not recorded here: {error}")
+    return bad
+
+
+def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> None:
+    if result.asset_key and result.data_version:
+        tags = {DATA_VERSION_TAG: result.data_version.value}
+        context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
+
+
+def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
+    pipeline = status.pipeline
+    bad = results.bad_rows(pipeline, batches)
+    yield from results.committed(pipeline, status.seen, batches, bad, status.newest)
+    yield from checks.results(pipeline, batches, bad)
+    yield from checks.now(status)
+
+
+def without_news(context: AssetExecutionContext, status: Status, says: str) -> Iterator[Told]:
+    pipeline = status.pipeline
+    context.log.info(f"{pipeline.table.identifier}: {says}")
+    context.log_event(results.up_to_date(pipeline, status.seen, status.newest, says))
+    yield results.nothing_new(described.table_key(pipeline))
+    if pipeline.bad_rows != "drop":
+        yield results.nothing_new(described.bad_rows_key(pipeline))
+    yield from checks.now(status)
+
+
+def told(context: AssetExecutionContext, found: Iterable[Told]) -> Iterator[Result]:
+    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event. Checks that the run
+    did not judge stay as they were."""
+    left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
+    for result in found:
+        if isinstance(result, AssetCheckResult):
+            if (result.asset_key, result.check_name) in left:
+                left.remove((result.asset_key, result.check_name))
+                yield result
+        elif result.asset_key in context.selected_asset_keys:
+            yield result
+        else:
+            _event(context, result)
+    for key, name in sorted(left):
+        check = AssetCheckKey(key, name)
+        # Without its output Dagster warns that a check that blocks has no result.
+        yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")
+        yield from checks.as_last_judged(context.instance, [check])
+
+
+def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline) -> bool:
+    """Whether the run is of this table alone, though there are others."""
+    keys = {described.table_key(pipeline), described.bad_rows_key(pipeline)}
+    return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
+
+
+def status_of(plan: Plan, pipeline: Pipeline) -> Status:
+    (seen,) = watch(plan, [pipeline])
+    latest = None if seen.unseen else newest(pipeline)
+    return judged(pipeline, seen, notes.read(pipeline.name), latest, datetime.now(timezone.utc))

@@ -1,0 +1,38 @@
+"""What a person can choose when starting a run from the launchpad."""
+
+# Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
+from collections.abc import Mapping
+from datetime import datetime
+
+from dagster import Config
+from pydantic import Field
+
+from framework.errors import SluiceError
+from framework.plan.model import Pipeline
+
+
+class Launch(Config):
+    """What a person can choose for one run."""
+
+    until: str | None = Field(None, description="Read no further than this time of Kafka's, such as 2026-01-05T10:00:00Z.")
+    until_offsets: dict[str, int] = Field(
+        {}, description="Read no further than these offsets, by topic/partition: {trades/0: 500}."
+    )
+
+
+def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
+    """The time or the offsets that the run does not read beyond."""
+    topics = [topic.kafka_name for topic in pipeline.topics]
+    wrong = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
+    if wrong or (config.until and not topics):
+        what = f"`{wrong[0]}` is no partition of what {pipeline.name} reads" if wrong else f"{pipeline.name} reads no topic"
+        hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
+        raise SluiceError("bad-limit", what, hint)
+    if config.until is None:
+        return config.until_offsets or None
+    from framework.spec.scalars import read_time
+
+    try:
+        return read_time(config.until)
+    except ValueError:
+        raise SluiceError("bad-time", f"`until: {config.until}` is no time", "write it as 2026-01-05T10:00:00Z") from None

@@ -1,0 +1,46 @@
+"""Clusters that do not answer: whoever asks soon after is told so at once, instead of waiting as long as the first one did."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from framework.engine.kafka import refuse_silent
+from framework.errors import UnreachableError
+from framework.plan.model import Cluster, Pipeline
+
+_FOR = 20.0  # seconds
+_AWAY = "kafka-unreachable"
+
+
+class Outages:
+    """Of one process, in which sensors ask at the same time."""
+
+    def __init__(self) -> None:
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._errors: dict[str, tuple[float, UnreachableError]] = {}
+
+    @contextmanager
+    def asking(self, pipeline: Pipeline) -> Iterator[None]:
+        """Around questions to the cluster that the pipeline reads."""
+        clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}
+        try:
+            for cluster in clusters.values():
+                with self._locks[cluster.name]:
+                    self._refuse(cluster)
+            yield
+        except UnreachableError as error:
+            if error.code == _AWAY:
+                for name in clusters:
+                    self._errors.setdefault(name, (time.monotonic(), error))
+            raise
+
+    def _refuse(self, cluster: Cluster) -> None:
+        since, error = self._errors.get(cluster.name, (0.0, None))
+        if error and time.monotonic() - since < _FOR:
+            raise UnreachableError(error.code, error.message, error.hint)
+        self._errors.pop(cluster.name, None)
+        refuse_silent(cluster)

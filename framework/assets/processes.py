@@ -1,0 +1,45 @@
+"""Runs whose process has died with its machine or its server. Dagster would show them as running for ever, and with them their tables
+would wait."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+
+TAG = "sluice/process"
+_WORKING = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
+
+
+def mark(instance: DagsterInstance, run_id: str) -> None:
+    """Says which process carries out the run."""
+    instance.add_run_tags(run_id, {TAG: identity(os.getpid())})
+
+
+def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
+    """Ends the runs of this machine whose processes are no more; Dagster then frees their pools."""
+    for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
+        process = run.tags.get(TAG, "")
+        host, _, rest = process.partition(" ")
+        if rest and host == socket.gethostname() and identity(int(rest.split()[0])) != process:
+            instance.report_run_failed(run, "the process of this run has died; what it published stays")
+            yield run
+
+
+def identity(pid: int) -> str:
+    """A process, told from a later one of its number: where there is a /proc by the moment when it began. Empty if it is no more."""
+    host = socket.gethostname()
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    try:
+        if not boot.exists():
+            with suppress(PermissionError):  # it lives, and is somebody else's
+                os.kill(pid, 0)
+            return f"{host} {pid}"
+        began = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        return f"{host} {pid} {boot.read_text(encoding='utf-8').strip()} {began}"
+    except OSError:
+        return ""

@@ -1,0 +1,94 @@
+"""What Dagster is told of a table after a run: a materialization where rows were committed, otherwise an observation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, MetadataValue
+from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
+
+from framework.assets import described
+from framework.engine import look, metadata
+from framework.engine.batch import Batch
+from framework.plan.model import Pipeline
+from framework.watch import Watched
+
+Result = MaterializeResult[Any]
+
+
+def committed(
+    pipeline: Pipeline, seen: Watched, batches: Sequence[Batch], bad: Counter[str], newest: datetime | None
+) -> Iterator[Result]:
+    """The table, and its bad rows where there are new ones. The version of each is its snapshot."""
+    lineage = {"dagster/column_lineage": described.lineage_of(pipeline)}
+    found = numbers(seen, batches, newest) | lineage
+    version = DataVersion(str(batches[-1].snapshot))
+    yield MaterializeResult(asset_key=described.table_key(pipeline), metadata=found, data_version=version)
+    if pipeline.bad_rows == "drop":
+        return
+    key = described.bad_rows_key(pipeline)
+    if not bad:
+        yield nothing_new(key)
+        return
+    by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
+    said: dict[str, Any] = {"new": sum(bad.values()), "dagster/row_count": seen.bad_rows, "reasons": MetadataValue.md(by_reason)}
+    table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    main = table.main if table else None
+    yield MaterializeResult(asset_key=key, metadata=said, data_version=DataVersion(str(main["snapshot-id"])) if main else None)
+
+
+def nothing_new(key: AssetKey) -> Result:
+    """An output without a materialization: what comes behind it in the same run is not skipped, and nothing else is started by it.
+    The key is Dagster's own mark of an output that was told of by an observation."""
+    return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
+
+
+def up_to_date(pipeline: Pipeline, seen: Watched, newest: datetime | None, says: str) -> AssetObservation:
+    return AssetObservation(described.table_key(pipeline), description=says, metadata=numbers(seen, [], newest))
+
+
+def numbers(seen: Watched, batches: Sequence[Batch], newest: datetime | None) -> dict[str, Any]:
+    """Dagster plots them over time. `newest` is the time of the newest event."""
+    found: dict[str, Any] = _of_batches(batches) if batches else {}
+    found |= {"files": seen.files, "bytes": seen.bytes, "dagster/row_count": seen.rows, "dagster/uri": seen.location}
+    if seen.lag is not None:
+        found["lag_messages"] = seen.lag
+    if newest is not None:
+        found["lag_seconds"] = round((datetime.now(timezone.utc) - newest).total_seconds(), 1)
+    if seen.position is not None:
+        # As text: a plot of it would say nothing, and its digits are more than a plot has.
+        found["snapshot"] = MetadataValue.text(str(seen.position.snapshot))
+        found["offsets"] = MetadataValue.json(dict(seen.position.ends))
+    return found
+
+
+def _of_batches(batches: Sequence[Batch]) -> dict[str, Any]:
+    phases: dict[str, float] = {}
+    for phase, seconds in (each for batch in batches for each in batch.phases):
+        phases[phase] = phases.get(phase, 0.0) + seconds
+    changed: Counter[str] = Counter()
+    for each in batches:
+        changed.update(each.changed.words if each.changed else {})
+    return {
+        "batches": len(batches),
+        "rows": sum(batch.rows for batch in batches),
+        "bad_rows": sum(batch.bad for batch in batches),
+        "filtered": sum(batch.filtered for batch in batches),
+        **changed,
+        "seconds": round(sum(batch.seconds for batch in batches), 3),
+        **{f"seconds_{phase}": round(seconds, 3) for phase, seconds in phases.items()},
+    }
+
+
+def bad_rows(pipeline: Pipeline, batches: Sequence[Batch]) -> Counter[str]:
+    """This run's bad rows by their message."""
+    if not any(batch.bad for batch in batches) or pipeline.bad_rows == "drop":
+        return Counter()
+    table = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
+    if table is None:
+        return Counter()
+    written = table.scan(row_filter=f"batch >= {batches[0].number}", selected_fields=("message",))
+    return Counter(written.to_arrow().column("message").to_pylist())

@@ -1,0 +1,95 @@
+"""A sensor that starts nothing: it tells Dagster which tables cannot run and why, and which are not fresh, when that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    DagsterInstance,
+    DefaultSensorStatus,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    sensor,
+)
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
+
+from framework.assets import checks, processes
+from framework.plan.model import Pipeline, Plan
+from framework.status import statuses
+
+_EVERY = 30  # seconds
+
+
+def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
+    """`broken` are the checks of tables whose specs have problems."""
+    known = tuple(broken)
+    told = (checks.CAN_RUN, checks.FRESH, checks.NEWEST)
+    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in told]
+
+    # A capital letter: no pipeline's name has one.
+    @sensor(
+        name="Table_states", minimum_interval_seconds=_EVERY, default_status=DefaultSensorStatus.RUNNING,
+        description="Evaluates the checks can_run, fresh and newest_event of each table, and reports those that changed.",
+    )  # fmt: skip
+    def tell(context: SensorEvaluationContext) -> SensorResult:
+        ended = list(processes.end_dead(context.instance))
+        current = [*known, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
+        changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
+        return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
+
+    return tell
+
+
+def _tick(changed: int, ended: int) -> str:
+    dead = f"; {ended} run{'s' if ended > 1 else ''} ended, whose process had died" if ended else ""
+    return f"{changed} check{'' if changed == 1 else 's'} changed{dead}"
+
+
+def _changed(instance: DagsterInstance, results: Sequence[AssetCheckResult]) -> Iterator[AssetCheckEvaluation]:
+    """Dagster forgets no event, so only what differs from the latest one."""
+    made = [_evaluation(each) for each in results]
+    latest = _latest(instance, [each.asset_check_key for each in made])
+    for each in made:
+        record = latest.get(each.asset_check_key)
+        if record and _under_way(instance, record):
+            continue  # the run tells
+        last = record.evaluation if record and record.status in checks.JUDGED else None
+        if last is None or _said(last) != _said(each):
+            yield each
+
+
+def _unjudged(instance: DagsterInstance, keys: Sequence[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
+    """What a run was to judge that died, was canceled or did not come to it, as it was judged before."""
+    for key, record in _latest(instance, keys).items():
+        if record.status not in checks.JUDGED and not _under_way(instance, record):
+            yield from checks.as_last_judged(instance, [key])
+
+
+def _latest(instance: DagsterInstance, keys: Sequence[AssetCheckKey]) -> Mapping[AssetCheckKey, AssetCheckExecutionRecord]:
+    return instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+
+
+def _under_way(instance: DagsterInstance, record: AssetCheckExecutionRecord) -> bool:
+    if record.status in checks.JUDGED:
+        return False
+    run = instance.get_run_by_id(record.run_id)
+    return run is not None and not run.is_finished
+
+
+def _evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
+    assert result.asset_key is not None
+    assert result.check_name is not None
+    return AssetCheckEvaluation(
+        asset_key=result.asset_key, check_name=result.check_name, passed=result.passed, metadata=result.metadata or {},
+        severity=result.severity, description=result.description,
+    )  # fmt: skip
+
+
+def _said(each: AssetCheckEvaluation) -> tuple[object, ...]:
+    because = each.metadata.get("because")
+    return each.passed, not each.passed and each.severity, because.value if because else None

@@ -1,0 +1,434 @@
+"""When Dagster starts a run, and what its checks, events and sensors say of tables. Neither Spark nor Kafka runs here: the tables are made
+by hand, and where Kafka is wanted nobody listens."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.engine import again, notes, refusals
+from framework.engine.context import Context
+from framework.engine.unanswered import outage
+from framework.errors import BadRowsStop, BatchError, RefusedError, Unexpected, UnreachableError
+from framework.plan.model import Pipeline, Plan
+from framework.plan.passes import make
+from tests.project import BASE
+from tests.shop import COPY, NOWHERE, append, made_by_hand, specs
+
+if TYPE_CHECKING:
+    from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+EXPECTING = """expect:
+  - {name: sane, when: n < 100, else: warn}
+  - {name: wild, when: n < 1000, else: stop}
+fresh_within: 15m
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`copy` is computed from `trades`, whose table was made by hand; as a server of Dagster's sees it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(sys, "argv", ["/x/dagster/__main__.py", "api", "grpc"])
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    (tmp_path / "specs").mkdir()
+    write(COPY + EXPECTING)
+    made_by_hand(refusals.owner(pipeline("trades")))
+    return tmp_path
+
+
+@pytest.fixture
+def instance() -> Iterator[DagsterInstance]:
+    from dagster import DagsterInstance
+
+    with DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def write(copy: str, more: str = "") -> None:
+    Path("specs/main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + "---\n" + specs("n: bigint; price: double", more) + copy)
+
+
+def plan() -> Plan:
+    return make(Path("specs"))
+
+
+def pipeline(name: str) -> Pipeline:
+    found = plan().pipeline(name)
+    assert found is not None
+    return found
+
+
+def copied() -> None:
+    """The table of `copy`, up to date."""
+    copy = pipeline("copy")
+    made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
+
+
+def shown() -> Definitions:
+    from framework.assets import definitions
+
+    return definitions(Path("specs"))
+
+
+def asked(instance: DagsterInstance, name: str = "copy_waits") -> Any:
+    """What a sensor's tick comes to."""
+    from dagster import build_sensor_context
+
+    sensor = next(each for each in shown().sensors or [] if each.name == name)
+    return sensor.evaluate_tick(build_sensor_context(instance))
+
+
+def told(instance: DagsterInstance) -> list[tuple[str, str, bool]]:
+    """The checks that the sensor of all tables reports, and reports them."""
+    found = asked(instance, "Table_states")
+    for each in found.asset_events:
+        instance.report_runless_asset_event(each)
+    return [(each.asset_key.path[-1], each.check_name, each.passed) for each in found.asset_events]
+
+
+def materialized(instance: DagsterInstance, *tables: str) -> ExecuteInProcessResult:
+    """A run of these tables, as from the page; of all without."""
+    from dagster import AssetKey
+
+    job = shown().resolve_implicit_global_asset_job_def()
+    keys = [AssetKey(["lake", "shop", each]) for each in tables]
+    return job.execute_in_process(instance=instance, asset_selection=keys or None, raise_on_error=False)
+
+
+def checks(instance: DagsterInstance, table: str = "copy") -> dict[str, str]:
+    """What the page shows of each check of a table: passed, failed or skipped."""
+    from dagster import AssetCheckKey, AssetKey
+
+    graph = shown().resolve_asset_graph()
+    key = AssetKey(["lake", "shop", table])
+    keys = [each for each in graph.asset_check_keys if each.asset_key == key]
+    latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert all(isinstance(each, AssetCheckKey) for each in latest)
+    return {each.name: latest[each].status.value.lower() if each in latest else "never" for each in keys}
+
+
+def failure(result: ExecuteInProcessResult) -> str:
+    (event,) = (each for each in result.all_node_events if each.is_step_failure)
+    found = event.step_failure_data.user_failure_data
+    assert found is not None
+    return found.description or ""
+
+
+def queued(job: str) -> Any:
+    """Where a run that waits in the queue comes from."""
+    from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
+    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+
+    location = ManagedGrpcPythonEnvCodeLocationOrigin(LoadableTargetOrigin(module_name="pipelines.definitions"))
+    return RemoteRepositoryOrigin(location, "__repository__").get_job_origin(job)
+
+
+def test_a_run_is_asked_for_only_where_messages_wait(folder: Path, instance: DagsterInstance) -> None:
+    assert [request.tags["sluice/pipeline"] for request in asked(instance).run_requests] == ["copy"]
+    copied()
+    assert asked(instance).skip_message == "nothing waits"
+    append("trades")
+    assert len(asked(instance).run_requests) == 1
+
+
+@pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])
+@pytest.mark.parametrize("by", ["tag", "selection", "all"])
+def test_no_run_is_asked_for_while_another_has_not_ended(folder: Path, instance: DagsterInstance, status: str, by: str) -> None:
+    from dagster import AssetKey, DagsterRun, DagsterRunStatus
+
+    runs: dict[str, dict[str, Any]] = {
+        "tag": {"job_name": "__anonymous_asset_job_copy_waits", "tags": {"sluice/pipeline": "copy"}},
+        "selection": {"job_name": "__ASSET_JOB", "asset_selection": frozenset([AssetKey(["lake", "shop", "copy"])])},
+        "all": {"job_name": "__ASSET_JOB"},
+    }
+    there = runs[by]
+    origin = queued(there["job_name"]) if status == "QUEUED" else None
+    instance.add_run(DagsterRun(status=DagsterRunStatus[status], run_id="0123456789", remote_job_origin=origin, **there))
+    assert asked(instance).skip_message == f"run 01234567 is {status.lower().replace('_', ' ')}"
+
+
+def test_runs_of_other_tables_and_looks_hold_up_nobody(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetKey, DagsterRun, DagsterRunStatus
+
+    other = frozenset([AssetKey(["lake", "shop", "trades"])])
+    instance.add_run(DagsterRun(job_name="__ASSET_JOB", status=DagsterRunStatus.STARTED, asset_selection=other))
+    instance.add_run(DagsterRun(job_name="Preview", status=DagsterRunStatus.STARTED))
+    assert len(asked(instance).run_requests) == 1
+
+
+def test_what_failed_is_not_asked_for_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
+    def failed(error: BatchError | RefusedError) -> None:
+        notes.failed("copy", error)
+        again.note(Context(plan()), pipeline("copy"))
+
+    failed(Unexpected("wild", "not-as-expected", "1 of 1 rows are not as `wild` expects", "correct the spec"))
+    skipped = asked(instance).skip_message
+    assert skipped.startswith("the last run ended with not-as-expected, and nothing has changed since: 1 of 1 rows")
+    assert "correct the spec" in skipped
+
+    write(COPY + EXPECTING.replace("1000", "9999"))
+    assert len(asked(instance).run_requests) == 1, "the spec has changed"
+    failed(BadRowsStop("bad-rows", "1 bad row", "`sluice accept copy`"))
+    assert "nothing has changed since: 1 bad row" in asked(instance).skip_message
+    copied()  # as accepting does, this moves the position
+    append("trades")
+    assert len(asked(instance).run_requests) == 1, "the position has moved"
+
+    failed(BatchError("out-of-memory", "Spark ran out of memory", "give it more"))
+    assert "out-of-memory" in asked(instance).skip_message
+    failed(BatchError("table-busy", "another commit came first", "run again"))
+    assert len(asked(instance).run_requests) == 1, "this passes by itself"
+
+
+def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import build_sensor_context
+
+    write(COPY)
+    Path("specs/more.yaml").write_text(
+        "pipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n---\n"
+        "pipeline: daily\nfrom: {topic: trades}\ninto: {table: shop.daily}\nrun: {cron: '0 6 * * *'}\n"
+    )
+    sensors = {each.name: each for each in shown().sensors or []}
+    errors = []
+    for name in ("trades_waits", "again_waits"):
+        with pytest.raises(UnreachableError, match=f"Kafka at {NOWHERE} does not answer") as raised:
+            sensors[name].evaluate_tick(build_sensor_context(instance))
+        errors.append(raised.value)
+    assert errors[0].__traceback__ is not None
+    assert [each.code for each in errors] == ["kafka-unreachable", "kafka-unreachable"]
+    assert asked(instance).run_requests, "what does not read that cluster goes on"
+
+
+def test_a_run_without_news_materializes_nothing(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetKey
+
+    copied()
+    result = materialized(instance, "copy")
+    assert result.success
+    assert result.get_asset_materialization_events() == []
+    assert instance.get_runs()[0].tags["sluice/process"].split()[1] == str(os.getpid())
+    (observed,) = result.get_asset_observation_events()
+    assert observed.asset_observation_data.asset_observation.description == "up to date: nothing waits"
+    assert observed.asset_observation_data.asset_observation.metadata["lag_messages"].value == 0
+    assert instance.get_latest_materialization_event(AssetKey(["lake", "shop", "copy"])) is None
+
+
+def test_a_run_without_news_leaves_each_check_as_it_was(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetCheckEvaluation, AssetKey
+
+    copied()
+    for name, passed in (("sane", False), ("wild", True)):
+        key = AssetKey(["lake", "shop", "copy"])
+        instance.report_runless_asset_event(
+            AssetCheckEvaluation(asset_key=key, check_name=name, passed=passed, metadata={"rows": 7})
+        )
+    before = checks(instance)
+    assert (before["sane"], before["wild"], before["can_run"]) == ("failed", "succeeded", "never")
+    result = materialized(instance, "copy")
+    assert result.success
+    assert checks(instance) == {**before, "can_run": "succeeded", "fresh": "succeeded", "newest_event": "failed"}
+    again = [each for each in result.get_asset_check_evaluations() if each.check_name == "sane"]
+    assert [each.metadata["rows"].value for each in again] == [7]
+
+
+def test_a_run_that_fails_leaves_each_check_as_it_was(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetCheckEvaluation, AssetKey
+
+    made_by_hand('{"pipeline": "other", "cluster": "main", "topics": []}', "copy")
+    key = AssetKey(["lake", "shop", "copy"])
+    instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="wild", passed=True, metadata={}))
+    result = materialized(instance, "copy")
+    assert not result.success
+    assert failure(result).startswith("table-of-another: the table shop.copy belongs to the pipeline other")
+    assert (checks(instance)["wild"], checks(instance)["can_run"]) == ("succeeded", "failed")
+
+
+def executed(instance: DagsterInstance, name: str) -> list[tuple[str, bool]]:
+    """One check by itself, as by the page's button: the run succeeds, whatever the check says."""
+    from dagster import AssetCheckKey, AssetKey
+
+    job = shown().resolve_implicit_global_asset_job_def()
+    one = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
+    result = job.get_subset(asset_selection=set(), asset_check_selection={one}).execute_in_process(instance=instance)
+    return [(each.check_name, each.passed) for each in result.get_asset_check_evaluations()]
+
+
+def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetCheckEvaluation, AssetKey
+
+    copied()
+    assert executed(instance, "can_run") == [("can_run", True)]
+    assert executed(instance, "sane") == [], "no run has judged it yet"
+    key = AssetKey(["lake", "shop", "copy"])
+    instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
+    assert executed(instance, "sane") == [("sane", False)]
+    notes.pause("copy")
+    assert executed(instance, "can_run") == [("can_run", False)]
+
+
+def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: DagsterInstance) -> None:
+    write(COPY + EXPECTING + COPY.replace("copy", "third"))
+    copied()
+    third = pipeline("third")
+    made_by_hand(refusals.owner(third), "third", third.spec, of="shop.trades")
+    told(instance)
+    notes.pause("copy")
+    assert "copy is paused since" in asked(instance).skip_message
+    assert told(instance) == [("copy", "can_run", False)]
+    assert told(instance) == [], "it is told once"
+    assert failure(materialized(instance, "copy")).startswith("pipeline-paused: copy is paused since")
+    both = materialized(instance, "copy", "third")
+    assert both.success
+    says = {each.asset_observation_data.asset_observation.description for each in both.get_asset_observation_events()}
+    assert {text.partition(" since")[0] for text in says if text} == {"copy is paused", "up to date: nothing waits"}
+    notes.resume("copy")
+    assert told(instance) == [("copy", "can_run", True)]
+
+
+def test_checks_of_a_run_that_did_not_come_to_them_are_as_they_were(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetCheckEvaluation, AssetKey
+
+    copied()
+    told(instance)
+    key = AssetKey(["lake", "shop", "copy"])
+    instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
+    run = instance.create_run_for_job(shown().resolve_implicit_global_asset_job_def())
+    assert told(instance) == [], "the run tells"
+    instance.report_run_failed(run)
+    assert checks(instance)["sane"] == "planned"
+    assert ("copy", "sane", False) in told(instance)
+    assert (checks(instance)["sane"], checks(instance)["can_run"]) == ("failed", "succeeded")
+    assert told(instance) == []
+
+
+def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetKey, DagsterRun, DagsterRunStatus
+
+    from framework.assets import processes
+
+    copied()
+    append("trades")
+    with subprocess.Popen(["sleep", "60"]) as child:
+        before = {"alive": processes.identity(os.getpid()), "dead": processes.identity(child.pid)}
+        before["of another machine"] = before["dead"].replace(socket.gethostname(), "elsewhere")
+        child.kill()
+    for name, process in before.items():
+        keys = frozenset([AssetKey(["lake", "shop", "copy" if name == "dead" else "trades"])])
+        tags = {processes.TAG: process}
+        instance.add_run(DagsterRun("__ASSET_JOB", name, asset_selection=keys, status=DagsterRunStatus.STARTED, tags=tags))
+    assert asked(instance).skip_message == "run dead is started"
+    assert asked(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")
+    statuses = {name: run.status.value for name in before if (run := instance.get_run_by_id(name))}
+    assert statuses == {"alive": "STARTED", "dead": "FAILURE", "of another machine": "STARTED"}
+    assert len(asked(instance).run_requests) == 1
+
+
+def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetKey
+
+    copied()
+    told(instance)
+    write(COPY.replace("replace", "replase") + EXPECTING)
+    graph = shown().resolve_asset_graph()
+    kept = graph.get(AssetKey(["lake", "shop", "copy"]))
+    assert "bad-choice" in (kept.description or "") or "replase" in (kept.description or "")
+    assert graph.has(AssetKey(["lake", "shop", "copy__bad_rows"]))
+    assert told(instance) == [("copy", "can_run", False)]
+    assert "replase" in failure(materialized(instance, "copy"))
+    assert executed(instance, "can_run") == [("can_run", False)]
+    write(COPY + EXPECTING)
+    assert told(instance) == [("copy", "can_run", True)]
+
+
+def test_a_broken_step_keeps_all_checks(folder: Path) -> None:
+    write(COPY + "steps: [{derive: {m: nn * 2}}]\n" + EXPECTING)
+    names = {each.name for each in shown().resolve_asset_graph().asset_check_keys if each.asset_key.path[-1] == "copy"}
+    assert names == {"can_run", "fresh", "newest_event", "sane", "wild"}
+
+
+def test_who_stops_the_batch_blocks_what_comes_behind(folder: Path) -> None:
+    graph = shown().resolve_asset_graph()
+    assert {
+        each.name: graph.get_check_spec(each).blocking for each in graph.asset_check_keys if each.name in ("sane", "wild")
+    } == {
+        "sane": False,
+        "wild": True,
+    }
+
+
+def test_the_launchpad_of_a_preview_begins_with_a_valid_configuration(folder: Path) -> None:
+    from dagster import JobDefinition, validate_run_config
+
+    preview = next(each for each in shown().jobs or [] if each.name == "Preview")
+    assert isinstance(preview, JobDefinition)
+    begins = preview.run_config
+    assert begins == {"ops": {"Show": {"config": {"pipeline": "copy", "messages": 5, "which": "next"}}}}
+    assert validate_run_config(preview, begins)
+
+
+def test_each_column_says_what_it_is_made_of(folder: Path) -> None:
+    from dagster import AssetKey
+
+    write(COPY, "steps: [{derive: {total: price * n}}]")
+    table = shown().resolve_asset_graph().get(AssetKey(["lake", "shop", "trades"]))
+    says = {each.name: each.description for each in table.metadata["dagster/column_schema"].columns}
+    assert (says["total"], says["n"]) == ("from `n`, `price`", "from `n`")
+
+
+def test_an_outage_is_named_whatever_spark_makes_of_it(folder: Path) -> None:
+    trades = pipeline("trades")
+    found = outage(trades, RuntimeError("An error occurred while calling o123.save: " + "x" * 20_000))
+    assert found is not None
+    assert str(found).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n")
+    assert outage(trades, Unexpected("wild", "not-as-expected", "1 of 1 rows", "")) is None
+    assert outage(pipeline("copy"), RuntimeError("other")) is None
+
+
+def test_a_run_without_kafka_is_tried_again_three_times(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import AssetSelection, materialize
+
+    from framework.assets.runs import table
+
+    made = table(plan(), pipeline("trades"), between=0)
+    result = materialize(
+        [made], instance=instance, resources={"spark": None}, raise_on_error=False, selection=AssetSelection.all()
+    )
+    assert sum(event.event_type_value == "STEP_UP_FOR_RETRY" for event in result.all_node_events) == 3
+    assert failure(result).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer")
+    assert checks(instance, "trades") == {"can_run": "failed"}
+
+
+def test_one_run_of_a_table_at_a_time_whoever_starts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dagster import DagsterInstance
+
+    from framework import home
+    from framework.home import dagster_home
+
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    with DagsterInstance.from_config(str(dagster_home())) as instance:
+        pools = instance.get_concurrency_config().pool_config
+        assert (pools.default_pool_limit, str(pools.pool_granularity).rpartition(".")[2]) == (1, "OP")
+        storage = instance.event_log_storage
+        assert storage.initialize_concurrency_limit_to_default("table_trades")
+        first = storage.claim_concurrency_slot("table_trades", "a", "trades")
+        second = storage.claim_concurrency_slot("table_trades", "b", "trades")
+        assert (first.is_claimed, second.is_claimed) == (True, False)
+        assert instance.run_monitoring_settings.get("free_slots_after_run_end_seconds")
+    settings = dagster_home() / "dagster.yaml"
+    current = settings.read_text()
+    settings.write_text(home.SHIPPED[0])
+    assert (dagster_home() / "dagster.yaml").read_text() == current, "what an older Sluice wrote is replaced"
+    settings.write_text("telemetry: {enabled: false}\n")
+    assert (dagster_home() / "dagster.yaml").read_text() == "telemetry: {enabled: false}\n", "what somebody wrote is not"
