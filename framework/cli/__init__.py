@@ -12,6 +12,7 @@ import click
 
 from framework import __version__
 from framework.cli._commands import SECTIONS
+from framework.cli._interrupted import ends_on_ctrl_c
 from framework.errors import SluiceError
 
 
@@ -38,11 +39,12 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
-        try:
-            return super().invoke(ctx)
-        except SluiceError as error:
-            click.echo(str(error), err=True)
-            sys.exit(1)
+        with ends_on_ctrl_c():
+            try:
+                return super().invoke(ctx)
+            except SluiceError as error:
+                click.echo(str(error), err=True)
+                sys.exit(1)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,5 +52,5 @@ class Commands(click.Group):
 def main() -> None:
     """Kafka topics become Iceberg tables, declared in YAML.
 
-    Exit status: 0 fine, 1 problems or a failed run, 2 wrong usage.
+    Exit status: 0 fine, 1 problems or a failed run, 2 wrong usage, 130 stopped by Ctrl-C.
     """
