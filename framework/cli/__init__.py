@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from framework import __version__
-from framework.cli._commands import SECTIONS
+from framework.cli._commands import ELSEWHERE, SECTIONS
 from framework.cli._interrupted import ends_on_ctrl_c
 from framework.errors import SluiceError
 
@@ -30,6 +30,16 @@ class Commands(click.Group):
         command = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            from framework.spelling import closest
+
+            meant = ELSEWHERE.get(name) or closest(name, self.list_commands(ctx))
+            hint = f"did you mean `sluice {meant}`?" if meant else "`sluice --help` lists all commands"
+            ctx.fail(f"there is no command `{name}`; {hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():

@@ -22,7 +22,7 @@ from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
 from framework.spec.syntax import short
-from framework.spec.words import closest
+from framework.spelling import closest
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
