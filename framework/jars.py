@@ -28,6 +28,7 @@ from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
 _SETTINGS = "SLUICE_IVY_SETTINGS"
+_PACKAGES = "`make setup`, in the clone of Sluice"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
 _PATIENCE = 30  # seconds without a word or a byte
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
@@ -50,7 +51,7 @@ class Jar:
 
 
 def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
-    """The sets of jars.lock that `make setup` gets, in the order of the file; with `later` those with a *, too."""
+    """The sets of jars.lock that `sluice setup` gets, in the order of the file; with `later` those with a *, too."""
     found: dict[str, tuple[Jar, ...]] = {}
     for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -70,7 +71,9 @@ def folder(name: str, lock: Path = LOCK) -> Path:
     jars = _jars(name, lock)
     place = (home() / "jars" / name).resolve()
     if not _ready(place, jars):
-        raise SetupError("jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup")
+        raise SetupError(
+            "jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "`sluice setup` gets them"
+        )
     return place
 
 
@@ -233,7 +236,7 @@ def _ivy_jar() -> Path:
     for jar in of_pyspark():
         if jar.name.startswith("ivy-"):
             return jar
-    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", "make setup")
+    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", _PACKAGES)
 
 
 def _module(jars: tuple[Jar, ...], staging: Path) -> Path:

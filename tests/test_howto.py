@@ -141,6 +141,9 @@ def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytes
     project.start(Path())
     place = re.match(r"# (specs/environments/(\w+)/\S+)\n", block)
     before = [each for path in Path("specs").iterdir() for each in documents(path.read_text())]
+    for above in blocks(page, "yaml"):
+        if above != block and (kind(above) or ("", ""))[0] == "cluster":  # what stands below is of this one
+            before = [each for each in before if kind(each) != kind(above)] + [above]
     if place:
         Path(place[1]).parent.mkdir(parents=True)
         Path(place[1]).write_text(block)
