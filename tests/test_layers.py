@@ -31,7 +31,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "plan": ("errors", "types", "sql", "spec", "formats", "registry"),
     "engine": (
         *("errors", "home", "types", "spelling", "java", "jars", "secrets", "registry", "formats", "plan", "spec.options"),
-        "sql.faults",
+        *("sql.faults", "services.process"),
     ),
     "watch": ("errors", "types", "plan", "engine"),
     "status": ("errors", "plan", "engine", "watch"),
