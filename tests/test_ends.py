@@ -117,5 +117,4 @@ def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> 
         f"pipeline: again\nfrom: {{topic: trades}}\ninto: {{table: shop.again}}\ntests:\n{many}"
     )
     status, errors = interrupted(folder, lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else ""))
-    assert status == 130
-    assert errors.endswith("stopped by Ctrl-C\n") and "Traceback" not in errors and "Error" not in errors
+    assert (status, errors) == (130, "stopped by Ctrl-C\n")  # and no remarks of Java's

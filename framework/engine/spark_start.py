@@ -21,6 +21,7 @@ from framework.plan.model import Plan
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
 _OFTEN = 0.05  # seconds between two looks for a Ctrl-C
 
 
@@ -35,12 +36,39 @@ def start(plan: Plan) -> SparkSession:
 
     try:
         with _ctrl_c(kill):
+            _launch(plan)
             return session.start(plan)
     except SluiceError:
         raise
     except Exception as error:
         kill()
         raise _named(error) from error
+
+
+def _launch(plan: Plan) -> None:
+    """Java as PySpark would start it, but for its remarks on standard error, which nobody can act on."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    session.prepare(plan)
+    conf = SparkConf().setAll(list(session.settings(plan).items()))
+    reads, writes = os.pipe()
+    threading.Thread(target=_forward, args=(reads,), daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": writes})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(writes)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _forward(reads: int) -> None:
+    with open(reads, "rb") as said:
+        for line in said:
+            if not line.startswith(_REMARKS):
+                with suppress(OSError, ValueError):  # nobody listens any more
+                    os.write(2, line)
 
 
 def _named(error: Exception) -> SetupError:
