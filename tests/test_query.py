@@ -133,7 +133,7 @@ class TestAnswers:
 
     def test_times_of_a_column_have_as_many_digits(self) -> None:
         said = answered(
-            "select * from (values (timestamptz'2026-01-05 10:00:00+00'), (timestamptz'2026-01-05 10:00:00.1+00')) t(at)"
+            "select * from (values (timestamptz'2026-01-05 10:00:00+00'), (timestamptz'2026-01-05 10:00:00.1+00')) t(moment)"
         )
         assert said.splitlines()[2:] == ["2026-01-05T10:00:00.0+00:00", "2026-01-05T10:00:00.1+00:00"]
 

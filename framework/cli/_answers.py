@@ -85,8 +85,12 @@ def _cells(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> list[lis
     for at in (at for at, column in enumerate(columns) if column.type.lower().startswith("timestamp")):
         most = max((len(found[2] or "") for row in cells if (found := _SECONDS.search(row[at]))), default=0)
         for row in cells if most else ():
-            row[at] = _SECONDS.sub(lambda found: f"{found[1]}.{(found[2] or '').ljust(most, '0')}", row[at])
+            row[at] = _with_digits(row[at], most)
     return cells
+
+
+def _with_digits(moment: str, most: int) -> str:
+    return _SECONDS.sub(lambda found: f"{found[1]}.{(found[2] or '').ljust(most, '0')}", moment)
 
 
 def _cell(value: Any) -> str:
