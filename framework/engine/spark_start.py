@@ -5,6 +5,7 @@ PySpark has neither: what Ctrl-C breaks while it starts is told in tracebacks, a
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -66,7 +67,8 @@ def _launch(plan: Plan) -> None:
 def _forward(reads: int) -> None:
     with open(reads, "rb") as said:
         for line in said:
-            if not line.startswith(_REMARKS):
+            # After a Ctrl-C a command has logging off: what it broke is not told, here either.
+            if not line.startswith(_REMARKS) and logging.root.manager.disable < logging.CRITICAL:
                 with suppress(OSError, ValueError):  # nobody listens any more
                     os.write(2, line)
 
