@@ -20,6 +20,7 @@ from framework.services.ports import holder, is_free
 GIB = 1 << 30
 DISK = 3 * GIB
 MEMORY = 4 * GIB
+_PACKAGES = "`make setup` in the clone of Sluice, whose .venv has the `sluice` to use"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def check_packages() -> Iterator[Finding]:
     try:
         required = metadata.requires("sluice") or []
     except metadata.PackageNotFoundError:
-        yield Finding("packages", "Sluice itself is not installed in this Python", "make setup")
+        yield Finding("packages", "Sluice itself is not installed in this Python", _PACKAGES)
     else:
         yield packages(required)
 
@@ -76,7 +77,7 @@ def packages(required: Iterable[str]) -> Finding:
         if installed != wanted:
             wrong.append(f"{name} is {installed}, {wanted} is needed")
     if wrong:
-        return Finding("packages", "; ".join(wrong), "make setup, and run Sluice by the Python of .venv")
+        return Finding("packages", "; ".join(wrong), _PACKAGES)
     return Finding("packages", ", ".join(f"{name} {version}" for name, version in pins))
 
 
@@ -85,7 +86,7 @@ def check_jars() -> Iterator[Finding]:
         subject = f"{name} jars"
         if wrong := jars.wrong(name):
             more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            yield Finding(subject, f"{wrong[0]}{more} missing or not what jars.lock says", "make setup")
+            yield Finding(subject, f"{wrong[0]}{more} missing or not what jars.lock says", "`sluice setup` gets them")
             continue
         try:
             jars.folder(name)

@@ -31,14 +31,14 @@ _MORE = "too-many-problems"
 
 @dataclass(frozen=True, order=True)
 class Where:
-    """A place in a spec: lines and columns count from 1."""
+    """A place in a spec: lines and columns count from 1; both are 0 of a file or a folder as a whole."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 @dataclass(frozen=True, order=True)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any, Literal
 
-from framework.engine.kafka import Kafka, client_settings
+from framework.engine.kafka import Kafka, client_settings, refuse_silent
 from framework.errors import SluiceError, UnreachableError
 from framework.formats.plain import text
 from framework.formats.written import Writer
@@ -93,6 +93,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient, NewTopic
 
+    refuse_silent(topic.cluster)
     kafka = Kafka(topic.cluster, secrets)
     try:
         kafka.topic_ids(topic)

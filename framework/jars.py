@@ -1,4 +1,5 @@
-"""The jars that Spark and the services run with: fetched by pyspark's Ivy, checked against jars.lock, then looked up.
+"""The jars that Spark and the services run with: taken from the user's cache or fetched by pyspark's Ivy, checked against
+jars.lock, then looked up.
 
 An archive, such as the registry's, is got and checked in the same way. A set with a * is got when it is first asked for.
 
@@ -22,12 +23,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from framework import jar_cache
 from framework.errors import SetupError
 from framework.home import home, private
+from framework.jar_cache import digest
 from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
 _SETTINGS = "SLUICE_IVY_SETTINGS"
+_PACKAGES = "`make setup`, in the clone of Sluice"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
 _PATIENCE = 30  # seconds without a word or a byte
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
@@ -50,7 +54,7 @@ class Jar:
 
 
 def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
-    """The sets of jars.lock that `make setup` gets, in the order of the file; with `later` those with a *, too."""
+    """The sets of jars.lock that `sluice setup` gets, in the order of the file; with `later` those with a *, too."""
     found: dict[str, tuple[Jar, ...]] = {}
     for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -70,7 +74,9 @@ def folder(name: str, lock: Path = LOCK) -> Path:
     jars = _jars(name, lock)
     place = (home() / "jars" / name).resolve()
     if not _ready(place, jars):
-        raise SetupError("jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "make setup")
+        raise SetupError(
+            "jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "`sluice setup` gets them"
+        )
     return place
 
 
@@ -88,7 +94,7 @@ def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
 def wrong(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     """The jars of a set that are absent or not what jars.lock says, by reading every byte."""
     place = home() / "jars" / name
-    return tuple(jar.file for jar in _jars(name, lock) if _sha256(place / jar.file) != jar.sha256)
+    return tuple(jar.file for jar in _jars(name, lock) if digest(place / jar.file) != jar.sha256)
 
 
 def fetch(name: str, lock: Path = LOCK) -> Path:
@@ -101,7 +107,7 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
         if not _ready(place, jars):
             place.mkdir(parents=True, exist_ok=True)
             (place / "stamp").unlink(missing_ok=True)
-            missing = tuple(jar for jar in jars if _sha256(place / jar.file) != jar.sha256)
+            missing = tuple(jar for jar in jars if digest(place / jar.file) != jar.sha256)
             if missing:
                 _download(name, missing, place, taken)
             _stamp(place, jars)
@@ -153,9 +159,11 @@ def turn(root: Path, drafts: str) -> Iterator[int]:
 def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
     try:
-        _ivy(name, jars, staging, turn)
-        for jar in jars:
-            found = _sha256(staging / jar.file)
+        absent = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
+        if absent:
+            _ivy(name, absent, staging, turn)
+        for jar in absent:
+            found = digest(staging / jar.file)
             if found is None:
                 raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such file", _MIRROR)
             if found != jar.sha256:
@@ -164,6 +172,7 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
                     f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
                     "do not use it: ask who runs the mirror that it came from, or fetch again; it was not kept",
                 )
+            jar_cache.keep(jar.sha256, staging / jar.file)
         for jar in jars:
             (staging / jar.file).replace(place / jar.file)
     finally:
@@ -233,7 +242,7 @@ def _ivy_jar() -> Path:
     for jar in of_pyspark():
         if jar.name.startswith("ivy-"):
             return jar
-    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", "make setup")
+    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", _PACKAGES)
 
 
 def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
@@ -271,15 +280,3 @@ def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
 
 def _coordinates(jar: Jar) -> str:
     return f"{jar.group}:{jar.artifact}:{jar.version}{jar.classifier and f':{jar.classifier}@{jar.ext}'}"
-
-
-def _sha256(file: Path) -> str | None:
-    """The file's SHA-256, None if there is none."""
-    try:
-        with open(file, "rb") as handle:
-            digest = hashlib.sha256()
-            while block := handle.read(1 << 20):
-                digest.update(block)
-            return digest.hexdigest()
-    except FileNotFoundError:
-        return None

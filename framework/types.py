@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from framework.spelling import closest
 
 DEEPEST = 32
 """Levels of nesting; more than this is a mistake or an attack on the recursion below."""
@@ -131,7 +132,7 @@ ELSEWHERE = {
     **dict.fromkeys(("text", "str", "uuid", "json", "enum", "clob", "nvarchar"), "string"),
     **dict.fromkeys(("datetime", "timestamptz", "timestamp_tz", "instant"), "timestamp"),
     **dict.fromkeys(("number", "money", "bignumeric"), "decimal(18,2)"),
-    **dict.fromkeys(("int64", "bigserial", "uint32"), "bigint"),
+    **dict.fromkeys(("int64", "bigserial", "uint32", "signed", "unsigned"), "bigint"),
     **dict.fromkeys(("int32", "serial"), "int"),
     **dict.fromkeys(("float64", "float8"), "double"),
     **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
@@ -261,8 +262,7 @@ class _Reader:
             return self.struct(depth)
         if name in REFUSED:
             raise TypeTextError(f"a column of a table cannot have the type {name}", token.offset, REFUSED[name])
-        close = difflib.get_close_matches(name, [*NAMES, *DECIMALS, *NESTED], 1, 0.5)
-        meant = ELSEWHERE.get(name) or (close[0] if close else None)
+        meant = ELSEWHERE.get(name) or closest(name, [*NAMES, *DECIMALS, *NESTED])
         hint = (
             f"did you mean {meant}?"
             if meant

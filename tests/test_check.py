@@ -140,7 +140,29 @@ def test_another_folder(project: Path) -> None:
     (project / "other" / "a.yaml").write_text(WRONG, encoding="utf-8")
     assert check("--specs", "other").stdout == SAID.replace("specs/", "other/")
     done = check("--specs", "nowhere")
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere:1:1: no-folder: the folder of the specs does not exist")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
+
+
+def test_an_empty_folder_says_what_makes_the_first_spec(project: Path) -> None:
+    assert "hint: `sluice init` makes a project" in check("--specs", "nowhere").stdout
+    (project / "empty").mkdir()
+    assert check("--specs", "empty").stdout.splitlines()[:2] == [
+        "empty: no-specs: there are no specs in this folder",
+        "  hint: `sluice init` writes a first one that runs",
+    ]
+
+
+def test_a_format_of_a_registry_needs_one_in_the_cluster(project: Path) -> None:
+    write(project, "cluster: main\nbootstrap: a:1\n---\ntopic: more\nvalue: avro\ncolumns: {id: bigint}\n", "more.yaml")
+    done = check()
+    assert done.exit_code == 1
+    assert "specs/more.yaml:5:8: no-registry: the cluster `main` names no schema registry\n  hint: add `registry:`" in done.stdout
+
+
+def test_a_plan_of_nothing_says_so(project: Path) -> None:
+    (project / "specs" / "a.yaml").write_text("cluster: main\nbootstrap: a:1\n")
+    done = CliRunner().invoke(main, ["plan"])
+    assert (done.exit_code, done.stdout) == (0, "there are no pipelines\n")
 
 
 @pytest.mark.parametrize("arguments", [["--what"], ["--env"], ["specs"]])

@@ -167,6 +167,21 @@ def test_bash_completes_with_the_script(folder: Path) -> None:
     assert done.stdout.split() == ["trades"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("chek", "did you mean `sluice check`?"),
+        ("validate", "did you mean `sluice check`?"),
+        ("backfill", "did you mean `sluice rebuild`?"),
+        ("xyzzy", "`sluice --help` lists all commands"),
+    ],
+)
+def test_a_command_that_does_not_exist_says_which_was_meant(typed: str, says: str) -> None:
+    done = CliRunner().invoke(main, [typed])
+    assert done.exit_code == 2
+    assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr
+
+
 def on_a_terminal(code: str, **environment: str) -> str:
     """What a program writes to a terminal."""
     pid, screen = pty.fork()

@@ -29,7 +29,7 @@ from framework.engine.sample import Message, Sample
 from framework.errors import SluiceError
 from framework.init import files, infer, spec
 from framework.init import project as projects
-from framework.plan.model import Cluster, SecretStore, Security
+from framework.plan.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
 from tests.pace import bar
 from tests.project import BASE, Project
@@ -236,11 +236,16 @@ def test_names_that_no_column_can_have_are_left_out_with_the_reason() -> None:
 
 def checked(text: str) -> Any:
     """The only topic of a spec, which has no problems."""
+    return planned(text).topics[0]
+
+
+def planned(text: str) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.yaml").write_text(projects.main())
         Path(folder, "topic.yaml").write_text(text)
-        (found,) = make(Path(folder)).topics
-        return found
+        plan = make(Path(folder))
+        assert len(plan.topics) == 1
+        return plan
 
 
 def test_no_value_of_a_message_is_written() -> None:
@@ -268,6 +273,38 @@ def test_no_value_of_a_message_is_written() -> None:
 def test_formats(values: list[Any], value: str) -> None:
     assert value in written(values).splitlines()
     checked(written(values))
+
+
+def envelope(op: str, before: Any = None, after: Any = None, beside_schema: bool = False) -> dict[str, Any]:
+    made = {"op": op, "before": before, "after": after, "source": {"ts_ms": 1_760_000_000_000, "table": "orders"}, "ts_ms": 1}
+    return {"schema": {"type": "struct"}, "payload": made} if beside_schema else made
+
+
+@pytest.mark.parametrize("beside_schema", [False, True])
+def test_envelopes_of_debezium_are_changes_by_the_keys_of_the_messages(beside_schema: bool) -> None:
+    unsent = {"id": 1, "note": "__debezium_unavailable_value", "amount": 2}
+    values = [
+        envelope("r", after={"id": 1, "note": "a", "amount": 1}, beside_schema=beside_schema),
+        envelope("u", {"id": 1, "note": "a", "amount": 1}, unsent, beside_schema),
+        envelope("d", {"id": 2, "note": None, "amount": None}, beside_schema=beside_schema),
+        None,
+    ]
+    key = {"schema": {}, "payload": {"id": 1}} if beside_schema else {"id": 1}
+    said = spec.write("shop.public.orders", sampled(values, [json.dumps(key).encode()] * 4))
+    assert (said.value, said.columns) == ("debezium_json", 3)
+    assert "value: debezium_json  # 1 of 4 messages are tombstones, which are left out\n" in said.text
+    assert "\n  id: bigint\n  note: string" in said.text and "\n  amount: bigint" in said.text
+    assert "into: {table: raw.shop_public_orders, write: upsert, keys: [id]}\n" in said.text
+    assert [each.table.write for each in planned(said.text).pipelines] == ["upsert"]
+
+
+def test_envelopes_whose_keys_name_no_column_are_rows_of_changes() -> None:
+    values = [envelope("c", after={"id": 1}), envelope("c", after={"id": 2})]
+    said = written(values)
+    assert "\n# A row for each change." in said and "upsert" not in said.splitlines()[-1]
+    assert planned(said).pipelines[0].table.write == "append"
+    assert "value: json" in written([envelope("c", after="text, as of MongoDB")])
+    assert "value: json" in written([{"op": "c", "amount": 1}, {"op": "u", "amount": 2}])
 
 
 @pytest.mark.parametrize(
@@ -357,6 +394,8 @@ VALUES = st.recursive(
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
 def test_whatever_the_messages_hold_the_spec_has_no_problems(objects: list[dict[str, Any]], key: bytes | None) -> None:
     checked(written(objects, keys=[key]))
+    keys = [json.dumps({name: each[name] for name in list(each)[:2]}).encode() for each in objects]
+    checked(written([envelope("c", after=each) for each in objects], keys=keys))
 
 
 # Real topics

@@ -62,6 +62,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     (tmp_path / "settings.xml").write_text(settings)
     monkeypatch.setenv("SLUICE_IVY_SETTINGS", str(tmp_path / "settings.xml"))
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Mirror(tmp_path, lock)
 
 
@@ -75,7 +76,7 @@ def refused(lock: Path) -> SetupError:
 def test_fetched_once_then_looked_up(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
-    assert (error.value.code, error.value.hint) == ("jars-missing", "make setup")
+    assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` gets them")
     assert jars.fetch("small", mirror.lock) == mirror.place
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
@@ -111,6 +112,39 @@ def test_a_cut_jar_and_another_lock_are_seen_and_put_right(mirror: Mirror) -> No
         jars.folder("small", mirror.lock)
 
 
+def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_again(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jars.fetch("small", mirror.lock)
+    cached = mirror.root / "cache" / "sluice" / "jars"
+    assert sorted(path.name for path in cached.iterdir()) == sorted(jar.sha256 for jar in jars.sets(mirror.lock)["small"])
+    (mirror.root / "one-1.0.jar").rename(mirror.root / "gone.jar")
+    (mirror.root / "two-1.0.jar").rename(mirror.root / "gone_too.jar")  # so that nothing can be fetched
+
+    monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "second"))
+    assert jars.fetch("small", mirror.lock) == mirror.root / "second" / "jars" / "small"
+    assert jars.wrong("small", mirror.lock) == ()
+    assert sorted(path.name for path in (mirror.root / "second" / "jars").iterdir()) == ["lock", "small"]
+
+    altered = cached / hashlib.sha256(b"one" * 1000).hexdigest()
+    altered.unlink()
+    altered.write_bytes(b"not what it is called by")
+    monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "third"))
+    error = refused(mirror.lock)
+    assert error.code == "jar-missing" and "one:1.0" in error.message and "two" not in error.message
+    assert not altered.exists()
+    (mirror.root / "gone.jar").rename(mirror.root / "one-1.0.jar")
+    jars.fetch("small", mirror.lock)
+    assert jars.wrong("small", mirror.lock) == () and altered.exists()
+
+
+def test_without_a_cache_all_works(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mirror.root / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(mirror.root / "file"))
+    jars.fetch("small", mirror.lock)
+    assert jars.wrong("small", mirror.lock) == ()
+
+
 def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
     error = refused(mirror.altered("two:1.0", "two:9.9"))
     assert error.code == "jar-missing"
@@ -140,10 +174,10 @@ def test_an_archive_is_got_when_it_is_asked_for(mirror: Mirror) -> None:
     assert (file.name, file.read_bytes()) == ("three-1.0-all.tar.gz", b"three")
     (mirror.root / "three-1.1-all.tar.gz").write_bytes(b"threes")
     with pytest.raises(SetupError, match=r"three-1\.1-all\.tar\.gz is not the file") as error:
-        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.1:all@tar.gz {right}"))
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.1:all@tar.gz {'0' * 64}"))
     assert error.value.code == "jar-checksum"
     with pytest.raises(SetupError, match=r"org\.example:three:1\.2:all@tar\.gz"):
-        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.2:all@tar.gz {right}"))
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.2:all@tar.gz {'0' * 64}"))
 
 
 def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:
@@ -185,6 +219,7 @@ def test_the_lock_names_no_address() -> None:
 @pytest.mark.kafka
 def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in jars.sets():
         jars.fetch(name)
         assert jars.wrong(name) == ()

@@ -132,6 +132,12 @@ class TestAnswers:
     def test_what_python_cannot_hold(self, sql: str, value: object) -> None:
         assert rows(f"select {sql} as v") == [{"v": value}]
 
+    def test_times_of_a_column_have_as_many_digits(self) -> None:
+        said = answered(
+            "select * from (values (timestamptz'2026-01-05 10:00:00+00'), (timestamptz'2026-01-05 10:00:00.1+00')) t(moment)"
+        )
+        assert said.splitlines()[2:] == ["2026-01-05T10:00:00.0+00:00", "2026-01-05T10:00:00.1+00:00"]
+
     def test_plain_text_is_aligned(self) -> None:
         said = answered("select id, text, raw from shop.orders order by id")
         assert said == (
@@ -324,7 +330,7 @@ class TestProcesses:
             began = time.monotonic()
             asked.send_signal(signal.SIGINT)
             _, said = asked.communicate(timeout=30)
-        assert asked.returncode == 1 and "Traceback" not in said
+        assert asked.returncode == 130 and "Traceback" not in said
         assert time.monotonic() - began < bar(10)
 
     def test_a_million_rows_below_a_second(self) -> None:

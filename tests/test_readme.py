@@ -203,3 +203,10 @@ def test_names_on_a_page_are_real(page: Path) -> None:
     source = "".join(SOURCES.values())
     variables = set(re.findall(r"\bSLUICE_[A-Z_]+[A-Z]\b", text))
     assert {name for name in variables if f'"{name}"' not in source} == set()
+
+
+def test_the_index_of_the_docs_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    links = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)\)", index.read_text(encoding="utf-8"))}
+    assert {page for page in PAGES if page.parent == index.parent} - {index} <= links
+    assert {ROOT / "docs" / "howto" / "index.md", ROOT / "docs" / "language" / "index.md"} <= links

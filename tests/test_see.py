@@ -165,6 +165,7 @@ def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(fo
         "shop.trades  syncing      1,234  90 s ago      60 min ago   12,345,678         7     12  LATE",
     ]
     assert "  late: the last commit is 60 min old, `fresh_within` is 15m, and messages wait" in printed(found, 120)
+    assert printed(found, 80)[2] == "shop.trades  syncing      1,234  90 s ago      12,345,678         7  LATE"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])

@@ -240,11 +240,11 @@ def test_a_pipeline_that_reads_a_table(tmp_path: Path, sluice_home: Path) -> Non
     assert "- expected BUY 7 + came BUY 6.00" in " ".join(said.split())
 
 
-def test_formats_of_a_registry_without_one(tmp_path: Path, sluice_home: Path) -> None:
+def test_formats_of_a_registry_that_does_not_answer(tmp_path: Path, sluice_home: Path) -> None:
     """By schemas that are made of the columns, and no real table is touched by a message that names another."""
     (tmp_path / "specs").mkdir()
     registered = "".join(REGISTERED.format(format=each) for each in ("avro", "json_schema", "protobuf"))
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN + registered)
+    (tmp_path / "specs" / "a.yaml").write_text(MAIN.replace("1:1\n", "1:1\nregistry: http://127.0.0.1:1\n", 1) + registered)
     status, said, _ = sluice_test(tmp_path, sluice_home)
     assert (status, said.splitlines()[:3]) == (0, ["avro: 1 test ok", "json_schema: 1 test ok", "protobuf: 1 test ok"]), said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]

@@ -24,6 +24,7 @@ from framework.engine.obvious import Decoded, decoded, in_one_line, indented
 from framework.engine.sample import Message
 from framework.engine.shown import Reader
 from framework.plan.passes import make
+from framework.services import process
 from tests.pace import bar
 from tests.project import wait_for_partitions
 from tests.shop import NOWHERE
@@ -45,6 +46,7 @@ key: {{format: string, as: owner}}
 headers: {{source: string}}
 value: json
 columns: {{id: bigint}}
+generate: {{rate: 10/s, columns: {{owner: {{pattern: "[a-z]"}}, id: {{between: [1, 9]}}}}}}
 ---
 topic: lines
 kafka_name: {name}_lines
@@ -180,7 +182,16 @@ def test_what_is_plainly_wrong(
 
 @pytest.mark.parametrize(
     "words",
-    [("topics",), ("topics", "create", "orders"), ("peek", "orders"), ("peek", "orders", "--follow"), ("send", "orders", "{}")],
+    [
+        *(
+            ("topics",),
+            ("topics", "create", "orders"),
+            ("peek", "orders"),
+            ("peek", "orders", "--follow"),
+            ("send", "orders", "{}"),
+        ),
+        ("generate", "orders"),
+    ],
 )
 def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path) -> None:
     specs = project(tmp_path)
@@ -189,6 +200,18 @@ def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path) -> None:
     assert time.monotonic() - began < bar(5)
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: is it running?")
+
+
+def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = project(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    place = tmp_path / "home" / "services" / "kafka"
+    place.mkdir(parents=True)
+    running = {"pid": os.getpid(), "began": process._began(os.getpid()), "ports": [19492, 19493]}
+    (place / "pid").write_text(json.dumps(running))
+    done = CliRunner().invoke(main, ["topics", "--specs", str(specs)])
+    says = f"Kafka runs on this machine at 127.0.0.1:19492, and the cluster `main` says {NOWHERE}: correct its `bootstrap`"
+    assert (done.exit_code, done.stderr) == (1, f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: {says}\n")
 
 
 @pytest.mark.parametrize(

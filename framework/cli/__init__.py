@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from framework import __version__
-from framework.cli._commands import SECTIONS
+from framework.cli._commands import ELSEWHERE, SECTIONS
+from framework.cli._interrupted import ends_on_ctrl_c
 from framework.errors import SluiceError
 
 
@@ -30,6 +31,16 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            from framework.spelling import closest
+
+            meant = ELSEWHERE.get(name) or closest(name, self.list_commands(ctx))
+            hint = f"did you mean `sluice {meant}`?" if meant else "`sluice --help` lists all commands"
+            ctx.fail(f"there is no command `{name}`; {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():
             with formatter.section(title.capitalize()):
@@ -38,11 +49,12 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
-        try:
-            return super().invoke(ctx)
-        except SluiceError as error:
-            click.echo(str(error), err=True)
-            sys.exit(1)
+        with ends_on_ctrl_c():
+            try:
+                return super().invoke(ctx)
+            except SluiceError as error:
+                click.echo(str(error), err=True)
+                sys.exit(1)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,5 +62,5 @@ class Commands(click.Group):
 def main() -> None:
     """Kafka topics become Iceberg tables, declared in YAML.
 
-    Exit status: 0 fine, 1 problems or a failed run, 2 wrong usage.
+    Exit status: 0 fine, 1 problems or a failed run, 2 wrong usage, 130 stopped by Ctrl-C.
     """

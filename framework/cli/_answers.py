@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ _FORMULA = (
     "＠",
 )  # what begins one in Excel, LibreOffice or Google Sheets
 _SPECIAL = frozenset(',"\r\n')
+_SECONDS = re.compile(r"(T\d\d:\d\d:\d\d)(?:\.(\d+))?")
 
 
 def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = False) -> Iterator[str]:
@@ -53,7 +55,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
     """Text in columns, numbers to the right."""
     from rich.cells import cell_len
 
-    lines = [[column.name for column in columns], *([_cell(value) for value in row] for row in rows)]
+    lines = [[column.name for column in columns], *_cells(columns, rows)]
     widths = [max(map(cell_len, each)) for each in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
@@ -73,7 +75,7 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = _cells(columns, rows)
     widths = (max(map(cell_len, each)) for each in zip([column.name for column in columns], *cells, strict=True))
     if sum(widths) + 3 * len(columns) + 1 <= console.width:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -90,6 +92,20 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
             name = " " * (2 + widest - cell_len(column.name))
             line_ = Text.assemble((f"  {column.name}{name}", "cyan"), (cell, "dim" if value is None else ""))
             console.print(line_, soft_wrap=True)
+
+
+def _cells(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> list[list[str]]:
+    """All times of a column with as many digits behind the second, so that they stand below each other."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    for at in (at for at, column in enumerate(columns) if column.type.lower().startswith("timestamp")):
+        most = max((len(found[2] or "") for row in cells if (found := _SECONDS.search(row[at]))), default=0)
+        for row in cells if most else ():
+            row[at] = _with_digits(row[at], most)
+    return cells
+
+
+def _with_digits(moment: str, most: int) -> str:
+    return _SECONDS.sub(lambda found: f"{found[1]}.{(found[2] or '').ljust(most, '0')}", moment)
 
 
 def _cell(value: Any) -> str:

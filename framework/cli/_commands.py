@@ -40,3 +40,22 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo": "what `make demo` calls",
     },
 }
+
+ELSEWHERE = {
+    **dict.fromkeys(("validate", "lint", "compile", "parse"), "check"),
+    **dict.fromkeys(("apply", "start", "sync", "ingest", "materialize"), "run"),
+    **dict.fromkeys(("new", "create"), "init"),
+    **dict.fromkeys(("sql", "select"), "query"),
+    **dict.fromkeys(("list", "ls", "ps"), "status"),
+    **dict.fromkeys(("delete", "destroy", "rm"), "drop"),
+    **dict.fromkeys(("consume", "tail", "cat"), "peek"),
+    **dict.fromkeys(("produce", "publish"), "send"),
+    **dict.fromkeys(("backfill", "replay", "full-refresh"), "rebuild"),
+    "unpause": "resume",
+    "diff": "plan",
+    "install": "setup",
+    "up": "services up",
+    "down": "services down",
+    "web": "ui",
+}
+"""What other tools call them."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("table", folds=True), Column("state"), Column("waiting", right=True), Column("newest event", 2), Column("last commit", 3),
-    Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh", 4),
+    Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
 _ALL = "once it is there, the next run goes on; nothing is lost"

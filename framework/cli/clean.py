@@ -11,7 +11,7 @@ from framework.cli import _specs
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--jars", is_flag=True, help="The jars, too; `make setup` gets them again.")
+@click.option("--jars", is_flag=True, help="The jars, too; `sluice setup` gets them again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:

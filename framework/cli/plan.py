@@ -50,6 +50,9 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo(json.dumps([_problem(problem) for problem in error.problems], indent=2))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
+    if not pipelines and not as_json:
+        click.echo("there are no pipelines")
+        return
     if not as_json:
         click.echo("\n".join(line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")))
     found: list[Ahead] = []

@@ -11,10 +11,14 @@ import click
 def command() -> None:
     """Print the JSON Schema of specs, by which editors complete and check them.
 
-    A spec names it in its first line: # yaml-language-server: $schema=… and a path or an address.
+    Each document of a spec begins with the line that names it:
+
+    \b
+    # yaml-language-server: $schema=schema.json
+
     It knows what an option is and takes; that columns and tables exist only `sluice check` knows.
 
-    Example: sluice schema > docs/language/schema.json
+    Example: sluice schema > specs/schema.json
     """
     from framework.spec.editor import document_schema
 

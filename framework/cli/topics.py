@@ -68,11 +68,9 @@ def create(name: str, specs: Path, environment: str) -> None:
     """
     plan = _specs.plan(specs, environment)
     topic = _topics.topic(plan, name)
-    from framework.engine.kafka import refuse_silent
     from framework.engine.topics import listed
     from framework.generate import ensure_topic
 
-    refuse_silent(topic.cluster)
     if ensure_topic(topic, plan.secrets):
         click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {_partitions(topic.partitions)}")
         return

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from framework.engine import session
+from framework.engine import spark_start
 from framework.engine.kafka import Kafka
 from framework.engine.lake import Commit, Lake, commit_transaction
 from framework.engine.protocol import Partition
@@ -42,7 +42,7 @@ class Context:
     ) -> None:
         self.schemas = Schemas(plan)
         self.at = at
-        self._start = spark or (lambda: session.start(plan))
+        self._start = spark or (lambda: spark_start.start(plan))
         self._commit = commit
         self._source = source
         self._until = until

@@ -16,8 +16,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 from framework.engine import messages
 from framework.engine.protocol import Partition, Range, TopicState, parted, partition
 from framework.errors import UnreachableError
+from framework.home import home
 from framework.plan.model import Cluster, Pipeline, SecretStore, Topic
 from framework.secrets import reveal
+from framework.services import process
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -194,7 +196,7 @@ def unreachable(cluster: Cluster, said: Any) -> UnreachableError:
     if said.name().endswith("AUTHORIZATION_FAILED"):
         hint = "ask who runs the cluster for the right to describe and read it"
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
-    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _RUNNING)
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
 
 
 def listens(cluster: Cluster, patience: float) -> bool:
@@ -213,7 +215,16 @@ def listens(cluster: Cluster, patience: float) -> bool:
 
 
 def silent(cluster: Cluster) -> UnreachableError:
-    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _RUNNING)
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
+
+
+def _running(cluster: Cluster) -> str:
+    """What to do where nobody answers: this machine's own Kafka may run at another port."""
+    here = process.running(home() / "services" / "kafka")
+    if here is None or here.address in cluster.bootstrap:
+        return _RUNNING
+    said = f"Kafka runs on this machine at {here.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
+    return f"{said}: correct its `bootstrap`"
 
 
 def refuse_silent(cluster: Cluster) -> None:

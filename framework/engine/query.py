@@ -237,7 +237,9 @@ def _extension(name: str) -> Path:
         if file.exists():
             return file
     raise SetupError(
-        "extension-missing", f"the package duckdb-extension-{name} {duckdb.__version__} is not installed", "`make setup` gets it"
+        "extension-missing",
+        f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
+        "`make setup` in the clone of Sluice gets it",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from framework.engine.kafka import Kafka, client_settings, refuse_silent, unreachable
 from framework.errors import UnreachableError
 from framework.plan.model import Cluster, SecretStore
+from framework.spelling import closest
 
 _PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
@@ -121,7 +121,7 @@ def message_of(message: Any) -> Message:
 
 def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:
     names = sorted(name for name in known if not name.startswith("__"))
-    meant = difflib.get_close_matches(topic, names, 1, 0.6)
+    meant = closest(topic, names)
     there = f"there is {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}" if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
-    return UnreachableError("no-topic", message, f"did you mean `{meant[0]}`?" if meant else there)
+    return UnreachableError("no-topic", message, f"did you mean `{meant}`?" if meant else there)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from framework.engine.sample import Sample
 from framework.errors import SluiceError
-from framework.init import infer, project, registered
+from framework.init import debezium, infer, project, registered
+from framework.init.debezium import Changes
 from framework.init.infer import Column
 from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
 from framework.init.registered import Known, Schemaed
@@ -36,7 +37,7 @@ _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scal
 @dataclass(frozen=True)
 class Spec:
     text: str
-    value: str  # json | string | bytes, or a format of the registry
+    value: str  # json | debezium_json | string | bytes, or a format of the registry
     columns: int
     left_out: tuple[str, ...]  # fields that are no columns
 
@@ -58,18 +59,24 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Kn
     if not values:
         what = "none of its newest messages has a value" if sample.messages else "it has no messages"
         raise SluiceError("no-messages", f"{kafka_name} does not tell its columns: {what}", "write its spec by hand")
+    changes = debezium.changes(sample)
     objects = [each for value in values if (each := infer.one_object(value)) is not None]
-    found = infer.columns(objects) if len(objects) >= _MOSTLY * len(values) else ()
+    found = infer.columns(changes.rows if changes else objects) if len(objects) >= _MOSTLY * len(values) else ()
     out = {column.name: "there are too many" for column in found[_MOST_COLUMNS:]}
     out |= {column.name: "no column can have such a name" for column in found if not _can_be_a_column(column.name)}
     name = name_of(kafka_name)
     while True:
         kept = [column for column in found if column.name not in out]
-        head = [*_head(kafka_name, sample), *(_json(kept, out, sample) if kept else _other(sample, values, len(objects), known))]
+        head = list(_head(kafka_name, sample))
+        if kept and changes:
+            head += debezium.lines(kept, out, sample)
+        else:
+            head += _json(kept, out, sample) if kept else _other(sample, values, len(objects), known)
         refused = _refused([*head, *_pipeline(name, None)])
         if not refused:
-            said = text([*head, *_pipeline(name, catalog)])
-            return Spec(said, "json" if kept else _other_format(values), max(1, len(kept)), tuple(out))
+            head += _pipeline(name, catalog, changes, kept)
+            format_ = "debezium_json" if changes else "json"
+            return Spec(text(head), format_ if kept else _other_format(values), max(1, len(kept)), tuple(out))
         out |= refused
 
 
@@ -222,11 +229,13 @@ def _headers(sample: Sample) -> Iterator[Line]:
         yield Line(f"# headers: {{{asked}}}", [f"would make columns: {said} of {len(sample.messages):,} messages"])
 
 
-def _pipeline(name: str, catalog: str | None) -> Iterator[Line]:
+def _pipeline(name: str, catalog: str | None, changes: Changes | None = None, columns: Sequence[Column] = ()) -> Iterator[Line]:
     yield Line("---")
     yield Line(f"pipeline: {name}")
     yield Line(f"from: {{topic: {name}}}")
-    yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}}}")
+    how = debezium.write_options(changes, columns) if changes else ""
+    yield from debezium.pipeline_lines(changes, columns) if changes else ()
+    yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}{how}}}")
 
 
 def _can_be_a_column(name: str) -> bool:

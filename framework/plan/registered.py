@@ -75,7 +75,10 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
     try:
         subject = schemas.subject(cluster, asked.subject)
     except SluiceError as error:
-        if not asked.contract:
+        if error.code == "no-registry":  # no run could read a message
+            # Where there is no cluster at all, that is said.
+            problems += [Problem(asked.where, error.code, error.message, error.hint)] if cluster.name else []
+        elif not asked.contract:
             hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
             problems.append(Problem(asked.where, error.code, error.message, hint))
         return _unread(asked, error)

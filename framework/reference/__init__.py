@@ -30,7 +30,12 @@ runs the tests of the pipelines.
 - `specs/environments/prod/` holds documents that replace those of the same kind and name with `--env prod`: every kind but topics and
   pipelines.
 - Inside `[]` and `{}` put quotes around text with a comma or a bracket: `{price: "decimal(18,2)"}`.
-- An editor completes and checks specs by the JSON Schema that `sluice schema` prints."""
+- An editor with YAML's language server (in VS Code the extension "YAML" of Red Hat) completes and checks specs by the JSON Schema that
+  `sluice schema > specs/schema.json` writes, where each document begins with this line:
+
+```yaml
+# yaml-language-server: $schema=schema.json
+```"""
 STEPS_TEXT = """\
 What stands under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. A value that a step cannot
 compute makes a bad row: the message is kept beside the table with the reason, and the others go on."""

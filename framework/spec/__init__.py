@@ -22,7 +22,7 @@ from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
 from framework.spec.syntax import short
-from framework.spec.words import closest
+from framework.spelling import closest
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
@@ -91,17 +91,17 @@ def without_collection() -> Iterator[None]:
 def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> Written:
     problems: list[Problem] = []
     if not os.path.isdir(folder):
-        where = Where(files.shown(folder), 1, 1)
         what = "is not a folder" if os.path.exists(folder) else "does not exist"
-        problem = Problem(where, "no-folder", f"the folder of the specs {what}", "name the folder that holds the *.yaml files")
+        hint = "`sluice init` makes a project with a first spec; `--specs` names another folder that holds the *.yaml files"
+        problem = Problem(Where(files.shown(folder), 0, 0), "no-folder", f"the folder of the specs {what}", hint)
         return Written((), (problem,))
     root = Path(os.path.abspath(folder)).parent
     inside = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
     base = _read(files.find(folder, problems, inside, skip=ENVIRONMENTS), problems)
     if not base and not problems:
         problems.append(Problem(
-            Where(files.shown(folder), 1, 1), "no-specs", "there are no specs in this folder",
-            "add a file such as trades.yaml that begins with `topic: trades`",
+            Where(files.shown(folder), 0, 0), "no-specs", "there are no specs in this folder",
+            "`sluice init` writes a first one that runs",
         ))  # fmt: skip
     replacing = _read_environment(folder, environment, inside, problems)
     variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}

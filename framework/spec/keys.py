@@ -11,7 +11,8 @@ from framework.spec.kinds import KINDS
 from framework.spec.node import Node
 from framework.spec.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.spec.syntax import short
-from framework.spec.words import closest, example, quoted
+from framework.spec.words import example, quoted
+from framework.spelling import closest
 
 
 def unknown_keys(failure: Failure) -> Iterator[Problem]:

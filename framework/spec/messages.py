@@ -10,7 +10,8 @@ from framework.spec.failure import Failure, line_of, not_in_this_version
 from framework.spec.hints import LONGEST, type_hint, wrapped
 from framework.spec.keys import missing_keys, unknown_keys, wrong_count
 from framework.spec.shapes import EnumShape, FilesShape, ListShape, MapShape, RecordShape, ScalarShape, UnionShape
-from framework.spec.words import alternatives, closest, describe, quoted, written
+from framework.spec.words import alternatives, describe, quoted, written
+from framework.spelling import closest
 
 
 def problems_of(failure: Failure) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from framework.errors import MOST_PROBLEMS, Problem
 from framework.spec.node import Node
 from framework.spec.syntax import SECRET_NAME
-from framework.spec.words import closest
+from framework.spelling import closest
 
 _ANY = re.compile(r"\$\{([^{}]*)\}?")
 _VARIABLE_NAME = "[A-Za-z_][A-Za-z0-9_]*"

@@ -177,6 +177,8 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
 def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
     line = lines[mark.line]
     if ":" in line[: mark.column] and _value_of(line):
+        if (braced := _in_braces(line)) is not None:
+            return problem(mark, "a second colon: a map on the line of its key stands in {}", braced)
         return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
     key = re.match(r"[\s-]*", line)
     return problem(
@@ -209,6 +211,16 @@ def _goes_on(line: str, column: int) -> bool:
 def _value_of(line: str) -> re.Match[str] | None:
     """The key and the value of a line. Of a very long one nothing is shown, and the search could take for ever."""
     return _VALUE.match(line) if len(line) <= _LONGEST_HINT else None
+
+
+def _in_braces(line: str) -> str | None:
+    """The line as it was probably meant where it is an item of a list, such as the step `- derive: total: price * 2`."""
+    match = re.fullmatch(r"\s*(- \w+:)\s+([A-Za-z_]\w*):\s+(.*?)\s*", line) if len(line) <= _LONGEST_HINT else None
+    if match is None or SECRET_NAME.search(line):
+        return None
+    head, key, value = match.groups()
+    plain = value[:1] in ("'", '"') or not re.search(r"[,\[\]{}#:]", value)
+    return f"write {head} {{{key}: {value if plain else quote(value)}}}"
 
 
 def _quote_line(line: str) -> str:

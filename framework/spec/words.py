@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterable
 
 from framework.spec.shapes import (
@@ -29,23 +27,6 @@ def either(parts: list[str]) -> str:
 
 def written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_LONGEST = 100  # characters of a name that can be meant for another
-_MOST = 150  # names that one is compared with, which takes microseconds for each
-
-
-def closest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant."""
-    if len(name) > _LONGEST:
-        return None
-    known = {each.lower(): each for each in names}
-    if len(known) > _MOST:
-        known = {each: known[each] for each in known if each[0] == name[:1].lower() and abs(len(each) - len(name)) < 3}
-        known = dict(list(known.items())[: _MOST // 3])
-    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    found = difflib.get_close_matches(plain, known, 1, 0.65)
-    return known[found[0]] if found else None
 
 
 def alternatives(shape: Shape) -> tuple[Shape, ...]:

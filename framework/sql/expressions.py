@@ -7,11 +7,12 @@ have given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from framework.sql import casts, functions, grammar, literals, operators
+from framework import types
+from framework.sql import casts, dialects, functions, grammar, literals, operators
 from framework.sql.faults import ExpressionError, Fault, closest, listed, refused
 from framework.sql.pieces import Piece, column
 from framework.sql.reserved import CHANGING
@@ -20,6 +21,8 @@ from framework.types import DATE, VOID, Struct, Type, is_integral
 
 MOST_FAULTS = 20
 """Wrong names of one expression that are said."""
+
+_UNIT = "a unit of time is a text, in front: date_trunc('month', at)"
 
 __all__ = ["Checked", "ExpressionError", "Fault", "check"]
 
@@ -49,7 +52,8 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     """As `check`, of what is parsed already."""
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)
-    faults = list(islice((fault for node in nodes for fault in _unknown(node, declared)), MOST_FAULTS))
+    units = {id(node) for call in nodes for node in _units(call)}
+    faults = list(islice((fault for node in nodes if id(node) not in units for fault in _unknown(node, declared)), MOST_FAULTS))
     if faults:
         raise ExpressionError(*faults)
     used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
@@ -62,6 +66,14 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     return Checked(piece.sql, piece.type, piece.error, used)
 
 
+def _units(node: Node) -> Iterator[Node]:
+    """The words without quotes that other dialects put among the arguments of a function: `dateadd(day, 1, at)`."""
+    if isinstance(node, Call) and node.name in dialects.WRITE:
+        for argument in node.arguments:
+            if isinstance(argument, Column) and argument.name.lower() in dialects.UNITS | types.NAMES.keys():
+                yield argument
+
+
 def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
     if isinstance(node, Call) and node.name not in functions.NAMES:
         return list(functions.unknown(node.name, node.offset).faults)
@@ -72,7 +84,8 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
         why = f"{name} is not a column here, and as a function it gives another value each time"
         return [Fault(node.offset, "sql-not-deterministic", why, "use _kafka_timestamp or _event_time")]
     here = f"columns here: {listed(declared.values())}"
-    hint = closest(name, declared.values(), f"a text needs quotes: '{name}'; {here}" if name.isupper() else here)
+    otherwise = f"a text needs quotes: '{name}'; {here}" if name.isupper() else here
+    hint = _UNIT if name.lower() in dialects.UNITS else closest(name, declared.values(), otherwise)
     return [Fault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
 
 

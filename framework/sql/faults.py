@@ -7,9 +7,10 @@ sql-too-deep; and of a select: sql-not-a-select, sql-clause, sql-table, sql-no-n
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from framework import spelling
 
 
 @dataclass(frozen=True, order=True)
@@ -50,28 +51,13 @@ def refused(offset: int, code: str, message: str, hint: str = "") -> ExpressionE
     return ExpressionError(Fault(offset, code, message, hint))
 
 
-MOST_COMPARED = 150
-"""Names; comparing two takes up to 20 microseconds."""
 MOST_LISTED = 20
-LONGEST_NAME = 100
-"""Characters of a name that can be meant for another."""
 
 
 def closest(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for a name that does not exist."""
-    spelling = likely(name.lower(), {each.lower(): each for each in known})
-    close = difflib.get_close_matches(name.lower(), spelling, 1, 0.6)
-    return f"did you mean `{spelling[close[0]]}`?" if close else otherwise
-
-
-def likely(name: str, known: Mapping[str, str]) -> Mapping[str, str]:
-    """Of very many names only some that begin with the same letter and are about as long."""
-    if len(name) > LONGEST_NAME:
-        return {}
-    if len(known) <= MOST_COMPARED:
-        return known
-    alike = [each for each in known if each[:1] == name[:1] and abs(len(each) - len(name)) < 3]
-    return {each: known[each] for each in alike[: MOST_COMPARED // 3]}
+    meant = spelling.closest(name, known)
+    return f"did you mean `{meant}`?" if meant else otherwise
 
 
 def listed(names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from framework import types
-from framework.sql import containers, moments, special
+from framework.sql import containers, dialects, moments, special
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, closest, refused
 from framework.sql.pieces import Piece, strict
@@ -102,7 +102,8 @@ def unknown(name: str, offset: int) -> ExpressionError:
         offset,
         "sql-not-allowed",
         f"{name} is not an allowed function",
-        closest(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
+        dialects.WRITE.get(name)
+        or closest(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from framework import types
-from framework.sql import reserved
+from framework.sql import dialects, reserved
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
@@ -87,12 +87,21 @@ class Parser:
     def unexpected(self, missing: str) -> ExpressionError:
         token = self.next
         found = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
-        return reserved.meaning(token) or refused(
-            token.offset, "sql-syntax", f"{missing}{found}", "an expression is one value: columns, literals, operators, functions"
+        return (
+            dialects.operator(self.tokens, self.at)
+            or reserved.meaning(token)
+            or refused(
+                token.offset,
+                "sql-syntax",
+                f"{missing}{found}",
+                "an expression is one value: columns, literals, operators, functions",
+            )
         )
 
     def end(self) -> None:
         token = self.next
+        if token.kind == "name" and (found := dialects.operator(self.tokens, self.at)):
+            raise found
         if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
             raise refused(
                 token.offset, "sql-alias", "an expression has no alias", "the name of a new column is the key in `derive`"
@@ -273,10 +282,14 @@ class Parser:
 
     def call(self, depth: int) -> Node:
         token = self.take()
-        found = reserved.function(token)
+        asks = token.word == "exists" and self.after.word in ("select", "with", "values", "table", "from", "(")
+        found = reserved.subquery(token) if asks else reserved.function(token)
         if found:
             raise found
         self.expect("(")
+        if self.next.word in ("both", "leading", "trailing") and self.after.text not in (",", ")"):
+            hint = "write `trim(s)`, `ltrim(s)` or `rtrim(s)`, which take spaces off"
+            raise refused(self.next.offset, "sql-syntax", f"{self.next.text.upper()} is not allowed", hint)
         arguments: tuple[Node, ...] = ()
         if not self.skip(")"):
             arguments = self.list(depth)

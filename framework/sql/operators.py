@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -39,20 +40,34 @@ _ZERO: dict[Type, str] = {TINYINT: "0Y", SMALLINT: "0S", INT: "0", BIGINT: "0L"}
 SMALLEST: dict[Type, str] = {TINYINT: "-128Y", SMALLINT: "-32768S", INT: "-2147483648", BIGINT: "-9223372036854775808L"}
 
 
-def mismatch(offset: int, what: str, left: Type, right: Type) -> ExpressionError:
-    """Two types that do not go together, and the cast that would help."""
-    pair = {left, right}
+def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionError:
+    """Two values that do not go together, and what would help without harm to either."""
+    pair = {left.type, right.type}
     if VOID in pair:
         return refused(offset, "sql-type", f"{what} NULL is always NULL", "write x IS NULL, or IS NOT NULL")
     hint = "make both sides the same type"
     if STRING in pair:
-        other = right if left == STRING else left
-        hint = (
-            f"cast one side: cast(x as {other})" if is_numeric(other) or other == BOOLEAN else "cast one side: cast(x as string)"
+        hint = _beside_text(what, *((left, right) if left.type == STRING else (right, left)))
+    needs = f"{what} needs two values that go together, not {left.type} and {right.type}"
+    return refused(offset, "sql-type", needs, hint)
+
+
+def _beside_text(what: str, text: Piece, other: Piece) -> str:
+    """A text that is compared with a number should be one; where a number stands in for a text, any text must stay as it is."""
+    if other.type in (DATE, TIMESTAMP):
+        return (
+            "write a literal as date'2026-01-31'" if other.type == DATE else "write a literal as timestamp'2026-01-31 10:00:00'"
         )
-        if other in (DATE, TIMESTAMP):
-            hint = "write a literal as date'2026-01-31'" if other == DATE else "write a literal as timestamp'2026-01-31 10:00:00'"
-    return refused(offset, "sql-type", f"{what} needs two values that go together, not {left} and {right}", hint)
+    if other.constant is not None and re.fullmatch(r"[-\w.]+", other.constant):
+        return f"write it as text: '{other.constant}'"
+    if is_numeric(other.type) and re.fullmatch(r"-?\d{1,9}(\.\d+)?", text.constant or ""):
+        return f"write the number without quotes: {text.constant}"
+    if what in _COMPARING and (is_numeric(other.type) or other.type == BOOLEAN):
+        return f"cast the text: cast(x as {other.type}), or try_cast(x as {other.type}) for null where it is none"
+    return f"cast the {other.type} to text: cast(x as string)"
+
+
+_COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
 
 
 def together(what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...]]:
@@ -60,18 +75,20 @@ def together(what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...
     found = [piece.type for piece in pieces]
     if TIMESTAMP in found and DATE in found:
         pieces = [as_timestamp(piece) for piece in pieces]
-    type = pieces[0].type
+    beside, type = pieces[0], pieces[0].type
     for piece in pieces[1:]:
         both = coercion.wider(type, piece.type)
         if both is None:
-            raise mismatch(piece.offset, what, type, piece.type)
+            raise mismatch(piece.offset, what, beside, piece)
+        if both != type:
+            beside = piece
         type = both
     return type, tuple(pieces)
 
 
 def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     if VOID in (left.type, right.type):
-        raise mismatch(offset, operator, left.type, right.type)
+        raise mismatch(offset, operator, left, right)
     type, (left, right) = together(operator, (left, right))
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
@@ -272,6 +289,10 @@ def joined(left: Piece, right: Piece, offset: int) -> Piece:
     for side in (left, right):
         if side.type != STRING:
             hint = "write a value" if side.type == VOID else "cast it: cast(x as string)"
+            if side.type == BOOLEAN:
+                hint = "one condition or another is `a or b`; as text: cast(x as string)"
+            elif side.constant is not None:
+                hint = f"write it as text: '{side.constant}'"
             raise refused(side.offset, "sql-type", f"|| joins strings, not {'NULL' if side.type == VOID else side.type}", hint)
     return strict(offset, f"({left.sql} || {right.sql})", STRING, (left, right))
 

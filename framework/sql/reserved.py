@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from framework.sql import dialects
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token
 
@@ -43,13 +44,17 @@ _SEVERAL = words("""
 CHANGING = words("""
     curdate current_date current_time current_timestamp localtimestamp monotonically_increasing_id now rand randn
     random randstr shuffle spark_partition_id uniform uuid input_file_block_length input_file_block_start
-    input_file_name
+    input_file_name getdate getutcdate sysdate sysdatetime systimestamp utc_date utc_timestamp clock_timestamp
+    statement_timestamp transaction_timestamp newid gen_random_uuid generate_uuid uuid_string
 """)
 _OUTSIDE = words("""
     java_method reflect try_reflect current_catalog current_database current_schema current_timezone current_user
     session_user user version assert_true raise_error from_json from_csv from_xml from_avro from_protobuf
     read_files
 """)
+_FORMATS = words("from_json from_csv from_xml from_avro from_protobuf")
+_OWN_SYNTAX = words("extract position overlay")
+"""Functions of other dialects whose arguments nobody could read here."""
 
 
 def subquery(token: Token) -> ExpressionError:
@@ -61,12 +66,11 @@ def function(token: Token) -> ExpressionError | None:
     name = token.word
     at = token.offset
     if name in _AGGREGATES:
-        return refused(at, "sql-aggregate", f"{name} is an aggregate: an expression sees one row", ONE_ROW)
+        hint = "of an array: array_contains(list, 'a')" if name in ("any", "some") else ONE_ROW
+        return refused(at, "sql-aggregate", f"{name} is an aggregate: an expression sees one row", hint)
     if name in _WINDOWS:
         return refused(at, "sql-window", f"{name} is a window function: an expression sees one row", ONE_ROW)
     if name in _LAMBDAS:
-        if name == "exists":
-            return subquery(token)
         return refused(at, "sql-lambda", f"{name} takes a lambda, which is not allowed", ITEMS)
     if name in _SEVERAL:
         return refused(at, "sql-not-allowed", f"{name} makes several rows of one", ITEMS)
@@ -78,8 +82,10 @@ def function(token: Token) -> ExpressionError | None:
             at,
             "sql-not-allowed",
             f"{name} is not allowed: an expression sees only the row's columns",
-            "name the columns that it needs",
+            dialects.FIELDS if name in _FORMATS else "name the columns that it needs",
         )
+    if name in _OWN_SYNTAX:
+        return refused(at, "sql-not-allowed", f"{name} is not an allowed function", dialects.WRITE[name])
     return meaning(token)
 
 

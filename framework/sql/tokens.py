@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from framework.sql import dialects
 from framework.sql.faults import ExpressionError, refused
 
 LONGEST = 10_000
@@ -118,6 +119,6 @@ def unreadable(text: str, at: int) -> ExpressionError:
         )
     if character.isascii() and character.isdigit():
         return refused(at, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes")
-    return refused(
-        at, "sql-character", f"{character!r} has no meaning here", "put text in '…', names with such characters in `…`"
-    )
+    otherwise = "put text in '…', names with such characters in `…`"
+    hint = next((hint for mark, hint in dialects.MARKS.items() if text.startswith(mark, at)), otherwise)
+    return refused(at, "sql-character", f"{character!r} has no meaning here", hint)

@@ -1,0 +1,42 @@
+"""Ctrl-C: a command ends at once and says so in one line, whatever it breaks in the middle."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+STATUS = 130
+"""The exit status that shells give to Ctrl-C."""
+
+
+@contextmanager
+def ends_on_ctrl_c() -> Iterator[None]:
+    """Commands that end in another way, such as behind a commit, put their own meaning of Ctrl-C in this place."""
+    asked = False
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = True
+        logging.disable(logging.CRITICAL)  # py4j tells each call that is cut off with a traceback
+        raise KeyboardInterrupt
+
+    in_front = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, ask) if in_front else None
+    try:
+        yield
+    except (SystemExit, click.Abort, click.exceptions.Exit):
+        raise
+    except BaseException as error:
+        if not (asked or isinstance(error, KeyboardInterrupt)):
+            raise
+        click.echo("stopped by Ctrl-C", err=True)
+        sys.exit(STATUS)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)

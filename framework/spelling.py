@@ -1,0 +1,66 @@
+"""Which name was probably meant by one that does not exist: one that few strokes of the keys make of it, or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+LONGEST = 100
+"""Characters of a name that can be meant for another."""
+MOST_COMPARED = 150
+"""Names; comparing two takes some ten microseconds."""
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant. Where the distance is large nothing is, for a wrong guess costs more than none."""
+    if not name or len(name) > LONGEST:
+        return None
+    plain = _plain(name)
+    named = _likely(plain, {_plain(each): each for each in names if each})
+    near = [(steps, other) for other in named if (steps := distance(plain, other, most := _most(plain, other))) <= most]
+    if near:
+        return named[min(near)[1]]
+    longer = [other for other in named if _begins(plain, other) or _begins(other, plain)]
+    return named[min(longer, key=len)] if longer else None
+
+
+def _most(one: str, other: str) -> int:
+    """One letter of three to six, two of seven to ten, and so on."""
+    longer = max(len(one), len(other))
+    return (longer + 1) // 4 if longer > 2 else 0
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Letters to add, leave out, replace or swap with their neighbour; more than `most` where it is more than that."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    above: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        two_above, above, row = above, row, [at]
+        for place, second in enumerate(other, 1):
+            cost = min(above[place] + 1, row[-1] + 1, above[place - 1] + (letter != second))
+            if at > 1 and place > 1 and letter == other[place - 2] and one[at - 2] == second:
+                cost = min(cost, two_above[place - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def _plain(name: str) -> str:
+    """`orderId` and `order-id` as `order_id`."""
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+
+
+def _likely(name: str, named: Mapping[str, str]) -> Mapping[str, str]:
+    """Of very many names only some that begin with the same letter and are about as long."""
+    if len(named) <= MOST_COMPARED:
+        return named
+    alike = [each for each in named if each[:1] == name[:1] and abs(len(each) - len(name)) < 3]
+    return {each: named[each] for each in alike[: MOST_COMPARED // 3]}
+
+
+def _begins(short: str, long: str) -> bool:
+    """`val` of `value`, `bootstrap` of `bootstrap_servers`"""
+    return len(short) > 2 and long.startswith(short)

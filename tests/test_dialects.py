@@ -1,0 +1,107 @@
+"""Words of other dialects: each says what to write here, and what it says is right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from framework.spelling import closest
+from framework.sql import dialects, functions
+from framework.sql.expressions import ExpressionError, check
+from framework.types import parse
+
+COLUMNS = {
+    "s": parse("string"),
+    "n": parse("double"),
+    "i": parse("int"),
+    "a": parse("boolean"),
+    "b": parse("boolean"),
+    "d": parse("date"),
+    "t": parse("timestamp"),
+    "list": parse("array<string>"),
+    "codes": parse("map<string,int>"),
+    "place": parse("struct<building: string, floor: int>"),
+}
+
+
+def hint(text: str) -> str:
+    with pytest.raises(ExpressionError) as caught:
+        check(text, COLUMNS)
+    return caught.value.hint
+
+
+def test_what_the_tables_say_is_allowed() -> None:
+    hints = {*dialects.WRITE.values(), *dialects.INFIX.values(), *dialects.PAIRS.values(), *dialects.MARKS.values()}
+    written = {code for each in hints for code in re.findall(r"`([^`]+)`", each) if code not in ("columns", "explode")}
+    for code in written:
+        check(code, COLUMNS)
+    assert len(written) > 60
+
+
+def test_no_function_of_this_language_is_called_another_dialects() -> None:
+    assert sorted(functions.NAMES & dialects.WRITE.keys()) == []
+
+
+def test_every_word_of_the_table_is_answered_by_the_table() -> None:
+    for word, says in dialects.WRITE.items():
+        assert hint(f"{word}(s)") == says, word
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("lcase(s)", "`lower(s)`"),
+        ("len(s)", "`length(s)`"),
+        ("decode(s, 'a', 1)", "`case s when"),
+        ("extract(year from t)", "`year(t)`"),
+        ("position('a' in s)", "`instr(s, 'a')`"),
+        ("substring(s from 1 for 2)", "`substring(s, 1, 3)`"),
+        ("trim(both ' ' from s)", "`trim(s)`"),
+        ("exists(list, x -> x = 'a')", "the step `explode`"),
+        ("a && b", "`a and b`"),
+        ("a || b", "`a or b`"),
+        ("s !~ 'a'", "`not s rlike"),
+        ("s ->> 'a'", "struct<building:string>"),
+        ("s:field", "struct<building:string>"),
+        ("i ** 2", "`pow(n, 2)`"),
+        ("i mod 2", "`i % 2`"),
+        ("s isnull", "`s is null`"),
+        ("s not similar to 'a'", "`s rlike"),
+        ("t at time zone 'UTC'", "UTC"),
+        ("if b then 1 else 2", "`case when b"),
+        ("list @> array('a')", "`array_contains("),
+        ("[s]", "backquotes"),
+        ("N'text'", "`'text'`"),
+        ("date_trunc(t, month)", "date_trunc('month', at)"),
+        ("coalesce(s, 0)", "write it as text: '0'"),
+        ("coalesce(s, i)", "cast the int to text: cast(x as string)"),
+        ("s || 1", "write it as text: '1'"),
+        ("s = 1", "write it as text: '1'"),
+        ("i = '1'", "without quotes: 1"),
+        ("cast(s as signed)", "bigint"),
+    ],
+)
+def test_other_dialects_say_what_to_write_here(text: str, says: str) -> None:
+    assert says in hint(text)
+
+
+def test_units_without_quotes_are_no_second_problem() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        check("dateadd(day, 1, t) > convert(int, s)", COLUMNS)
+    assert [fault.code for fault in caught.value.faults] == ["sql-not-allowed"] * 2
+
+
+NAMES = ("orders", "lower", "locate", "second", "ln", "bootstrap", "partition_by", "order_id", "id")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("ordres", "orders"), ("Lowr", "lower"), ("orderId", "order_id"), ("bootstrap_servers", "bootstrap")),
+        *(("partiton_by", "partition_by"), ("order-id", "order_id")),
+        *(("lcase", None), ("decode", None), ("conv", None), ("xy", None), ("", None), ("x" * 101, None)),
+    ],
+)
+def test_a_name_is_guessed_where_few_letters_differ_and_not_else(written: str, meant: str | None) -> None:
+    assert closest(written, NAMES) == meant
