@@ -403,7 +403,7 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     assert schemas(shop) == 2
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """Stands for a death at a kill point."""
 
 

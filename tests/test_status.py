@@ -135,7 +135,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project) -> None
     assert seen(project) == ("caught up", 0, [])
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """Stands for a death at a kill point."""
 
 

@@ -68,7 +68,7 @@ def test_a_refusal_is_seen(project: Project) -> None:
     assert (seen.rows, seen.lag, seen.trouble and seen.trouble.code) == (30, None, "topic-recreated")
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """Stands for a death at a kill point."""
 
 
