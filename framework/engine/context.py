@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from framework.engine import spark_start
+from framework.engine import session, spark_start
 from framework.engine.kafka import Kafka
 from framework.engine.lake import Commit, Lake, commit_transaction
 from framework.engine.protocol import Partition
