@@ -44,7 +44,7 @@ class SparkOfARun(LazyPySparkResource):
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         if self._spark_session is not None:
-            self._spark_session.stop()
+            session.stop(self._spark_session)
             self._spark_session = None
 
 

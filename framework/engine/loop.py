@@ -38,22 +38,19 @@ def catch_up(
         try:
             notes.refuse_paused(pipeline.name)
             with around(pipeline):
-                for batch in batches(context, pipeline):
+                for batch in batches(context, pipeline, stopped):
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-        except Exception as error:
+        except SluiceError as error:
             context.forget_spark_if_gone()
-            named = _named(pipeline, error)
-            # Who stops this process may stop Spark with it: nothing of it is lost.
-            if not (isinstance(named, SparkEnded) and stopped()):
-                failures.append(Failure(pipeline.name, named))
+            failures.append(Failure(pipeline.name, error))
         if stopped():
             break
     return tuple(failures)
 
 
-def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
     """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started. What came
     of it is noted, and every error has a name."""
     try:
@@ -67,6 +64,8 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
             yield batch
     except Exception as error:
         named = _named(pipeline, error)
+        if isinstance(named, SparkEnded) and stopped():
+            return  # who stops this process may stop Spark with it: nothing is lost
         notes.failed(pipeline.name, named)
         if named is error:
             raise
