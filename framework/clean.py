@@ -27,7 +27,7 @@ _MADE = {
     "registry": ("[0-9a-f]" * 16,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
-    "logs": ("[0-9]*-*.log",),
+    "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
 }
 _BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 

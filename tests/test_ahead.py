@@ -228,7 +228,7 @@ def test_how_fast_batches_were(folder: Path) -> None:
     table = look.table(pipeline.table.catalog, "shop.trades")
     assert table is not None
     end = 0
-    for messages, seconds in ((4_000_000, 400), (500_000, 10), (3_000_000, 100), (2_000_000, 200)):
+    for messages, seconds in ((4_000_000, 400), (50_000, 1), (3_000_000, 100), (2_000_000, 200)):
         end += messages
         began = f"{int((time.time() - seconds) * 1000):012x}"
         ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)

@@ -138,7 +138,6 @@ ODD = [
     "a\x0b",
     "a\x0c b",
     r"\u0061",
-    r"'\u0027 || a || \u0027'",
     r"'\x27'",
     r"'\047'",
     r"'\0'",
@@ -248,7 +247,7 @@ def test_attacks_are_refused_for_what_they_are() -> None:
         "upper(a)", "upper (a)", "a || b", "texts[0]", "place.building", "unix_timestamp(at)", "lpad(a, 10000, 'x')", "rpad(a, 3)",
         "at + interval '1' day", "cast(a as decimal(38, 0))", "a::int::string", "r'a' || 'b'", "a like 'a'", "n between 1 and 2",
         "date'2026-01-01'", "timestamp'2026-01-01 00:00:00+18:00'", "1e308", "3.4e38f", "1e-9999", "127y", "1e37bd", "not p",
-        "substring(a, 1, 2)", "count.a", "coalesce(1, n)", "`odd `` name`",
+        r"'\u0027 || a || \u0027'", "substring(a, 1, 2)", "count.a", "coalesce(1, n)", "`odd `` name`",
     ):  # fmt: skip
         columns = COLUMNS | {"count": parse("struct<a: int>")}
         assert harmful(text, check(text, columns)) == []

@@ -128,7 +128,9 @@ class TestDrop:
         link.symlink_to(tmp_path / "precious.txt")
         said = json.loads(metadata.read_text())
         folder = f"{metadata.parent}/../../../.."
-        named = [*(f"file://{tmp_path}/{path}" for path in precious), f"{folder}/lake.db", str(link)]
+        elsewhere = tmp_path / "elsewhere.json"
+        elsewhere.symlink_to(metadata)
+        named = [str(elsewhere), *(f"file://{tmp_path}/{path}" for path in precious), f"{folder}/lake.db", str(link)]
         said["metadata-log"] += [{"metadata-file": each, "timestamp-ms": 1} for each in named]
         metadata.write_text(json.dumps(said))
 

@@ -30,8 +30,9 @@ TEXTS = (
     "${env:HOME}", "${spark.app.name}", "${system:user.dir}", "$${", "a'b", "' OR 1=1 --", 'a"b', "a\\b", "\\'", "a`b", "``", "a\0b",
     "a\u2028b",
     "é", "e\u0301", "a.b", "a b", "a;b", "a\nb", "a\tb", "\u202e", "😀", "x_sluice_value", "%s", "{0}", "a,b", "a:b", "a<b>", "a(b)", "a/b",
-    "..", "NULL", "x" * 300,
+    "..", 'q"', "q\"'", "NULL", "x" * 300,
 )  # fmt: skip
+LATER = 'later. `${env:HOME}\' "x.y"'
 NUMBER = "a number `${env:HOME}'"
 NESTED = (*TEXTS, "_sluice_value", "_sluice_text", "_sluice_end", "_sluice_decoded", "_sluice_bad", "_file")
 COPY = """
@@ -57,11 +58,18 @@ def schema(*more: str) -> str:
     text = {"type": "string"}
     nested = {"type": "object", "properties": dict.fromkeys(NESTED, text)}
     numbers = {name: {"type": "integer"} for name in ("id", NUMBER)}
-    return json.dumps({"type": "object", "properties": {**numbers, **dict.fromkeys((*TEXTS, *more), text), "nested": nested}})
+    properties = {**numbers, **dict.fromkeys((*TEXTS, *more), text), "nested": nested, "last": {"type": "integer"}}
+    return json.dumps({"type": "object", "properties": properties})
 
 
 def said(id_: int, *more: str) -> Mapping[str, Any]:
-    return {"id": id_, NUMBER: id_, **{name: name for name in (*TEXTS, *more)}, "nested": {name: name for name in NESTED}}
+    return {
+        "id": id_,
+        NUMBER: id_,
+        **{name: name for name in (*TEXTS, *more)},
+        "nested": {name: name for name in NESTED},
+        "last": id_,
+    }
 
 
 def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
@@ -84,20 +92,24 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     """In a batch, its bad rows, a preview, a table from the table, a changed schema and a rebuild."""
     first = shop.register(schema(), kind="JSON")
     shop.send([message(first, said(1)), message(first, {**said(2), NUMBER: "x"}), message(first, said(3))], partition=0)
+    shop.send([message(first, {**said(5), "last": "x"})], partition=0)  # each field before it is looked at
     context = shop.context()
-    shown = preview(context, context.plan.pipelines[0], 3)
-    assert [row.fate for each in shown.messages for row in each.rows] == ["lands", "bad", "lands"]
+    shown = preview(context, context.plan.pipelines[0], 4)
+    assert [row.fate for each in shown.messages for row in each.rows] == ["lands", "bad", "lands", "bad"]
     assert shown.messages[0].rows[0].after[0] == said(1)
     shop.run()
     assert landed(shop) == {1: said(1), 3: said(3)}
-    assert [row["message"] for row in shop.rows(bad=True)] == [f"`{NUMBER}` is not bigint but string"]
+    assert [row["message"] for row in shop.rows(bad=True)] == [
+        f"`{NUMBER}` is not bigint but string",
+        "`last` is not bigint but string",
+    ]
     shop.assert_exactly_once()
 
-    second = shop.register(schema("later `${env:HOME}'"), kind="JSON")
-    shop.send([message(second, said(4, "later `${env:HOME}'"))], partition=0)
+    second = shop.register(schema(LATER), kind="JSON")
+    shop.send([message(second, said(4, LATER))], partition=0)
     shop.run()
-    later = {"later `${env:HOME}'": None}
-    assert landed(shop) == {1: {**said(1), **later}, 3: {**said(3), **later}, 4: said(4, "later `${env:HOME}'")}
+    later = {LATER: None}
+    assert landed(shop) == {1: {**said(1), **later}, 3: {**said(3), **later}, 4: said(4, LATER)}
 
     shop.template = shop.template.replace(
         "into: {{table: {namespace}.trades", "steps:\n  - derive: {{more: id + 1}}\ninto: {{table: {namespace}.trades"
@@ -105,7 +117,7 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     context = shop.context()
     ahead, _ = rebuild.look_first(context, context.plan.pipelines[0], without_lost=False)
     assert rebuild.rebuild(context, context.plan.pipelines[0], ahead, lambda _: None, lambda: False)
-    assert landed(shop)[4] == {**said(4, "later `${env:HOME}'"), "more": 5}
+    assert landed(shop)[4] == {**said(4, LATER), "more": 5}
     shop.assert_exactly_once()
 
     shop.template += COPY

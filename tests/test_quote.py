@@ -27,6 +27,10 @@ texts = st.lists(pieces | st.text(st.characters(codec="utf-8"), max_size=20), ma
 NAMES = ("_sluice_value", "_sluice_text")
 
 
+def test_a_text_in_raw_quotes_ends_at_its_quote() -> None:
+    assert columns(r"replace(`path`, r'\', '/') || `name` || R'a\' || `last`") == {"path", "name", "last"}
+
+
 @given(texts)
 def test_our_own_reader_reads_a_literal_as_the_text(text: str) -> None:
     assert "$" not in literal(text)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
 from framework.engine import accept, look, loop, notes
 from framework.engine.answers import Refused
 from framework.engine.batch import next_batch
-from framework.engine.causes import not_taken
+from framework.engine.causes import is_spark_gone, not_taken
 from framework.engine.lake import commit_transaction
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from tests.project import Project, good
@@ -323,7 +324,7 @@ def test_a_full_disk(project: Project) -> None:
     # A disk of one page.
     run = in_own_mounts(f"mount -t tmpfs -o size=4k none {data} && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
 
-    assert "refused disk-full: the rows cannot be written, since the disk is full: No space left on device" in run.stdout
+    assert "refused disk-full: Spark failed, since the disk is full: No space left on device" in run.stdout
     project.run()
     project.assert_exactly_once()
     assert project.branches() == []
@@ -356,6 +357,10 @@ def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_causes_that_the_machine_has_are_named() -> None:
+    assert is_spark_gone(RuntimeError("Job 1 cancelled because SparkContext was shut down"))
+    assert not is_spark_gone(
+        Py4JError("An error occurred while calling o1.x. Trace:\npy4j.Py4JException: Method x([]) does not exist")
+    )
     for said, code in {
         "/w/a.json (Permission denied)": "permission-denied",
         "[SQLITE_BUSY] The database file is locked (database is locked)": "catalog-locked",
@@ -405,6 +410,8 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
     assert failure.error.message == "ZeroDivisionError: nobody thought" and landed_in_second(project) == 6
     log = Path(re.findall(r"\S+\.log", failure.error.hint)[0])
     assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    loop.catch_up(project.context(once(fail, "staged")), context.plan.pipelines[:1], lambda batch: None, lambda: False)
+    assert list(log.parent.glob("trades-*.log")) == [log], "the same error has one file"
     assert (failed := notes.read("trades").failed) and failed.code == "unexpected-error"
     project.run()
     project.assert_exactly_once()
@@ -444,6 +451,7 @@ def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) ->
         os.killpg(run.pid, signal.SIGCONT)
         output, _ = run.communicate(timeout=120)
         errors.seek(0)
+        assert notes.read("trades").failed is None
         assert "Traceback" not in errors.read() and "failed" not in output and output.endswith("ended\n") and run.returncode == 0
     project.run()
     project.assert_exactly_once()

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from framework.cli import main
 from framework.engine.protocol import UPSERT_POINTS
-from framework.errors import ColumnsChanged
+from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_refusals import accept_it
@@ -200,25 +200,49 @@ def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.M
     assert names(customers) == {1: "a", 2: "late"}
 
 
-def test_deletes_before_a_rollback_are_remembered_after_their_snapshots_expired(customers: Project) -> None:
-    """Those of the batch that is undone are forgotten all the same."""
+def rolled_back_over_two_batches(customers: Project) -> None:
+    """Both delete what they should not have, by a wrong spec; all snapshots expire that nothing holds."""
     send(customers, (1, None, 5000), (2, "a", 1000), (3, "a", 1000))
     customers.run()
     good = customers.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     customers.template = SPEC.replace("deletes: tombstones", "deletes: {{when: \"name = 'x'\"}}")
-    send(customers, (2, "x", 5000))
-    customers.run()
+    for key in (2, 3):
+        send(customers, (key, "x", 5000))
+        customers.run()
+    assert names(customers) == {}
     customers.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    customers.template = SPEC.replace("name <> 'left out'", "name <> 'x'")
+
+
+def expire(customers: Project) -> None:
     before = customers.sql("select count(*) from {table}.snapshots")
     customers.sql(
         "CALL lake.system.expire_snapshots(table => '{bare}', older_than => timestamp'2100-01-01 00:00:00', retain_last => 1)"
     )
     assert customers.sql("select count(*) from {table}.snapshots") < before
-    customers.template = SPEC
+
+
+def test_deletes_before_a_rollback_are_remembered_after_snapshots_expired(customers: Project) -> None:
+    """Those of the batches that are undone are forgotten all the same."""
+    rolled_back_over_two_batches(customers)
+    expire(customers)
     accept_it(customers)
-    send(customers, (1, "late", 4000), (2, "late", 4000))
+    send(customers, (1, "late", 4000), (2, "late", 4000), (3, "late", 4000))
     customers.run()
-    assert names(customers) == {2: "x", 3: "a"}, "`x` is a value now, and 1 stays deleted"
+    assert names(customers) == {2: "late", 3: "late"}
+
+
+def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(customers: Project) -> None:
+    """As of a table whose branches a former version made: expiry left one snapshot of each."""
+    rolled_back_over_two_batches(customers)
+    (day,) = days(customers)
+    table = customers.context().lake(customers.pipeline).load(f"{customers.namespace}.trades")
+    assert table is not None
+    table.manageSnapshots().setMinSnapshotsToKeep(day, 1).commit()
+    expire(customers)
+    with pytest.raises(RefusedError, match="which keys were deleted before the rollback is not known any more") as told:
+        accept_it(customers)
+    assert told.value.code == "deletes-expired"
 
 
 def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -> None:

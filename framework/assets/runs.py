@@ -15,11 +15,10 @@ from framework.assets import checks, described, endings, processes, progress
 from framework.assets.endings import Result, status_of
 from framework.assets.launch import Launch, until
 from framework.assets.starts import TAG
-from framework.engine import again, loop, notes
+from framework.engine import again, loop, notes, session
 from framework.engine.batch import Batch
 from framework.engine.context import Context
-from framework.engine.unanswered import outage
-from framework.errors import Paused, SluiceError
+from framework.errors import Paused, SluiceError, SparkEnded
 from framework.plan.model import Pipeline, Plan
 
 _BETWEEN = 20  # seconds until a run tries again what does not answer
@@ -30,8 +29,14 @@ class SparkOfARun(LazyPySparkResource):
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         if self._spark_session is not None:
-            with suppress(Exception):  # it may have died, or its connection with a run that was canceled
-                self._spark_session.stop()
+            with suppress(Exception):  # its connection may have died with a run that was canceled
+                session.stop(self._spark_session)
+            self._spark_session = None
+
+    def forget(self) -> None:
+        """What comes next starts another one."""
+        if self._spark_session is not None:
+            session.stop(self._spark_session)
             self._spark_session = None
 
 
@@ -88,9 +93,8 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
             batches.append(batch)
             progress.batch(context, batch)
     except Exception as error:
-        if away := outage(pipeline, error):
-            notes.failed(pipeline.name, away)
-            raise away from None
+        if isinstance(error, SparkEnded):
+            context.resources.spark.forget()
         with suppress(SluiceError):
             again.note(engine, pipeline)
         raise

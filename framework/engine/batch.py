@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -164,7 +165,8 @@ class _Attempt:
             self.clock.done("stage")
             judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
         except (RefusedError, schemas.Unknown):
-            withdraw(self.lake, self.pipeline, self.attempt)
+            with suppress(BatchError):  # what stops the batch is what is told
+                withdraw(self.lake, self.pipeline, self.attempt)
             raise
         if made is None or judged is not Verdict.DONE:
             withdraw(self.lake, self.pipeline, self.attempt)

@@ -16,8 +16,8 @@ class Cause:
 
 # What a full disk, a missing right and another program say, in Java's and in SQLite's words.
 _FULL = Cause("disk-full", "the disk is full", "free some space and run again")
-_DENIED = Cause("permission-denied", "it may not be written to", "let the user who runs Sluice write there, and run again")
-_LOCKED = Cause("catalog-locked", "another program has locked it", "close the catalog's file there, and run again")
+_DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the right that is missing, and run again")
+_LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
 _TEXTS = {
     "no space left on device": _FULL,
     "database or disk is full": _FULL,
@@ -42,11 +42,24 @@ def cause_of(said: str) -> Cause | None:
     return next((cause for text, cause in _TEXTS.items() if text in said.lower()), None)
 
 
+_STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
+
+
 def is_spark_gone(error: BaseException) -> bool:
-    """Whether there is no Spark any more to answer: its own errors are Java's."""
+    """Whether Spark has ended, or is about to: then nobody is left to answer."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
-    return isinstance(error, Py4JError | ConnectionRefusedError) and not isinstance(error, Py4JJavaError)
+    if isinstance(error, ConnectionRefusedError):
+        return True
+    if not isinstance(error, Py4JError):
+        return any(text in str(error) for text in _STOPPED)
+    try:
+        said = str(error)
+    except (Py4JError, OSError):  # Java's own words are asked for when they are shown
+        return True
+    if isinstance(error, Py4JJavaError):
+        return any(text in said for text in _STOPPED)
+    return "Trace:" not in said  # of a call that Java did not know it says what it looked for
 
 
 def spark_ended() -> SparkEnded:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-import time
 import traceback
 from contextlib import suppress
 
@@ -14,7 +14,10 @@ from framework.home import home
 
 def named(pipeline: str, error: Exception) -> Defect:
     said = f"{type(error).__name__}: {text(error)}"
-    path = home() / "logs" / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}-{pipeline}.log"
+    # The same error comes back each time that a pipeline is tried: it has one file.
+    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    digest = hashlib.sha256("\n".join([type(error).__name__, *places]).encode()).hexdigest()[:12]
+    path = home() / "logs" / f"{pipeline}-{digest}.log"
     hint = "run again; if it comes back, report it"
     with suppress(OSError):  # a full disk hides no error
         path.parent.mkdir(parents=True, exist_ok=True)

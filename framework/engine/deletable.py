@@ -7,34 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from framework.engine import known, metadata
+from framework.engine import metadata
+from framework.engine.rebuild_second import SECOND
 from framework.engine.session import warehouse
 from framework.plan.model import Catalog
 
 
 def folders(catalog: Catalog, *locations: str) -> tuple[Path, ...]:
     """Those of a table's folders in which files may be deleted."""
-    root = Path(known.local(warehouse(catalog))).resolve()
-    found = (Path(known.local(each)).resolve() for each in locations)
+    return _inside(warehouse(catalog), *locations)
+
+
+def of_attempts(warehouse: str, location: str, data: str | None) -> tuple[Path, ...]:
+    """Those in which attempts write. A rebuild's second table has its data in the folder of the first."""
+    own = metadata.path(location)
+    first = own.name.partition(SECOND)[0]
+    second = data is not None and metadata.path(data) == own.with_name(first) / "data"
+    return _inside(warehouse, location, *([data] if second and data else []))
+
+
+def _inside(warehouse: str, *locations: str) -> tuple[Path, ...]:
+    root = metadata.path(warehouse).resolve()
+    found = (metadata.path(each).resolve() for each in locations)
     return tuple(folder for folder in found if root in folder.parents)
 
 
-def names_nothing_else(root: str, manifest_list: str, snapshot: int) -> bool:
-    """Whether all files that came with a snapshot lie in the warehouse: Iceberg deletes what an expired snapshot names."""
+def names_nothing_else(within: Iterable[Path], manifest_list: str, main: str) -> bool:
+    """Whether all files that a snapshot names, and main does not, lie in these folders."""
     try:
-        listed = metadata.records(metadata.path(manifest_list))
-        manifests = [each["manifest_path"] for each in listed if each["added_snapshot_id"] == snapshot]
-        entries = (entry for manifest in manifests for entry in metadata.records(metadata.path(manifest)))
-        files = [entry["data_file"]["file_path"] for entry in entries]
+        lists = {each["manifest_path"] for each in _records(manifest_list)} - {each["manifest_path"] for each in _records(main)}
+        files = [entry["data_file"]["file_path"] for manifest in lists for entry in _records(manifest)]
     except (OSError, ValueError, KeyError):
         return False
-    named = [Path(known.local(each)) for each in (manifest_list, *manifests, *files)]
-    return not parted(named, [Path(known.local(root)).resolve()])[1]
+    return not parted(map(metadata.path, (manifest_list, *lists, *files)), within)[1]
+
+
+def _records(location: str) -> list[Any]:
+    return metadata.records(metadata.path(location))
 
 
 def parted(files: Iterable[Path], within: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The files that may be deleted, and those that stay."""
+    """The files that may be deleted, each by its folder's own path, and those that stay."""
     roots = set(within)
-    inside = {file: bool(roots.intersection(file.resolve().parents)) for file in sorted(set(files))}
-    return tuple(file for file, ours in inside.items() if ours), tuple(file for file, ours in inside.items() if not ours)
+    inside, outside = set(), set()
+    for file in set(files):
+        own = file.parent.resolve() / file.name
+        if roots.intersection(own.parents) and roots.intersection(own.resolve().parents):
+            inside.add(own)
+        else:
+            outside.add(file)
+    return tuple(sorted(inside)), tuple(sorted(outside))

@@ -116,9 +116,11 @@ def drop(seen: Held, data: bool) -> int:
     return sum(1 for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
-def files_of(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The files of a table that may be deleted, and those that it names and that stay."""
-    there = (path for path in {Path(known.local(each)) for each in _named(table)} if path.is_file())
+def files_of(
+    catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files of a table that may be deleted, and those that it names and that stay; with those of its rows, or without."""
+    there = (path for path in {Path(known.local(each)) for each in _named(table, rows)} if path.is_file())
     return deletable.parted(there, deletable.folders(catalog, table.metadata.location, *more))
 
 
@@ -183,8 +185,8 @@ def _refuse_alive(identifier: str, table: IcebergTable) -> None:
         )
 
 
-def _named(table: IcebergTable) -> Iterator[str]:
-    """Every file that any snapshot of the table, or its log, names."""
+def _named(table: IcebergTable, rows: bool) -> Iterator[str]:
+    """Every file that any snapshot of the table, or its log, names; those of rows only if asked for, since each list is read."""
     metadata = table.metadata
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
@@ -196,4 +198,6 @@ def _named(table: IcebergTable) -> Iterator[str]:
             if manifest.manifest_path not in seen:
                 seen.add(manifest.manifest_path)
                 yield manifest.manifest_path
+                if not rows:
+                    continue
                 yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False))

@@ -73,7 +73,7 @@ def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: 
         elif inside:
             update = update.addColumn(".".join(inside), name, type_)
         else:
-            update = update.addColumn(name, type_, docs.get(name) or None)
+            update = update.addColumn(None, name, type_, docs.get(name) or None)  # with no parent said, a name may hold dots
     if gone:
         renamed = {
             change.to
@@ -83,7 +83,7 @@ def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: 
         again = {name.lower() for name in (*gone, *renamed)}
         for column in planned.columns:
             if column.name.lower() in again:
-                update = update.addColumn(column.name, _type(apache, column.type), column.doc or None)
+                update = update.addColumn(None, column.name, _type(apache, column.type), column.doc or None)
     update.commit()
     if gone:
         _move(transaction, planned)

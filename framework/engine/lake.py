@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from framework.engine import deletable, evolve, protocol, remembered
 from framework.engine.answers import answers, is_a, text
+from framework.engine.causes import is_spark_gone, spark_ended
 from framework.engine.existing import existing
 from framework.engine.package import Package
 from framework.engine.protocol import Position
@@ -48,7 +49,9 @@ class Lake:
         """The table as it is now, or None."""
         try:
             return self.catalog.loadTable(self.parsed(identifier))
-        except (Py4JError, PySparkException) as error:
+        except (Py4JError, PySparkException, ConnectionRefusedError) as error:
+            if is_spark_gone(error):
+                raise spark_ended() from None
             if is_a(error, "NoSuchTableException"):
                 return None
             raise BatchError("table-unreadable", f"the table {identifier} cannot be loaded: {text(error)}") from None
@@ -57,7 +60,7 @@ class Lake:
         """The same of a table that often is not there: an error takes ten times as long as an answer."""
         try:
             there = identifier in self._found or self.catalog.tableExists(self.parsed(identifier))
-        except (Py4JError, PySparkException):
+        except (Py4JError, PySparkException, ConnectionRefusedError):
             there = True  # loading it says what is wrong
         found = self.load(identifier) if there else None
         if found is not None:
@@ -113,7 +116,12 @@ class Lake:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
         with answers():
             transaction = table.newTransaction()
+        try:
             evolve.evolve(self.apache, transaction, tuple(changes), planned)
+        except Py4JJavaError as error:  # no other commit is to blame
+            message = f"the table {planned.identifier} cannot become what the spec says: {text(error)}"
+            raise BatchError("schema-change", message, "rename what it names, by a step or in the schema") from None
+        with answers():
             if properties:
                 set_properties(transaction, properties)
             transaction.commitTransaction()
@@ -175,17 +183,11 @@ class Lake:
         read again."""
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
+            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
             table = transaction.table()
             published = table.snapshot(position.snapshot)
-            days = remembered.days(table) if published else ()
-            back = {day: remembered.before(table, day, published) for day in days}
-            for day, before in back.items():
-                if before.undone:
-                    remembered.take_out(transaction, day, before.undone, self.files(table, before.undone[0].snapshotId()))
-            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
-            for day, before in back.items():
-                if not before.undone:
-                    snapshots = remembered.go_back(table, snapshots, day, before)
+            for day in remembered.days(table) if published else ():
+                snapshots = remembered.rolled_back(table, snapshots, day, published)
             snapshots.commit()
             self.commit(transaction)
 
@@ -234,13 +236,19 @@ class Lake:
             for day in remembered.days_of(table, attempt):
                 snapshots = snapshots.removeBranch(protocol.deletes_of(day, attempt))
             snapshots.commit()
-            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(tip):
+            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(table, tip):
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
 
-    def _deletable(self, tip: Any) -> bool:
+    def _deletable(self, table: Any, tip: Any) -> bool:
+        """Whether Iceberg may delete what only this snapshot has: that is all it names but main does not."""
+        main = table.currentSnapshot()
+        statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
+        if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
+            return False
         warehouse = self.spark.conf.get(f"spark.sql.catalog.{self.name}.warehouse")
-        return deletable.names_nothing_else(warehouse, tip.manifestListLocation(), tip.snapshotId())
+        where = deletable.of_attempts(warehouse, str(table.location()), table.properties().get("write.data.path"))
+        return deletable.names_nothing_else(where, tip.manifestListLocation(), main.manifestListLocation())
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
         """The files of a snapshot: of its rows, or of what marks rows deleted."""

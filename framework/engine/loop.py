@@ -13,6 +13,7 @@ from framework.engine import defects, notes
 from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.causes import is_spark_gone, spark_ended
 from framework.engine.context import Context
+from framework.engine.unanswered import outage
 from framework.errors import SluiceError, SparkEnded
 from framework.plan.model import Pipeline, in_order
 
@@ -38,22 +39,19 @@ def catch_up(
         try:
             notes.refuse_paused(pipeline.name)
             with around(pipeline):
-                for batch in batches(context, pipeline):
+                for batch in batches(context, pipeline, stopped):
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-        except Exception as error:
+        except SluiceError as error:
             context.forget_spark_if_gone()
-            named = _named(pipeline, error)
-            # Who stops this process may stop Spark with it: nothing of it is lost.
-            if not (isinstance(named, SparkEnded) and stopped()):
-                failures.append(Failure(pipeline.name, named))
+            failures.append(Failure(pipeline.name, error))
         if stopped():
             break
     return tuple(failures)
 
 
-def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
     """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started. What came
     of it is noted, and every error has a name."""
     try:
@@ -67,6 +65,8 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
             yield batch
     except Exception as error:
         named = _named(pipeline, error)
+        if isinstance(named, SparkEnded) and stopped():
+            return  # who stops this process may stop Spark with it: nothing is lost
         notes.failed(pipeline.name, named)
         if named is error:
             raise
@@ -77,7 +77,9 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
     if isinstance(error, SluiceError):
         return error
-    return spark_ended() if is_spark_gone(error) else defects.named(pipeline.name, error)
+    if is_spark_gone(error):
+        return spark_ended()
+    return outage(pipeline, error) or defects.named(pipeline.name, error)
 
 
 def keep_up(

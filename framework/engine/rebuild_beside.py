@@ -96,7 +96,7 @@ def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
         for identifier, folders in ((second.bad_rows, ()), (second.identifier, with_rows)):
             there = look.table(second.catalog, identifier)
             if there is not None:
-                files, _ = drop.files_of(second.catalog, there, folders)
+                files, _ = drop.files_of(second.catalog, there, folders, rows=data or identifier == second.bad_rows)
                 lake.drop(identifier)
                 drop.remove(files, metadata.path(there.metadata.location))
     except (Refused, Unknown) as error:

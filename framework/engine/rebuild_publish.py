@@ -17,7 +17,7 @@ from framework.engine.rebuild_second import GOING, beside
 from framework.engine.seen import state
 from framework.engine.sweep import withdraw
 from framework.engine.tables import written
-from framework.errors import BatchError, RefusedError, RolledBack
+from framework.errors import BatchError, RefusedError, RolledBack, SparkEnded
 from framework.plan.model import Pipeline
 
 _COMMITS = 5  # how often one commit is tried
@@ -76,6 +76,8 @@ class Publishing:
             made = self._commit(opened, second, built, to)
         except (Refused, Unknown) as error:
             self.cause, made = str(error), None
+        except SparkEnded:
+            raise  # perhaps behind the commit: the next one finds out
         except (BatchError, RefusedError):
             self._withdraw()
             raise

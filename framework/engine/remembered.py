@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from framework.engine import protocol
 from framework.engine.answers import Refused
 from framework.engine.seen import names
+from framework.errors import RefusedError
+
+_KEPT = 100  # snapshots of a day that expiry leaves, so that a rollback over so many batches knows what was deleted before it
 
 
 def days(table: Any) -> list[str]:
@@ -27,49 +28,25 @@ def taken_on(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
     tip, base = table.snapshot(own), table.snapshot(day) or table.snapshot(protocol.EMPTY)
     if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
         raise Refused("the deletes that are remembered have changed")
-    there = table.refs().containsKey(day)
-    return (snapshots.replaceBranch if there else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
+    if table.refs().containsKey(day):
+        return snapshots.replaceBranch(day, tip.snapshotId()).removeBranch(own)
+    return snapshots.createBranch(day, tip.snapshotId()).setMinSnapshotsToKeep(day, _KEPT).removeBranch(own)
 
 
-@dataclass(frozen=True)
-class Before:
-    """A day's deletes as they were when a batch was published: at a snapshot, none yet, or without what `undone` brought since
-    the snapshot has expired."""
-
-    snapshot: Any | None
-    undone: tuple[Any, ...] = ()
-
-
-def before(table: Any, day: str, published: Any) -> Before:
-    """The batch's own deletes are staged behind its rows."""
+def rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
+    """A day's deletes as they were when a batch was published. Its own are staged behind its rows."""
     attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
-    known = table.snapshot(day)
-    undone = []
-    while known is not None and known.timestampMillis() > moment:
+    tip = known = table.snapshot(day)
+    while known.timestampMillis() > moment:
         if attempt is not None and known.summary().get(protocol.ATTEMPT) == attempt:
             break
-        undone.append(known)
         if known.parentId() is None:
-            return Before(None)
+            return snapshots.removeBranch(day)
         known = table.snapshot(known.parentId())
-    return Before(known) if known is not None else Before(undone[0], tuple(undone))
-
-
-def take_out(transaction: Any, day: str, undone: Sequence[Any], files: Iterable[Any]) -> None:
-    """The files that these snapshots brought. One that joined files holds rows of others, too: then more is remembered than was,
-    of messages that are read again."""
-    if any(each.operation() != "append" for each in undone):
-        return
-    brought = {each.sequenceNumber() for each in undone}
-    delete = transaction.newDelete().toBranch(day)
-    for file in files:
-        if file.dataSequenceNumber() in brought:
-            delete = delete.deleteFile(file)
-    delete.commit()
-
-
-def go_back(table: Any, snapshots: Any, day: str, before: Before) -> Any:
-    if before.snapshot is None:
-        return snapshots.removeBranch(day)
-    there = before.snapshot.snapshotId()
-    return snapshots if there == table.snapshot(day).snapshotId() else snapshots.replaceBranch(day, there)
+        if known is None:
+            raise RefusedError(
+                "deletes-expired",
+                f"which keys were deleted before the rollback is not known any more: snapshots of the branch {day} have expired",
+                f"`sluice rebuild {table.name().partition('.')[2]}` makes the table anew from its topics",
+            )
+    return snapshots if known.snapshotId() == tip.snapshotId() else snapshots.replaceBranch(day, known.snapshotId())

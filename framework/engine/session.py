@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -104,18 +105,23 @@ def start(plan: Plan) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings(plan).items():
         builder = builder.config(key, value)
+    logging.getLogger().addFilter(_is_no_remark_of_py4j)
     spark = builder.getOrCreate()
     _found_once(spark)
     return spark
 
 
+def _is_no_remark_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs a traceback where Java's process ends; it also raises, and that is told."""
+    return record.module not in ("clientserver", "java_gateway")
+
+
 def is_gone(spark: SparkSession) -> bool:
-    """Whether its JVM has ended."""
+    """Whether its JVM has ended, or it in the JVM."""
     from py4j.protocol import Py4JError
 
     try:
-        cast(Any, spark)._jvm.java.lang.System.nanoTime()
-        return False
+        return bool(cast(Any, spark)._jsc.sc().isStopped())
     except (Py4JError, ConnectionError):
         return True
 

@@ -24,14 +24,11 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
 
     try:
         yield
-    except (Py4JError, ConnectionRefusedError) as error:
-        if is_spark_gone(error):
-            raise spark_ended() from None
+    except (Py4JError, PySparkException, ConnectionRefusedError) as error:
         if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in str(error):
             raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
-        _name(pipeline, error)
-        raise
-    except PySparkException as error:
+        if is_spark_gone(error):
+            raise spark_ended() from None
         _name(pipeline, error)
         raise
 
@@ -51,7 +48,7 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 def _name(pipeline: Pipeline, error: Exception) -> None:
     said = str(error)
-    if any(text in said.lower() for text in ("data loss", "data may have been lost", "kafka_data_loss")):
+    if any(each in said.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
@@ -63,11 +60,11 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
     if "Cannot use branch (does not exist)" in said:
         # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
-        from framework.engine.answers import Refused
+        from framework.engine.answers import Refused, text
 
-        raise Refused(said) from None
+        raise Refused(text(error)) from None
     if cause := cause_of(said):
-        message = f"the rows cannot be written, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
+        message = f"Spark failed, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
 
 

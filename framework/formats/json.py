@@ -71,7 +71,7 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
         parse=parse(fields),
         columns=tuple((field.name, _column(field)) for field in fields),
         faults=_faults(fields, unknown_fields),
-        explain=(*NOT_AN_OBJECT, *(explain(field, f'$["{in_path(field.name)}"]') for field in fields), SOMETHING),
+        explain=(*NOT_AN_OBJECT, *(explain(field, f"${in_path(field.name)}") for field in fields), SOMETHING),
         explained=EXPLAINED,
     )
 
@@ -306,7 +306,8 @@ def explain(field: Field, path: str) -> tuple[str, str]:
 
 
 def in_path(name: str) -> str:
-    return name.replace('"', '\\"')
+    """A field in a path of Spark's, which knows no escapes. Of a name with both quotes nothing is found, and so nothing said."""
+    return f"['{name}']" if '"' in name and "'" not in name else '["' + name.replace('"', "") + '"]'
 
 
 def _json_types(field: Field) -> str:

@@ -118,7 +118,8 @@ def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Pr
     """Columns of a table that Iceberg has by itself, wherever they come from."""
     for column in columns:
         if column.name.lower() in _ICEBERGS:
-            hint = f"rename it by a step: `rename: {{{column.name}: {column.name.lstrip('_')}}}`"
+            other = column.name.lstrip("_")
+            hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, or in the topic if it is the message's key, `as: {other}`"
             message = f"`{column.name}` is a column that each Iceberg table has by itself"
             yield Problem(column.where or where, "reserved-name", message, hint)
 

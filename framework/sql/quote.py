@@ -11,7 +11,7 @@ from collections.abc import Mapping
 # `$` too: should a session ever substitute variables, a literal still has none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 # A literal, an identifier in backquotes, or a plain name, in the order in which a reader of SQL meets them.
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|[A-Za-z_]\w*", re.DOTALL)
+_TOKEN = re.compile(r"[rR]'[^']*'|[rR]\"[^\"]*\"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|[A-Za-z_]\w*", re.DOTALL)
 
 
 def literal(text: str) -> str:

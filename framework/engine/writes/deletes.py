@@ -30,10 +30,10 @@ def stage(to: Target, deleted: DataFrame) -> None:
     keyed = to.keyed
     day = protocol.DELETES + _now().date().isoformat()
     files = to.lake.remember(to.table, to.attempt, day)
-    rows = deleted.select(*dict.fromkeys([*keyed.keys, *keyed.order]))
+    rows = deleted.select(*map(named, dict.fromkeys([*keyed.keys, *keyed.order])))
     many = files >= _MANY
     if many:
-        rows = rows.unionByName(to.spark.table(to.branch(day)).select(*rows.columns))
+        rows = rows.unionByName(to.spark.table(to.branch(day)).select(*map(named, rows.columns)))
         rows = (rows.distinct() if keyed.versions else by_key.newest(rows, keyed)).coalesce(1)
     writer = rows.writeTo(to.branch(protocol.deletes_of(day, to.attempt))).option(
         f"snapshot-property.{protocol.ATTEMPT}", to.attempt
@@ -67,10 +67,10 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
     if known is None:
         return
     names = [*keyed.keys, *(name for name in keyed.order if name not in keyed.keys)]
-    keys = batch.select(*keyed.keys).distinct().alias("s")
-    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*names)
+    keys = batch.select(*map(named, keyed.keys)).distinct().alias("s")
+    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*map(named, names))
     if keyed.truncates:
-        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys)).select(*names)
+        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys)).select(*map(named, names))
 
 
 def _known(to: Target) -> DataFrame | None:

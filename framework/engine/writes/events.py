@@ -38,9 +38,9 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
     """With a delete of each key that is in the table or comes with the batch, in the place of a truncate."""
     keys = to.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
-    there = by_key.apart(to.spark.table(to.own).select(*keys)).unionByName(rows.select(*keys)).distinct()
+    there = by_key.apart(to.spark.table(to.own).select(*map(named, keys))).unionByName(rows.select(*map(named, keys))).distinct()
     deleted = there.crossJoin(batch.where(TRUNCATES).drop(*keys))
-    return rows.unionByName(deleted.select(*batch.columns))
+    return rows.unionByName(deleted.select(*map(named, batch.columns)))
 
 
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:

@@ -91,7 +91,7 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
     keyed = to.keyed
     time = named(keyed.order[0])
-    since = batch.groupBy(*keyed.keys).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
+    since = batch.groupBy(*map(named, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
     known: DataFrame = to.spark.table(to.own).alias("t")
     met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from framework.errors import Problem
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Location
 
@@ -27,5 +29,11 @@ class Catalog(Kind):
     warehouse: Location = option(
         "The folder of the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
     )
+
+    def problems(self) -> Iterable[Problem]:
+        if "uri" not in self.gaps and "?" in self.uri:
+            message = "`uri` has a `?`, behind which Spark would read settings of SQLite"
+            yield Problem(self.place("uri"), "bad-location", message, "write the path of the file alone")
+
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")
