@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from framework.home import home
+from framework.home import home, private
 
 _NAME = re.compile(r"[0-9a-f]{32}")  # what is called otherwise is nobody's attempt, and no part of a path
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
 def _folder() -> Path:
-    folder = home() / "attempts"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return private("attempts")
 
 
 @contextmanager

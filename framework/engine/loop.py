@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -76,7 +77,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
     if isinstance(error, SluiceError):
-        return error
+        return error if isinstance(error, SparkEnded) else outage(pipeline, error) or error
     if is_spark_gone(error):
         return spark_ended()
     return outage(pipeline, error) or defects.named(pipeline.name, error)
@@ -106,6 +107,7 @@ def until_interrupted() -> Iterator[threading.Event]:
 
     def ask(number: int, _frame: object) -> None:
         if stop.is_set():
+            logging.disable(logging.CRITICAL)  # py4j tells each call that is cut off with a traceback
             raise KeyboardInterrupt
         stop.set()
 

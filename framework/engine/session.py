@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework import jars
 from framework.engine.package import Package
-from framework.home import home
+from framework.home import home, private
 from framework.plan.model import Catalog, Plan
 from framework.sql.meaning import MEANING
 
@@ -37,6 +37,8 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.app.name": "sluice",
         "spark.driver.memory": plan.engine.memory,
         "spark.driver.host": "127.0.0.1",
+        # Of a Spark in this process: who may talk to its ports, which other users of this machine reach, has a secret.
+        **({"spark.authenticate": "true"} if plan.engine.master.startswith("local") else {}),
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": jars.class_path("spark"),
@@ -93,7 +95,7 @@ def prepare(plan: Plan) -> None:
     """What must be there before a session starts."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    (home() / "spark").mkdir(parents=True, exist_ok=True)
+    private("spark")
     for catalog in plan.catalogs:
         database(catalog).parent.mkdir(parents=True, exist_ok=True)
 
