@@ -12,10 +12,13 @@ import pytest
 from confluent_kafka import Producer
 
 from framework.engine import look, rebuild, rows
+from framework.engine.answers import Refused
 from framework.engine.loop import batches
 from framework.engine.preview import preview
 from framework.engine.protocol import Position, next_range
 from framework.engine.trial import Trials
+from framework.errors import BatchError
+from framework.plan.change import changes
 from framework.plan.model import Pipeline
 from tests.project import Project
 from tests.registered import Registered, framed
@@ -74,6 +77,25 @@ def said(id_: int, *more: str) -> Mapping[str, Any]:
 
 def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
     return framed(schema_id, json.dumps(value).encode())
+
+
+def test_a_column_that_another_run_has_added_meanwhile_is_no_problem_of_the_spec(project: Project) -> None:
+    project.make_topic()
+    project.send_good(1)
+    project.run()
+    project.template = project.template.replace("steps:", "steps:\n  - derive: {{more: id + 1}}")
+    context, pipeline = project.context(), project.pipeline
+    lake = context.lake(pipeline)
+    before = lake.load(pipeline.table.identifier)
+    wanted = changes(pipeline, lake.existing(before))
+    lake.change(lake.load(pipeline.table.identifier), wanted, pipeline.table)
+    with pytest.raises(Refused, match="already exists"):
+        lake.change(before, wanted, pipeline.table)
+    with pytest.raises(BatchError, match="cannot become what the spec says") as told:
+        lake.change(lake.load(pipeline.table.identifier), wanted, pipeline.table)
+    assert told.value.code == "schema-change"
+    project.send_good(2)
+    assert [batch.rows for batch in project.run()] == [2]
 
 
 def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:

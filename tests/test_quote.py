@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from framework.engine import session
+from framework.errors import SetupError
 from framework.sql.meaning import MEANING
 from framework.sql.quote import columns, identifier, literal, substituted
 from framework.sql.tokens import tokens
@@ -75,3 +76,15 @@ def test_a_setting_that_decides_what_sql_means_is_not_a_specs(
     plan = plan_for(tmp_path, "127.0.0.1:1")
     other = replace(plan.engine, conf=tuple((name, "other") for name in MEANING))
     assert {name: session.settings(replace(plan, engine=other))[name] for name in MEANING} == MEANING
+
+
+@pytest.mark.spark
+def test_what_this_machine_says_of_older_sparks_is_refused(spark: SparkSession) -> None:
+    session.refuse_older(spark)
+    conf: Any = spark._jsc.sc().conf()
+    conf.set("spark.sql.legacy.sizeOfNull", "true")
+    try:
+        with pytest.raises(SetupError, match=r"sets `spark\.sql\.legacy\.sizeOfNull`"):
+            session.refuse_older(spark)
+    finally:
+        conf.remove("spark.sql.legacy.sizeOfNull")

@@ -74,6 +74,16 @@ def nothing_left(project: Project) -> None:
     assert len(project.unreferenced()) <= 3
 
 
+def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> None:
+    begun(project, 30, bad_every=10)
+    with_flag(project, 3)
+    with victim(project, "staged", signal.SIGKILL, "rebuild") as process:
+        process.wait(PATIENCE)
+    anew(project)
+    is_new(project)
+    assert project.unreferenced() == set()
+
+
 # what changes
 
 

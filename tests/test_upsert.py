@@ -16,6 +16,7 @@ from framework.engine.protocol import UPSERT_POINTS
 from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
+from tests.test_rebuild import anew
 from tests.test_refusals import accept_it
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -230,6 +231,25 @@ def test_deletes_before_a_rollback_are_remembered_after_snapshots_expired(custom
     send(customers, (1, "late", 4000), (2, "late", 4000), (3, "late", 4000))
     customers.run()
     assert names(customers) == {2: "late", 3: "late"}
+
+
+def test_expiry_frees_what_was_before_a_rebuild(customers: Project) -> None:
+    """A day's deletes keep their own snapshots and none of the table's."""
+    send(customers, (1, "a", 1000), (2, "a", 1000), (3, "a", 1000))
+    customers.run()
+    send(customers, (1, None, 5000))
+    customers.run()
+    old = {snapshot for (snapshot,) in customers.sql("select snapshot_id from {table}.snapshots")}
+    customers.template = SPEC.replace("name <> 'left out'", "name <> 'x'")
+    anew(customers)
+    for key in (2, 3):
+        send(customers, (key, None, 6000))
+        customers.run()
+    expire(customers)
+    assert not old & {snapshot for (snapshot,) in customers.sql("select snapshot_id from {table}.snapshots")}
+    send(customers, *((key, "late", 4000) for key in (1, 2, 3)))
+    customers.run()
+    assert names(customers) == {}
 
 
 def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(customers: Project) -> None:

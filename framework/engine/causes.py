@@ -45,6 +45,16 @@ def cause_of(said: str) -> Cause | None:
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
 
 
+def words(error: Exception) -> str:
+    """What an error of Java's says; nothing where Java is gone, which is asked for it only now."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return str(error)
+    except (Py4JError, OSError):
+        return ""
+
+
 def is_spark_gone(error: BaseException) -> bool:
     """Whether Spark has ended, or is about to: then nobody is left to answer."""
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -53,13 +63,10 @@ def is_spark_gone(error: BaseException) -> bool:
         return True
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
-    try:
-        said = str(error)
-    except (Py4JError, OSError):  # Java's own words are asked for when they are shown
-        return True
     if isinstance(error, Py4JJavaError):
-        return any(text in said for text in _STOPPED)
-    return "Trace:" not in said  # of a call that Java did not know it says what it looked for
+        said = words(error)
+        return not said or any(text in said for text in _STOPPED)
+    return "Trace:" not in str(error)  # of a call that Java did not know it says what it looked for
 
 
 def spark_ended() -> SparkEnded:

@@ -61,6 +61,7 @@ class Context:
         if self._spark is None:
             asked = signal.getsignal(signal.SIGINT)
             self._spark = self._start()
+            session.refuse_older(self._spark)
             # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, asked)

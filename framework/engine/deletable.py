@@ -5,14 +5,16 @@ Guarantee: a file is deleted only if its own path, links followed, lies in a fol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from framework.engine import metadata
-from framework.engine.rebuild_second import SECOND
 from framework.engine.session import warehouse
 from framework.plan.model import Catalog
+
+_SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table, behind that of the first
 
 
 def folders(catalog: Catalog, *locations: str) -> tuple[Path, ...]:
@@ -23,8 +25,8 @@ def folders(catalog: Catalog, *locations: str) -> tuple[Path, ...]:
 def of_attempts(warehouse: str, location: str, data: str | None) -> tuple[Path, ...]:
     """Those in which attempts write. A rebuild's second table has its data in the folder of the first."""
     own = metadata.path(location)
-    first = own.name.partition(SECOND)[0]
-    second = data is not None and metadata.path(data) == own.with_name(first) / "data"
+    first = _SECOND.fullmatch(own.name)
+    second = data is not None and first is not None and metadata.path(data) == own.with_name(first[1]) / "data"
     return _inside(warehouse, location, *([data] if second and data else []))
 
 

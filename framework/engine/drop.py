@@ -126,6 +126,7 @@ def files_of(
 
 def remove(files: Sequence[Path], folder: Path) -> None:
     """The files, and the folders that are empty then."""
+    folder = folder.resolve()  # as the files are
     for path in files:
         path.unlink(missing_ok=True)
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from framework.engine import deletable, evolve, protocol, remembered
-from framework.engine.answers import answers, is_a, text
+from framework.engine.answers import Refused, answers, is_a, text
 from framework.engine.causes import is_spark_gone, spark_ended
 from framework.engine.existing import existing
 from framework.engine.package import Package
@@ -115,11 +115,16 @@ class Lake:
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
         with answers():
+            judged = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
+            now = table.operations().current().metadataFileLocation()
         try:
-            evolve.evolve(self.apache, transaction, tuple(changes), planned)
-        except Py4JJavaError as error:  # no other commit is to blame
-            message = f"the table {planned.identifier} cannot become what the spec says: {text(error)}"
+            with answers():
+                evolve.evolve(self.apache, transaction, tuple(changes), planned)
+        except Refused as refused:
+            if now != judged:  # by another commit, after which there may be nothing left to change
+                raise
+            message = f"the table {planned.identifier} cannot become what the spec says: {refused}"
             raise BatchError("schema-change", message, "rename what it names, by a step or in the schema") from None
         with answers():
             if properties:

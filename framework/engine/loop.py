@@ -44,9 +44,11 @@ def catch_up(
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-        except SluiceError as error:
+        except BrokenPipeError:
+            raise  # nobody listens any more
+        except Exception as error:
             context.forget_spark_if_gone()
-            failures.append(Failure(pipeline.name, error))
+            failures.append(Failure(pipeline.name, _named(pipeline, error)))
         if stopped():
             break
     return tuple(failures)

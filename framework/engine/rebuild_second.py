@@ -11,13 +11,13 @@ from framework.errors import BatchError
 from framework.plan.change import Change, hint, told
 from framework.plan.model import Pipeline
 
-SECOND = "__rebuild"  # what its name ends with
+_AFTER = "__rebuild"
 GOING = "sluice.going"  # of a table that is being taken away: what is left of it is not gone on with
 
 
 def beside(pipeline: Pipeline) -> Pipeline:
     """The same pipeline into the second table."""
-    return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{SECOND}"))
+    return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{_AFTER}"))
 
 
 def begun(pipeline: Pipeline) -> Position | None:

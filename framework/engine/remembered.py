@@ -28,20 +28,26 @@ def taken_on(table: Any, snapshots: Any, day: str, attempt: str) -> Any:
     tip, base = table.snapshot(own), table.snapshot(day) or table.snapshot(protocol.EMPTY)
     if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
         raise Refused("the deletes that are remembered have changed")
-    if table.refs().containsKey(day):
-        return snapshots.replaceBranch(day, tip.snapshotId()).removeBranch(own)
-    return snapshots.createBranch(day, tip.snapshotId()).setMinSnapshotsToKeep(day, _KEPT).removeBranch(own)
+    ref = table.refs().get(day)
+    snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(day, tip.snapshotId()).removeBranch(own)
+    return snapshots.setMinSnapshotsToKeep(day, min(_KEPT, _kept(ref) + 1 if ref else 1))
+
+
+def _kept(ref: Any) -> int:
+    """So many of a day's snapshots expiry leaves: its own, for before them come those of the table."""
+    return int(ref.minSnapshotsToKeep() or 1)
 
 
 def rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
     """A day's deletes as they were when a batch was published. Its own are staged behind its rows."""
     attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
-    tip = known = table.snapshot(day)
+    known, undone = table.snapshot(day), 0
     while known.timestampMillis() > moment:
         if attempt is not None and known.summary().get(protocol.ATTEMPT) == attempt:
             break
         if known.parentId() is None:
             return snapshots.removeBranch(day)
+        undone += 1
         known = table.snapshot(known.parentId())
         if known is None:
             raise RefusedError(
@@ -49,4 +55,7 @@ def rolled_back(table: Any, snapshots: Any, day: str, published: Any) -> Any:
                 f"which keys were deleted before the rollback is not known any more: snapshots of the branch {day} have expired",
                 f"`sluice rebuild {table.name().partition('.')[2]}` makes the table anew from its topics",
             )
-    return snapshots if known.snapshotId() == tip.snapshotId() else snapshots.replaceBranch(day, known.snapshotId())
+    if not undone:
+        return snapshots
+    kept = max(1, _kept(table.refs().get(day)) - undone)
+    return snapshots.replaceBranch(day, known.snapshotId()).setMinSnapshotsToKeep(day, kept)

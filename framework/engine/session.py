@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework import jars
 from framework.engine.package import Package
+from framework.errors import SetupError
 from framework.home import home, private
 from framework.plan.model import Catalog, Plan
-from framework.sql.meaning import MEANING
+from framework.sql.meaning import MEANING, OLDER
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -111,6 +112,15 @@ def start(plan: Plan) -> SparkSession:
     spark = builder.getOrCreate()
     _found_once(spark)
     return spark
+
+
+def refuse_older(spark: SparkSession) -> None:
+    """`spark-defaults.conf` of this machine can say what a spec cannot."""
+    conf = cast(Any, spark)._jsc.sc().conf()
+    for prefix in OLDER:
+        if len(found := conf.getAllWithPrefix(prefix)):
+            message = f"this machine's spark-defaults.conf sets `{prefix}{found[0]._1()}`, which decides what SQL means"
+            raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")
 
 
 def _is_no_remark_of_py4j(record: logging.LogRecord) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from framework.engine.causes import Cause, cause_of, is_spark_gone, spark_ended
+from framework.engine.causes import Cause, cause_of, is_spark_gone, spark_ended, words
 from framework.errors import BatchError
 from framework.plan.model import Pipeline
 
@@ -25,7 +25,7 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionRefusedError) as error:
-        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in str(error):
+        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in words(error):
             raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
         if is_spark_gone(error):
             raise spark_ended() from None

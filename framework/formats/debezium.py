@@ -148,5 +148,5 @@ def _explain(fields: Sequence[json.Field]) -> Iterator[tuple[str, str]]:
     yield f"{op} = 'd' AND {absent.format(before)}", quoted("the envelope has no `before`, and its op is d")
     yield json.explain(json.Field("source.ts_ms", TIMESTAMP, format=_MILLIS.format), "$.source.ts_ms")
     for image in ("after", "before"):
-        yield from (json.explain(field, f"$.{image}{json.in_path(field.name)}") for field in fields)
+        yield from json.explained(fields, f"$.{image}")
     yield json.SOMETHING

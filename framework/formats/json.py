@@ -8,7 +8,7 @@ Cost: Spark's parser once per message; a message with a `}` before its end (nest
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from framework import types
@@ -71,7 +71,7 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
         parse=parse(fields),
         columns=tuple((field.name, _column(field)) for field in fields),
         faults=_faults(fields, unknown_fields),
-        explain=(*NOT_AN_OBJECT, *(explain(field, f"${in_path(field.name)}") for field in fields), SOMETHING),
+        explain=(*NOT_AN_OBJECT, *explained(fields, "$"), SOMETHING),
         explained=EXPLAINED,
     )
 
@@ -305,9 +305,12 @@ def explain(field: Field, path: str) -> tuple[str, str]:
     return is_other, f"concat({quoted(f'`{field.name}` is not {field.type} but ')}, lower({given}))"
 
 
-def in_path(name: str) -> str:
-    """A field in a path of Spark's, which knows no escapes. Of a name with both quotes nothing is found, and so nothing said."""
-    return f"['{name}']" if '"' in name and "'" not in name else '["' + name.replace('"', "") + '"]'
+def explained(fields: Iterable[Field], above: str) -> Iterator[tuple[str, str]]:
+    """The same of fields below a path. Paths know no escapes, so that of a name with both quotes nothing is said."""
+    for field in fields:
+        mark = "'" if '"' in field.name else '"'
+        if mark not in field.name:
+            yield explain(field, f"{above}[{mark}{field.name}{mark}]")
 
 
 def _json_types(field: Field) -> str:

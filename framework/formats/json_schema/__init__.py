@@ -96,7 +96,7 @@ def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
 
 
 def _why(of: Of, fields: Sequence[json.Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
-    found = [json.NOT_AN_OBJECT, [json.explain(each, f"${json.in_path(each.name)}") for each in fields], [json.SOMETHING]]
+    found = [json.NOT_AN_OBJECT, json.explained(fields, "$"), [json.SOMETHING]]
     unknown = quoted("the value does not fit its schema")  # it is too large to be looked at
     cases = " ".join(f"WHEN {when} THEN {unknown if says == 'message' else says}" for part in found for when, says in part)
     sql = here(f"transform(array({json.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace("'the value ", f"'the {of} ")
