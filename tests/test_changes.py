@@ -14,7 +14,7 @@ from framework import types
 from framework.engine import look
 from framework.engine.ahead import look_ahead
 from framework.engine.existing import existing
-from framework.errors import ColumnsChanged, RefusedError, Where
+from framework.errors import BatchError, ColumnsChanged, RefusedError, Where
 from framework.plan.change import Existing, changes, hint, place
 from framework.plan.model import Pipeline
 from tests.project import Project, plan_for
@@ -395,8 +395,11 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     stale = lake.load(shop.pipeline.table.identifier)
     wanted = [each for each in changes(shop.pipeline, lake.existing(stale)) if each.kind == "add"]
     open_table(context, lake, shop.pipeline)
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match="already exists"):
         lake.change(stale, wanted, shop.pipeline.table)
+    with pytest.raises(BatchError, match="cannot become what the spec says") as told:  # where nobody else has changed it
+        lake.change(lake.load(shop.pipeline.table.identifier), wanted, shop.pipeline.table)
+    assert told.value.code == "schema-change"
     send(shop, price=2, new=2)
     shop.run()
     assert values(shop, "price", "new") == [(1.0, None), (2.0, 2)]

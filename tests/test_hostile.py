@@ -12,15 +12,12 @@ import pytest
 from confluent_kafka import Producer
 
 from framework.engine import look, rebuild, rows
-from framework.engine.answers import Refused
 from framework.engine.loop import batches
 from framework.engine.preview import preview
 from framework.engine.protocol import Position, next_range
 from framework.engine.trial import Trials
-from framework.errors import BatchError
-from framework.plan.change import changes
 from framework.plan.model import Pipeline
-from tests.project import Project
+from tests.project import TRADES, Project
 from tests.registered import Registered, framed
 from tests.test_refusals import accept_it
 
@@ -77,25 +74,6 @@ def said(id_: int, *more: str) -> Mapping[str, Any]:
 
 def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
     return framed(schema_id, json.dumps(value).encode())
-
-
-def test_a_column_that_another_run_has_added_meanwhile_is_no_problem_of_the_spec(project: Project) -> None:
-    project.make_topic()
-    project.send_good(1)
-    project.run()
-    project.template = project.template.replace("steps:", "steps:\n  - derive: {{more: id + 1}}")
-    context, pipeline = project.context(), project.pipeline
-    lake = context.lake(pipeline)
-    before = lake.load(pipeline.table.identifier)
-    wanted = changes(pipeline, lake.existing(before))
-    lake.change(lake.load(pipeline.table.identifier), wanted, pipeline.table)
-    with pytest.raises(Refused, match="already exists"):
-        lake.change(before, wanted, pipeline.table)
-    with pytest.raises(BatchError, match="cannot become what the spec says") as told:
-        lake.change(lake.load(pipeline.table.identifier), wanted, pipeline.table)
-    assert told.value.code == "schema-change"
-    project.send_good(2)
-    assert [batch.rows for batch in project.run()] == [2]
 
 
 def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -159,17 +137,12 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     assert {name: value for name, value in found[4].items() if name in TEXTS} == {name: name for name in TEXTS}
 
 
-LABELS = r"""
+PARTS = """
 variables: parts
 values: {{brace: "{{"}}
 ---
-topic: trades
-kafka_name: {topic}
-value: json
-columns:
-  id: {{type: bigint, required: true}}
-  price: double
-{topic_more}
+"""
+LABELS = r"""
 ---
 pipeline: trades
 doc: "It's `$${{var:brace}}env:HOME}}` \\ of\nmany lines"
@@ -188,7 +161,7 @@ into: {{table: {namespace}.trades}}
 
 
 def test_what_a_spec_says_is_text_in_sql(project: Project) -> None:
-    project.template = LABELS
+    project.template = PARTS + TRADES.partition("\n---\n")[0] + LABELS
     project.make_topic(1)
     project.send_good(4, partition=0)
     project.send([json.dumps({"id": 5, "price": 1000}).encode()], partition=0)

@@ -140,13 +140,13 @@ class _Attempt:
             sweep(self.lake, self.pipeline)
         self.at("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
-            verdict_ = Verdict.AGAIN
             try:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
+                joined = Verdict.AGAIN
             except (Refused, Unknown) as error:
-                verdict_ = self._not_taken(error)
+                joined = self._not_taken(error)
             attempts.forget(self.attempt)
-            return verdict_
+            return joined
         range_ = self.source.next(position, topic)
         self.clock.done("open")
         if range_ is None:

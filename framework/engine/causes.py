@@ -27,6 +27,7 @@ _TEXTS = {
     "database is locked": _LOCKED,
     "sqlite_busy": _LOCKED,
 }
+_STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
 
 
 def not_taken(code: str, message: str, cause: str, hint: str) -> BatchError:
@@ -40,9 +41,6 @@ def not_taken(code: str, message: str, cause: str, hint: str) -> BatchError:
 def cause_of(said: str) -> Cause | None:
     """What is wrong with the machine, if it is that."""
     return next((cause for text, cause in _TEXTS.items() if text in said.lower()), None)
-
-
-_STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
 
 
 def words(error: Exception) -> str:

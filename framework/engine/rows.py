@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
 _END = f"_sluice_end_{token_hex(8)}"
-_MARKS = {  # behind a message's end, which no message can know
+_MEANT = {  # what plain names in a decoding's SQL stand for
+    "_sluice_text": "CAST(_sluice_value AS STRING)",
+    # Marks behind a message's end, which no message can know.
     "_sluice_end": _END,
     "_sluice_end_text": quoted(f'{{"{_END}":true}}'),
     "_sluice_end_list": quoted(f"array<struct<{_END}:boolean>>"),
@@ -29,7 +31,6 @@ _MARKS = {  # behind a message's end, which no message can know
     # No byte can end one of Avro's numbers.
     "_sluice_mark_bytes": f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'",
 }
-_TEXT = {"_sluice_text": "CAST(_sluice_value AS STRING)"}
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
@@ -293,7 +294,7 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
 
 def _inlined(sql: str, parse: str | None = None) -> str:
     sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
-    return substituted(sql, {**_MARKS, **_TEXT})
+    return substituted(sql, _MEANT)
 
 
 def _texts(pipeline: Pipeline) -> Iterator[str]:

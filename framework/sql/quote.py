@@ -1,4 +1,5 @@
-"""How data, names and a spec's text become part of Spark's SQL: the only place that quotes.
+"""How data, names and a spec's text become part of Spark's SQL: the only place that quotes. One name
+is quoted as `framework.types` quotes a field's.
 
 Guarantee: what is quoted here means itself, whatever it holds, under the settings of `framework.sql.meaning`.
 """
@@ -7,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+from framework.types import quoted
 
 # `$` too: should a session ever substitute variables, a literal still has none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -25,7 +28,7 @@ def _escape(character: str) -> str:
 
 def identifier(*names: str) -> str:
     """A name, or a path of names, in backquotes."""
-    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+    return ".".join(map(quoted, names))
 
 
 def columns(sql: str) -> set[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from framework.errors import Problem
 from framework.plan.model import Column
-from framework.plan.rows import Resolved, Rows, named
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import FieldPath
+from framework.sql.quote import identifier
 from framework.types import VOID
 
 EXAMPLE = """\
@@ -27,7 +28,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns: dict[str, Column] = {}
     for at, path in enumerate(step.value):
         where = step.place(at)
-        made = rows.expression(_quoted(path), where, as_written=False)
+        made = rows.expression(identifier(*path.split(".")), where, as_written=False)
         name = path.rpartition(".")[2]
         if name in columns:
             hint = f"`derive: {{other_name: {path}}}` before it gives one of them another name"
@@ -38,7 +39,3 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             assign[name] = made.sql
     more = rows.more or any(column.type == VOID for column in columns.values())  # it may be another column that was meant
     return Resolved(tuple(columns.values()), more=more, assign=tuple(assign.items()), says=(", ".join(step.value),))
-
-
-def _quoted(path: str) -> str:
-    return ".".join(named(part) for part in path.split("."))

@@ -12,7 +12,7 @@ from framework.engine.context import Context
 from framework.engine.lake import Lake
 from framework.engine.rows import Changed, Counted, Frame
 from framework.plan.model import Keyed, Pipeline
-from framework.plan.rows import named
+from framework.sql.quote import identifier
 from framework.types import Type
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Target:
     def name(self) -> str:
         """The table, as SQL has it."""
         table = self.pipeline.table
-        return ".".join(map(named, (table.catalog.name, table.namespace, table.name)))
+        return identifier(table.catalog.name, table.namespace, table.name)
 
     @property
     def keyed(self) -> Keyed:
@@ -54,7 +54,7 @@ class Target:
         return {field.name: field.type for field in self.lake.existing(self.table).columns}
 
     def branch(self, name: str) -> str:
-        return f"{self.name}.{named(f'branch_{name}')}"
+        return f"{self.name}.{identifier(f'branch_{name}')}"
 
     @property
     def own(self) -> str:
