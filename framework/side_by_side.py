@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from framework.amounts import counted
 from framework.engine.preview import Message, Preview, Row
 from framework.plan.model import Pipeline
 
@@ -38,7 +39,7 @@ def show(console: Console, pipeline: Pipeline, found: Preview) -> None:
 
 def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
     number = len(found.messages)
-    messages = f"{number:,} {'row' if pipeline.source else 'message'}{'' if number == 1 else 's'}"
+    messages = counted(number, "row" if pipeline.source else "message")
     where = ", ".join(pipeline.sources)
     if found.refused:
         yield Text(f"a run would not go on: {found.refused}", style="red")

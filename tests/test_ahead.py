@@ -365,11 +365,11 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
         (waiting(1), "reads 1 message of t, 2 partitions, about 100 bytes: about a second at 250,000/s once Spark has started"),
         (
             waiting(12_000, 2_202_009),
-            "reads 12,000 messages of t, 2 partitions, about 2.1 MB: about a second at 250,000/s once Spark has started",
+            "reads 12,000 messages of t, 2 partitions, about 2.1 MiB: about a second at 250,000/s once Spark has started",
         ),
         (
             waiting(5_000_000, 5 << 30, 100_000, True),
-            "reads 5,000,000 messages of t, 2 partitions, about 5.0 GB: about 50 s at 100,000/s as before",
+            "reads 5,000,000 messages of t, 2 partitions, about 5.0 GiB: about 50 s at 100,000/s as before",
         ),
         (
             waiting(60_000_000, None, 50_000, True),
@@ -377,7 +377,7 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
         ),
         (
             waiting(2_000_000_000, 3 << 40, 50_000, True),
-            "reads 2,000,000,000 messages of t, 2 partitions, about 3.0 TB: about 11 h at 50,000/s as before",
+            "reads 2,000,000,000 messages of t, 2 partitions, about 3.0 TiB: about 11 h at 50,000/s as before",
         ),
     ],
 )

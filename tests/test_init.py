@@ -524,7 +524,7 @@ def test_a_topic_into_an_empty_folder(
     assert sorted(str(path) for path in Path().rglob("*") if path.is_file()) == [
         ".gitignore", "specs/main.yaml", f"specs/{spec.name_of(name)}.yaml"
     ]  # fmt: skip
-    assert ": string, 1 column, from 1 messages" in said
+    assert ": string, 1 column, from 1 message" in said
     assert "no problems" in sluice("check")
     assert make(Path("specs")).clusters[0].bootstrap == kafka
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 import requests
 from click.testing import CliRunner, Result
@@ -336,7 +337,7 @@ def test_a_spec_from_the_registry(shop: Shop) -> None:
     shop.make_topic()
     shop.put(framed(id_, b"\x06BUY\x00"), key=framed(key, b"\x0e"))
     said = shop.ok("init", "--topic", shop.name)
-    assert f"{shop.name}: avro, 3 columns, from 1 messages; into the table raw.{shop.name}" in said
+    assert f"{shop.name}: avro, 3 columns, from 1 message; into the table raw.{shop.name}" in said
     spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
     lines = spec.splitlines()
     assert lines[4:12] == [
@@ -350,7 +351,33 @@ def test_a_spec_from_the_registry(shop: Shop) -> None:
         f"pipeline: {shop.name}",
     ]
     assert "no problems" in shop.ok("check")
-    assert [column.name for column in make(Path("specs")).topics[0].columns] == ["side", "at", "order_id"]
+    assert [column.name for column in make(Path("specs")).topics[0].columns] == ["order_id", "side", "at"]
+
+
+def test_envelopes_of_debezium_in_avro_are_changes_by_the_keys_of_the_messages(shop: Shop) -> None:
+    row = record(("note", ["null", "string"]), ("id", "long"), name="Value")
+    source = record(("ts_ms", "long"), name="Source")
+    envelope = record(
+        ("before", ["null", row]), ("after", ["null", "Value"]), ("source", source), ("op", "string"), ("ts_ms", "long"),
+        name="Envelope",
+    )  # fmt: skip
+    after = {"before": None, "after": {"note": "a", "id": 7}, "source": {"ts_ms": 1}, "op": "c", "ts_ms": 1}
+    id_ = shop.register(envelope)
+    key = shop.register(record(("id", "long"), name="Key"), f"{shop.name}-key")
+    shop.specs()
+    shop.make_topic()
+    shop.put(framed(id_, encoded(fastavro.parse_schema(envelope), after)), None, key=framed(key, b"\x0e"))
+    assert f"{shop.name}: debezium_avro, 4 columns, " in shop.ok("init", "--topic", shop.name)
+    spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
+    assert "\n# 1 of 2 messages are tombstones, which are left out.\nvalue: debezium_avro  # by schema " in spec
+    assert "\nkey:" not in spec
+    assert spec.endswith(f"into: {{table: raw.{shop.name}, write: upsert, keys: [id]}}\n")
+    assert "no problems" in shop.ok("check")
+    requests.delete(f"{shop.registry}/subjects/{shop.name}-key", timeout=20).raise_for_status()
+    requests.delete(f"{shop.registry}/subjects/{shop.name}-key?permanent=true", timeout=20)
+    (shop.folder / "specs" / f"{shop.name}.yaml").unlink()
+    shop.ok("init", "--topic", shop.name)
+    assert "\n# A row for each change." in (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
 
 
 @pytest.mark.parametrize(("kind", "format_"), [("JSON", "json_schema"), ("PROTOBUF", "protobuf")])

@@ -8,6 +8,7 @@ from typing import Any
 
 from dagster import AssetExecutionContext
 
+from framework.amounts import counted
 from framework.engine import session
 from framework.engine.batch import Batch
 from framework.plan.model import Pipeline, Plan
@@ -27,13 +28,13 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Watched) -
     source = ", ".join(pipeline.sources)
     if seen.lag is None:
         return  # the run says why
-    what = "rows" if pipeline.source else "messages"
-    context.log.info(f"{seen.lag:,} {what} wait in {source}, {seen.rows:,} rows are in {seen.table}")
+    what = "row" if pipeline.source else "message"
+    context.log.info(f"{counted(seen.lag, what)} waiting in {source}; {seen.table} has {counted(seen.rows, 'row')}")
     behind = [each for each in seen.offsets if each.waiting]
     for each in behind[:_MOST]:
         context.log.info(f"{each.partition}: offsets {each.next:,} to {each.end - 1:,}")
     if len(behind) > _MOST:
-        context.log.info(f"… and {len(behind) - _MOST} more partitions")
+        context.log.info(f"… and {counted(len(behind) - _MOST, 'more partition')}")
 
 
 def points(context: AssetExecutionContext) -> Callable[[str], None]:
@@ -59,10 +60,5 @@ def started(context: AssetExecutionContext, plan: Plan) -> Any:
 
 
 def batch(context: AssetExecutionContext, done: Batch) -> None:
-    parts = [f"{done.read:,} read", f"{done.rows:,} rows"]
-    if done.changed:
-        parts += [f"{count:,} {word}" for word, count in done.changed.words.items() if count]
-    parts += [f"{done.bad:,} bad"] if done.bad else []
-    parts += [f"{done.filtered:,} filtered"] if done.filtered else []
-    parts += [f"{count:,} not as `{name}` expects" for name, count in done.warnings]
-    context.log.info(", ".join([f"batch {done.number}", *parts, f"{done.seconds:.1f} s", f"{done.waiting:,} waiting"]))
+    parts = [f"batch {done.number}", f"{done.read:,} read", *done.counts, f"{done.seconds:.1f} s", f"{done.waiting:,} waiting"]
+    context.log.info(", ".join(parts))

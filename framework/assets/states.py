@@ -18,6 +18,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
+from framework.amounts import counted
 from framework.assets import checks, processes
 from framework.plan.model import Pipeline, Plan
 from framework.status import statuses
@@ -46,8 +47,8 @@ def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetC
 
 
 def _tick(changed: int, ended: int) -> str:
-    dead = f"; {ended} run{'s' if ended > 1 else ''} ended, whose process had died" if ended else ""
-    return f"{changed} check{'' if changed == 1 else 's'} changed{dead}"
+    dead = f"; {counted(ended, 'run')} ended, whose process had died" if ended else ""
+    return f"{counted(changed, 'check')} changed{dead}"
 
 
 def _changed(instance: DagsterInstance, results: Sequence[AssetCheckResult]) -> Iterator[AssetCheckEvaluation]:

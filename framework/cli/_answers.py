@@ -12,19 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from framework.engine.query import Column
 
-_FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  # what begins one in Excel, LibreOffice or Google Sheets
+# What begins a formula in Excel, LibreOffice or Google Sheets.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _SPECIAL = frozenset(',"\r\n')
 _SECONDS = re.compile(r"(T\d\d:\d\d:\d\d)(?:\.(\d+))?")
 

@@ -62,10 +62,6 @@ def _width(cell: Text) -> int:
     return max((cell_len(line) for line in cell.plain.splitlines()), default=0)
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def ago(seconds: float | None) -> str:
     return "–" if seconds is None else f"{span(seconds)} ago"
 

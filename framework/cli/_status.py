@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from framework.cli._grid import Column, ago, count, grid, span
+from framework.amounts import counted
+from framework.cli._grid import Column, ago, grid, span
 from framework.engine.protocol import parted
 from framework.plan.text import duration
 from framework.status import Reason, Status
@@ -78,7 +79,7 @@ def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         yield Text(f"  {_late(status)}", style="red")
     if seen.bad_waiting:
         waits = "waits: the next run brings it" if seen.bad_waiting == 1 else "wait: the next run brings them"
-        yield Text(f"  {count(seen.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
+        yield Text(f"  {counted(seen.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
 
 
 def _why(reason: Reason, since: str) -> Iterator[Text]:
@@ -102,7 +103,7 @@ def _pending(status: Status) -> str:
     noun = "row" if status.pipeline.source else "message"
     if not seen.lag:
         return f"nothing has landed yet, and there are no {noun}s to read"
-    return f"nothing has landed yet, {count(seen.lag, noun)} to read: `sluice run {name}`"
+    return f"nothing has landed yet, {counted(seen.lag, noun)} to read: `sluice run {name}`"
 
 
 def _partitions(status: Status, width: int) -> Iterator[Table | Text]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework.amounts import counted
 from framework.cli import _complete, _specs
 from framework.cli._raw import raw
 
@@ -58,21 +59,21 @@ def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path,
 def lines(pipeline: Pipeline, found: Quarantine, code: str | None, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from framework.cli._grid import Column, count, grid, one_line
+    from framework.cli._grid import Column, grid, one_line
 
     if found.waiting:
         waits = "waits: the next run brings it" if found.waiting == 1 else "wait: the next run brings them"
-        yield Text(f"{count(found.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
+        yield Text(f"{counted(found.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
     if not found.kinds:
         yield Text(_none(pipeline, code))
         return
     of = f" of the code {code}" if code else ""
-    yield Text(f"{pipeline.table.bad_rows}: {count(found.rows, 'row')}{of}\n", style="bold")
+    yield Text(f"{pipeline.table.bad_rows}: {counted(found.rows, 'row')}{of}\n", style="bold")
     columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
     yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in found.kinds[:_MOST]], width)
     if len(found.kinds) > _MOST:
         yield Text(
-            f"and {count(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds"
+            f"and {counted(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds"
         )
     for row in found.samples:
         yield from _sample(row)
@@ -101,12 +102,12 @@ def _sample(row: BadRow) -> Iterator[RenderableType]:
 
 
 def _shown(data: bytes | None) -> str:
-    from framework.cli._grid import count, one_line
+    from framework.cli._grid import one_line
 
     if data is None:
         return "(none)"
     text = one_line(data[: 4 * _WIDEST + 4].decode("utf-8", errors="replace"), _WIDEST)
-    return f"{text} ({count(len(data), 'byte')})" if text.endswith("…") or "�" in text or not text else text
+    return f"{text} ({counted(len(data), 'byte')})" if text.endswith("…") or "�" in text or not text else text
 
 
 def _next(pipeline: Pipeline, found: Quarantine, code: str | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from framework.amounts import counted
 from framework.cli import _specs
 from framework.errors import Problem
 
@@ -44,8 +45,8 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
     else:
         for problem in problems:
             click.echo(str(problem))
-        checked = f"{_counted(len(plan.pipelines), 'pipeline')}, {_counted(len(plan.topics), 'topic')}: no problems"
-        click.echo(_counted(len(problems), "problem") if problems else checked)
+        checked = f"{counted(len(plan.pipelines), 'pipeline')}, {counted(len(plan.topics), 'topic')}: no problems"
+        click.echo(counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)
 
 
@@ -64,7 +65,3 @@ def _entry(problem: Problem) -> dict[str, str | int]:
         "file": where.file, "line": where.line, "column": where.column,
         "code": problem.code, "message": problem.message, "hint": problem.hint,
     }  # fmt: skip
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

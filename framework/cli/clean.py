@@ -22,8 +22,8 @@ def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str)
 
     Example: sluice clean --dry-run
     """
+    from framework.amounts import size
     from framework.clean import look_around
-    from framework.cli._sizes import size
 
     found = look_around(_specs.plan(specs, environment), jars)
     for going in found.going:

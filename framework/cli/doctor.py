@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from framework.amounts import counted
+
 
 @click.command()
 def command() -> None:
@@ -24,5 +26,5 @@ def command() -> None:
             click.echo(f"{'':9}{'':{width}}  hint: {finding.hint}")
     problems = sum(not finding.ok for finding in findings)
     if problems:
-        click.echo(f"{problems} problem{'s' if problems > 1 else ''}")
+        click.echo(counted(problems, "problem"))
         sys.exit(1)

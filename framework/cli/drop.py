@@ -31,7 +31,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
 
     Example: sluice drop flagged_stock_trades --data
     """
-    from framework.cli import _sizes
+    from framework import amounts
     from framework.engine import drop, notes
 
     plan = _specs.plan(specs, environment)
@@ -43,7 +43,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
         return
     for line in (
-        *(f"table {table.words}, {_sizes.size(table.bytes)}" for table in tables),
+        *(f"table {table.words}, {amounts.size(table.bytes)}" for table in tables),
         *(line for _, line in topics),
         *(
             f"stays: {path}, which {table.name} names and which is not in its folder"
@@ -57,7 +57,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
     for table in tables:
         left = drop.drop(table, data)
-        what = f"dropped; {_sizes.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files are gone"
+        what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files are gone"
         unknown = f"{what} of which the table did not know stay"
         click.echo(f"{table.name}: {(unknown if data else f'{what} stay') if left else what}")
     for topic, _ in topics:
@@ -69,7 +69,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
 
 def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
     """The topics that are there, each with a line about it."""
-    from framework.cli._sizes import counted
+    from framework.amounts import counted
     from framework.engine import drop
     from framework.engine.kafka import Kafka
 

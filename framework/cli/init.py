@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from framework.amounts import counted
 from framework.cli import _specs
 from framework.cli.generate import _Scalar
 from framework.spec.scalars import Addresses, Url
@@ -49,8 +50,10 @@ def command(
     from framework.init import topic as topics
 
     added = topics.add(folder, environment, topic, sample, bootstrap, registry)
-    columns = f"{added.spec.columns:,} column{'' if added.spec.columns == 1 else 's'}"
-    said = [f"{added.name}: {added.spec.value}, {columns}, from {added.messages:,} messages; into the table {added.table}"]
+    columns = counted(added.spec.columns, "column")
+    said = [
+        f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"
+    ]
     out = len(added.spec.left_out)
     said += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} no column, the spec says why"] if out else []
     _tell(folder, added.files, topics.commands(added.name), said)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework.amounts import counted, size
 from framework.cli import _complete, _specs
 from framework.errors import RefusedError, SpecError
 
@@ -117,10 +118,10 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
 def rebuild_lines(pipeline: Pipeline, outlook: Outlook) -> Iterator[str]:
     """What a rebuild reads and costs, and what it could not make again."""
     if outlook.rows is not None and pipeline.source:
-        yield f"computes it from {pipeline.source.identifier}: {_count(outlook.rows, 'row')}, {_time(outlook.seconds)}"
+        yield f"computes it from {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
     yield from (_waits(waiting) for waiting in outlook.waiting)
     if outlook.done:
-        yield f"goes on with a rebuild that was cut off, which has read {_count(outlook.done, 'message')}"
+        yield f"goes on with a rebuild that was cut off, which has read {counted(outlook.done, 'message')}"
     yield from (f"without {lost.words}" for lost in outlook.lost)
     yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
 
@@ -131,36 +132,25 @@ def _computes(anew: Anew, source: str) -> str:
     line = f"computes the table anew from {source}, {anew.because}"
     if anew.rows is None or anew.seconds is None:
         return line
-    return f"{line}: {_count(anew.rows, 'row')} now, {_time(anew.seconds)} once Spark has started"
+    return f"{line}: {counted(anew.rows, 'row')} now, {_time(anew.seconds)} once Spark has started"
 
 
 def _waits(waiting: Waiting) -> str:
-    partitions = _count(len(waiting.offsets), "partition")
+    partitions = counted(len(waiting.offsets), "partition")
     if not waiting.messages:
         return f"nothing waits in {waiting.topic}, {partitions}"
-    size = "size unknown" if waiting.bytes is None else f"about {_size(waiting.bytes)}"
-    messages = _count(waiting.messages, "message")
+    large = "size unknown" if waiting.bytes is None else f"about {size(waiting.bytes)}"
+    messages = counted(waiting.messages, "message")
     speed = f"{waiting.speed:,.0f}/s" + (" as before" if waiting.measured else " once Spark has started")
-    return f"reads {messages} of {waiting.topic}, {partitions}, {size}: {_time(waiting.seconds)} at {speed}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _size(count: int) -> str:
-    for unit, bytes_ in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if count >= bytes_:
-            return f"{count / bytes_:,.1f} {unit}"
-    return f"{count} bytes"
+    return f"reads {messages} of {waiting.topic}, {partitions}, {large}: {_time(waiting.seconds)} at {speed}"
 
 
 def _time(seconds: float) -> str:
     if seconds < 1:
         return "about a second"
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"about {seconds / size:,.0f} {unit}"
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:,.0f} {unit}"
     return f"about {seconds:,.0f} s"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from framework.amounts import counted
 from framework.cli import _specs
 from framework.errors import SluiceError, SpecError
 
@@ -64,7 +65,7 @@ def command(
         more = f"{count - len(shown):,} more rows: --limit {count} shows all, --csv and --json print all"
         click.echo(f"{len(shown):,} of {count:,} rows. {more}" if shown else more, err=True)
     elif sys.stdout.isatty():
-        click.echo(f"{len(shown):,} row{'' if len(shown) == 1 else 's'}", err=True)
+        click.echo(counted(len(shown), "row"), err=True)
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -141,10 +141,5 @@ def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
 
 def line(batch: Batch) -> str:
     rate = batch.read / max(batch.seconds, 0.001)
-    parts = [f"{batch.pipeline}: batch {batch.number}", f"{batch.rows:,} rows"]
-    if batch.changed:
-        parts += [f"{count:,} {word}" for word, count in batch.changed.words.items() if count]
-    parts += [f"{batch.bad:,} bad"] if batch.bad else []
-    parts += [f"{batch.filtered:,} filtered"] if batch.filtered else []
-    parts += [f"{count:,} not as `{name}` expects" for name, count in batch.warnings]
-    return ", ".join([*parts, f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s", f"{batch.waiting:,} waiting"])
+    parts = [f"{batch.pipeline}: batch {batch.number}", *batch.counts, f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s"]
+    return ", ".join([*parts, f"{batch.waiting:,} waiting"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from framework.amounts import counted
 from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
 
@@ -72,26 +73,22 @@ def create(name: str, specs: Path, environment: str) -> None:
     from framework.generate import ensure_topic
 
     if ensure_topic(topic, plan.secrets):
-        click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {_partitions(topic.partitions)}")
+        click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {counted(topic.partitions, 'partition')}")
         return
     (seen,) = listed(topic.cluster, plan.secrets, [topic])
     has = len(seen.partitions or ())
-    click.echo(f"{topic.name}: {topic.kafka_name} is there already, {_partitions(has)}")
+    click.echo(f"{topic.name}: {topic.kafka_name} is there already, {counted(has, 'partition')}")
     if has != topic.partitions:
         raise _differs(topic, has)
 
 
 def _differs(topic: Topic, has: int) -> SluiceError:
-    message = f"the spec says {_partitions(topic.partitions)}, Kafka has {has:,}"
+    message = f"the spec says {counted(topic.partitions, 'partition')}, Kafka has {has:,}"
     if has < topic.partitions:
         hint = "keep it if you can: with more partitions, keys go to others than before"
     else:
         hint = "Kafka cannot take partitions away"
     return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
-
-
-def _partitions(number: int) -> str:
-    return f"{number:,} partition{'' if number == 1 else 's'}"
 
 
 def _print(plan: Plan, found: list[Listed]) -> None:
@@ -109,7 +106,7 @@ def _print(plan: Plan, found: list[Listed]) -> None:
         if each.partitions is None:
             click.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
         elif len(each.partitions) != each.topic.partitions:
-            says = f"the spec says {_partitions(each.topic.partitions)}, Kafka has {len(each.partitions):,}"
+            says = f"the spec says {counted(each.topic.partitions, 'partition')}, Kafka has {len(each.partitions):,}"
             click.echo(f"{each.topic.name}: {says}")
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from framework import amounts
 from framework.engine import attempts, bad_rows, look, protocol, refusals, rows, schemas, writes
 from framework.engine.answers import Refused, Unknown
 from framework.engine.causes import not_taken
@@ -26,6 +27,7 @@ from framework.errors import BatchError, RefusedError, Unexpected
 from framework.plan.model import Pipeline
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
+_START = "start"  # the phase in which Spark starts
 _MOST = 200  # how often it begins again since another run was faster, or since it learned what a schema is
 
 
@@ -47,7 +49,18 @@ class Batch:
 
     @property
     def seconds(self) -> float:
-        return sum(seconds for _, seconds in self.phases)
+        """Without those that Spark took to start."""
+        return sum(seconds for phase, seconds in self.phases if phase != _START)
+
+    @property
+    def counts(self) -> list[str]:
+        """What became of its messages, in words."""
+        counts = [amounts.counted(self.rows, "row")]
+        if self.changed:
+            counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
+        counts += [f"{self.bad:,} bad"] if self.bad else []
+        counts += [f"{self.filtered:,} filtered"] if self.filtered else []
+        return counts + [f"{count:,} not as `{name}` expects" for name, count in self.warnings]
 
 
 class Clock:
@@ -85,6 +98,8 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
 def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     """Publishes the next batch; None where nothing waits."""
     clock = Clock()
+    context.lake(pipeline)
+    clock.done(_START)
     tries, cause = 0, ""
     for _ in range(_MOST):
         with attempts.attempt() as attempt:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from framework.amounts import counted
 from framework.engine import attempts, deletable, known, look, metadata, protocol, rebuild_second, refusals
 from framework.engine.kafka import client_settings
 from framework.engine.seen import attempts_of
@@ -46,7 +47,7 @@ class Held:
 
     @property
     def words(self) -> str:
-        return f"{self.name}, {_counted(self.rows, 'row')}, {_counted(len(self.files), 'file')} in {self.folder}"
+        return f"{self.name}, {counted(self.rows, 'row')}, {counted(len(self.files), 'file')} in {self.folder}"
 
 
 def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
@@ -167,10 +168,6 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
         if said.name() != "UNKNOWN_TOPIC_OR_PART":
             message = f"Kafka did not delete the topic `{topic.kafka_name}`: {said.str()}"
             raise SluiceError("topic-not-deleted", message, "see what the cluster allows; the tables are dropped") from None
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _same(one: Topic, other: Topic) -> bool:

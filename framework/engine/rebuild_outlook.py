@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from framework.amounts import counted
 from framework.engine import look, metadata, protocol
 from framework.engine.kafka import Kafka
 from framework.engine.metadata import Metadata
@@ -33,9 +34,9 @@ class Lost:
 
     @property
     def words(self) -> str:
-        rows = f"the rows of up to {self.rows:,} messages" if self.messages else _counted(self.rows, "row")
+        rows = f"the rows of up to {self.rows:,} messages" if self.messages else counted(self.rows, "row")
         found = [rows] if self.rows else []
-        found += [_counted(self.bad, "bad row")] if self.bad else []
+        found += [counted(self.bad, "bad row")] if self.bad else []
         return f"{' and '.join(found)} of {self.topic}, {self.because}"
 
 
@@ -217,7 +218,3 @@ def _is_birth(said: Mapping[str, str]) -> bool:
 
 def _is_rebuild(said: Mapping[str, str]) -> bool:
     return protocol.POSITION in said and Position.read(said[protocol.POSITION]).made_anew
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -64,14 +64,13 @@ def lines(columns: Sequence[Column], out: Mapping[str, str], sample: Sample) -> 
     yield from (Line(f"  # {shown(name)} is left out: {why}") for name, why in out.items())
 
 
-def write_options(found: Changes, columns: Sequence[Column]) -> str:
+def write_options(row_keys: Sequence[str]) -> str:
     """How the table is written, as options of `into`."""
-    named = keys(found, columns)
-    return f", write: upsert, keys: [{', '.join(map(scalar, named))}]" if named else ""
+    return f", write: upsert, keys: [{', '.join(map(scalar, row_keys))}]" if row_keys else ""
 
 
-def pipeline_lines(found: Changes, columns: Sequence[Column]) -> Iterator[Line]:
-    if not keys(found, columns):
+def pipeline_lines(row_keys: Sequence[str]) -> Iterator[Line]:
+    if not row_keys:
         yield Line("# A row for each change. One row per key: `write: upsert, keys: […]` with the columns that name a row;")
         yield Line("# the messages' keys do not say which these are.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from framework.engine.sample import Sample
@@ -22,6 +22,7 @@ Of = Literal["key", "value"]
 _MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
 _MOST = 20  # ids that are asked for
 _ENVELOPE = {"op", "before", "after", "source"}
+CHANGES = "debezium_avro"
 _NOWHERE = Where("", 0, 0)
 
 
@@ -45,6 +46,7 @@ class Known:
     key: Schemaed | None = None
     why: str = ""
     key_why: str = ""
+    row_keys: tuple[str, ...] = ()  # the columns by which the keys of Debezium's messages name a row
 
 
 def looks_so(messages: Iterable[bytes | None]) -> bool:
@@ -64,6 +66,8 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
     keys = [message.key for message in sample.messages if message.key is not None]
     if not looks_so(keys):
         return Known(value)
+    if value.format == CHANGES:
+        return Known(value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
     found = _schemaed("key", kafka_name, keys, cluster, secrets, {column.name.lower() for column in value.columns})
     return Known(value, key_why=found) if isinstance(found, str) else Known(value, found)
 
@@ -86,14 +90,30 @@ def _schemaed(
     format_ = FORMATS[versions[-1].schema.kind]
     single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
     asked = Asked(kafka_name, of, format_, subject, _NOWHERE, (), {}, single if of == "key" else None)
-    problems: list[Problem] = []
-    found = resolve(asked, cluster, Schemas(secrets), problems)
-    problems += _unnamed(found, taken)
+    found, problems = _resolved(asked, cluster, secrets, taken)
+    if of == "value" and format_ == "avro" and {column.name for column in found.columns} >= _ENVELOPE:
+        changes, refused = _resolved(replace(asked, format=CHANGES), cluster, secrets, taken)
+        if not refused:
+            format_, found, problems = CHANGES, changes, refused
     if problems:
         return f"{subject}: {problems[0].message}"
     alone = len(found.columns) == 1 and found.columns[0].name == single
     other = None if subject == own else subject
     return Schemaed(of, format_, other, single if alone else None, found.columns, found.registered)
+
+
+def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[Found, list[Problem]]:
+    problems: list[Problem] = []
+    found = resolve(asked, cluster, Schemas(secrets), problems)
+    return found, [*problems, *_unnamed(found, taken)]
+
+
+def _row_keys(rows: Schemaed, keys: Schemaed | str) -> tuple[str, ...]:
+    """None where the keys are not known, or are no columns of the rows."""
+    if isinstance(keys, str):
+        return ()
+    names = tuple(column.name for column in keys.columns)
+    return names if {column.name for column in rows.columns}.issuperset(names) else ()
 
 
 def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
@@ -123,12 +143,8 @@ def value_lines(found: Schemaed) -> Iterator[Line]:
     yield Line(f"value: {found.format}", [f"by {found.registered.newest} of {_named(found)}"])
     if found.subject:
         yield Line(f"subject: {scalar(found.subject)}")
-    names = {column.name for column in found.columns}
-    if names >= _ENVELOPE and found.format == "avro":
-        yield Line(
-            "# value: debezium_avro", ["if these are changes of a table, as Debezium sends them: its rows are the columns"]
-        )
-    yield Line("# The columns are the fields of all versions of the schema. With those of today they are:")
+    what = "the rows" if found.format == CHANGES else "the schema"
+    yield Line(f"# The columns are the fields of all versions of {what}. With those of today they are:")
     width = max(len(column.name) for column in found.columns)
     yield from (_column(column, width) for column in found.columns)
     time = next((column for column in found.columns if column.type == TIMESTAMP), None)

@@ -17,7 +17,6 @@ from pathlib import Path
 from framework.engine.sample import Sample
 from framework.errors import SluiceError
 from framework.init import debezium, infer, project, registered
-from framework.init.debezium import Changes
 from framework.init.infer import Column
 from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
 from framework.init.registered import Known, Schemaed
@@ -53,7 +52,9 @@ def name_of(kafka_name: str) -> str:
 def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Known = _UNKNOWN) -> Spec:
     """Columns that the language refuses are left out, with its own reason. What the registry has is not said again."""
     if known.value:
-        lines = (*_head(kafka_name, sample), *_registered(known.value, known, sample), *_pipeline(name_of(kafka_name), catalog))
+        row_keys = known.row_keys if known.value.format == registered.CHANGES else None
+        pipeline = _pipeline(name_of(kafka_name), catalog, row_keys)
+        lines = (*_head(kafka_name, sample), *_registered(known.value, known, sample), *pipeline)
         return Spec(text(lines), known.value.format, len(known.value.columns) + len(known.key.columns if known.key else ()), ())
     values = [message.value for message in sample.messages if message.value is not None]
     if not values:
@@ -74,7 +75,7 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Kn
             head += _json(kept, out, sample) if kept else _other(sample, values, len(objects), known)
         refused = _refused([*head, *_pipeline(name, None)])
         if not refused:
-            head += _pipeline(name, catalog, changes, kept)
+            head += _pipeline(name, catalog, debezium.keys(changes, kept) if changes else None)
             format_ = "debezium_json" if changes else "json"
             return Spec(text(head), format_ if kept else _other_format(values), max(1, len(kept)), tuple(out))
         out |= refused
@@ -128,13 +129,16 @@ def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Ite
 
 def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]:
     empty = _without_value(sample)
+    changes = value.format == registered.CHANGES
     if known.key:
         yield registered.key_line(known.key)
     elif known.key_why:
         yield Line("# key: bytes", [f"the keys begin as those of a registry do, but {known.key_why}"])
-    else:
+    elif not changes:
         yield from _key(sample, {column.name.lower() for column in value.columns})
-    if empty:
+    if empty and changes:
+        yield Line(f"# {empty:,} of {len(sample.messages):,} messages are tombstones, which are left out.")
+    elif empty:
         yield Line(f"# {empty:,} of {len(sample.messages):,} messages have no value, which makes bad rows.")
     yield from registered.value_lines(value)
     yield from _headers(sample)
@@ -229,12 +233,13 @@ def _headers(sample: Sample) -> Iterator[Line]:
         yield Line(f"# headers: {{{asked}}}", [f"would make columns: {said} of {len(sample.messages):,} messages"])
 
 
-def _pipeline(name: str, catalog: str | None, changes: Changes | None = None, columns: Sequence[Column] = ()) -> Iterator[Line]:
+def _pipeline(name: str, catalog: str | None, row_keys: Sequence[str] | None = None) -> Iterator[Line]:
+    """`row_keys` are the columns that name a row, as far as they are known; None where messages are no changes of rows."""
     yield Line("---")
     yield Line(f"pipeline: {name}")
     yield Line(f"from: {{topic: {name}}}")
-    how = debezium.write_options(changes, columns) if changes else ""
-    yield from debezium.pipeline_lines(changes, columns) if changes else ()
+    how = debezium.write_options(row_keys or ())
+    yield from debezium.pipeline_lines(row_keys) if row_keys is not None else ()
     yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}{how}}}")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from framework.amounts import counted
 from framework.plan.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
@@ -158,7 +159,7 @@ def lines(difference: Difference) -> list[str]:
     for pair in difference.pairs[:_MOST]:
         table += _laid(pair, difference.columns)
     widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
-    found = [f"{_counted(difference.expected, difference.noun)} expected, {difference.came:,} came"]
+    found = [f"{counted(difference.expected, difference.noun)} expected, {difference.came:,} came"]
     found += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
     if len(difference.pairs) > _MOST:
         found.append(f"… and {len(difference.pairs) - _MOST:,} more")
@@ -227,7 +228,3 @@ def _shown(value: Any) -> str:
     # A text that could be taken for something else, or whose blanks would not be seen.
     plain = str(value) == str(value).strip() and value not in ("", "null", "true", "false")
     return str(value) if plain else f'"{value}"'
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -30,7 +30,7 @@ def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
     key_columns, key_fields, key = _key(said, cluster, schemas, registered, problems)
     if said.value in REGISTERED and said.value != "debezium_avro":
         fields = [json.Field(column.name, column.type) for column in value_columns]
-    made = (*value_columns, *key_columns, *(Column(name, types.STRING) for name in said.headers))
+    made = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in said.headers))
     places = dict(_places(said))
     columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in made)
     problems += _column_problems(said, columns)
@@ -147,7 +147,7 @@ def _key(
 
 def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
-    columns = [*decoding.columns, *key.columns]
+    columns = [*key.columns, *decoding.columns]
     faults = [*decoding.faults, *key.faults]
     unknown = [each.unknown for each in (decoding, key) if each.unknown]
     for name in said.headers:

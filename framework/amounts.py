@@ -1,4 +1,4 @@
-"""Numbers as people read them, where tables and files go."""
+"""Numbers with their nouns, and sizes, as people read them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def size(count: int) -> str:
-    for unit, bytes_ in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, bytes_ in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= bytes_:
             return f"{count / bytes_:,.1f} {unit}"
     return f"{count} bytes"
