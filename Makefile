@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast up down check bench-quick bench-changes
+.PHONY: help setup demo test test-fast test-long up down check bench-quick bench-changes
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -15,11 +15,14 @@ setup: $(READY)  ## Make .venv and get the jars; takes no time when they are the
 demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 leaves Kafka running
 	@$(BIN)/sluice demo
 
-test: setup  ## The whole suite
-	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
+test: setup  ## All but what is long: what each change is judged by
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m "not long"
+
+test-long: setup  ## Wide searches, every page of the docs done as it is written, and what restarts or waits
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m long
 
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka
-	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow"
+	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow and not long"
 
 up: setup  ## Start the local services
 	@$(BIN)/sluice services up

@@ -295,7 +295,7 @@ class Pipeline(Kind):
         aka=["on_error", "errors", "dead_letter"],
     )
     fresh_within: Duration | None = option(
-        "How long the table may go without a new batch before Dagster shows it as failed.",
+        "How old the last batch may be while messages wait, before the table counts as not fresh.",
         default=None,
         at_least="1m",
         example="15m",
