@@ -53,7 +53,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         if not context.selected_asset_keys:  # somebody executes a check
             yield from endings.told(context, checks.now(status_of(plan, pipeline)))
             return
-        processes.mark(context.instance, context.run_id)
+        processes.mark(context.instance, context.run.run_id)
         batches: list[Batch] = []
         says = "up to date: nothing waits"
         try:
