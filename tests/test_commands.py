@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -165,6 +166,20 @@ def test_bash_completes_with_the_script(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-c", ask], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["trades"]
+
+
+def test_an_error_that_nobody_foresaw_is_a_line_and_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("framework.plan.passes.make", broken)
+    done = CliRunner().invoke(main, ["plan"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")
+    (log,) = (tmp_path / "home" / "logs").iterdir()
+    assert log.name.startswith("plan-") and 'raise RuntimeError("boom")' in log.read_text()
 
 
 @pytest.mark.parametrize(

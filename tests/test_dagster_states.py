@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine import again, notes, refusals
+from framework.engine import again, notes, protocol, refusals
 from framework.engine.context import Context
 from framework.engine.unanswered import outage
 from framework.errors import BadRowsStop, BatchError, RefusedError, Unexpected, UnreachableError
 from framework.plan.model import Pipeline, Plan
 from framework.plan.passes import make
+from framework.status import statuses
 from tests.project import BASE
-from tests.shop import COPY, NOWHERE, append, made_by_hand, specs
+from tests.shop import COPY, NOWHERE, append, catalog, made_by_hand, specs
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
@@ -295,6 +296,18 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     assert {text.partition(" since")[0] for text in says if text} == {"copy is paused", "up to date: nothing waits"}
     notes.resume("copy")
     assert told(instance) == [("copy", "can_run", True)]
+
+
+def test_a_position_that_nobody_can_read_is_told_of_its_own_table(folder: Path, instance: DagsterInstance) -> None:
+    copied()
+    told(instance)
+    with catalog().load_table("shop.trades").transaction() as transaction:
+        transaction.set_properties({protocol.POSITION: "{"})
+    assert ("trades", "can_run", False) in told(instance)
+    states = {
+        each.pipeline.name: (each.state, [reason.code for reason in each.reasons]) for each in statuses(plan(), plan().pipelines)
+    }
+    assert states == {"trades": ("suspended", ["position-unreadable"]), "copy": ("caught up", [])}
 
 
 def test_checks_of_a_run_that_did_not_come_to_them_are_as_they_were(folder: Path, instance: DagsterInstance) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine import notes
+from framework.engine import defects, notes
+from framework.errors import SetupError
 from framework.home import dagster_home, home, private
 from framework.registry import Schema, Subject, Version, cache
 
@@ -16,6 +17,7 @@ MAKERS: dict[str, Callable[[], object]] = {
     "Dagster": dagster_home,
     "what a registry said": lambda: cache.write("http://r", Subject("s", (Version(1, Schema("AVRO", '"long"'), 1),))),
     "a pause": lambda: notes.pause("orders"),
+    "an error that nobody foresaw": lambda: defects.named("orders", ValueError("x")),
     "a folder": lambda: private("a", "b"),
 }
 
@@ -40,3 +42,12 @@ def test_a_mode_that_somebody_gave_it_stays() -> None:
     home().mkdir(mode=0o750)
     private("a")
     assert home().stat().st_mode & 0o777 == 0o750
+
+
+def test_a_pause_that_cannot_be_written_is_no_pause() -> None:
+    home().mkdir()
+    (home() / "pipelines").write_text("a file where the folder should be")
+    with pytest.raises(SetupError, match=r"note-not-written: .*orders\.json cannot be written: File exists"):
+        notes.pause("orders")
+    notes.went_well("orders")
+    notes.failed("orders", SetupError("some-code", "what a run says does not hang on it", ""))

@@ -484,3 +484,10 @@ def test_keys(spark: SparkSession, lake: Path) -> None:
         (3, "key", "undecodable_key", "the key is not JSON"),
         (4, "key", "undecodable_key", "the key does not begin with the id of a schema"),
     ]
+
+
+@pytest.mark.spark
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="finding 14: 1.0 is an integer, settled by our own decoder")
+def test_a_whole_number_is_an_integer_however_it_is_written(spark: SparkSession, lake: Path) -> None:
+    outcome = run(spark, lake, merged(of(id={"type": "integer"})), [message(101, b'{"id":1.0}'), message(101, b'{"id":1e2}')])
+    assert without_kafka(outcome) == [{"id": 1}, {"id": 100}]

@@ -37,6 +37,7 @@ MAY: dict[str, tuple[str, ...]] = {
             "amounts",
             "errors",
             "home",
+            "hosts",
             "types",
             "spelling",
             "java",

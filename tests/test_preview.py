@@ -232,6 +232,7 @@ def test_which_messages_they_are(tmp_path: Path, found: Preview, said: str) -> N
 def test_refusals_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))  # in which no Kafka runs
     before = digests(tmp_path)
     asked = [
         (["orderz"], 1, "unknown-pipeline: there is no pipeline `orderz`\n  hint: did you mean `orders`?"),
@@ -344,6 +345,19 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
 
     found = preview(context, large, 20)
     assert sorted(fates(found)) == [[("filtered", 1, "PEN", ())], [("lands", 2, "CAR", ())]]
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_of_many_large_messages_as_many_as_fit_into_memory(project: Project) -> None:
+    project.make_topic(partitions=1)
+    project.send([b" " * 900_000 + good(number) for number in range(30)], partition=0)
+    context = project.context()
+    found = preview(context, context.plan.pipelines[0], 30)
+    assert [message.offset for message in found.messages] == list(range(19))
+    assert found.waiting == 30
+    newest = preview(context, context.plan.pipelines[0], 30, "latest")
+    assert [message.offset for message in newest.messages] == list(range(11, 30))
 
 
 @pytest.mark.kafka

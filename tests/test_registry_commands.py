@@ -17,6 +17,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.cli import main
+from framework.engine.schemas import Schemas
+from framework.errors import BatchError
 from framework.plan.model import Message
 from framework.plan.passes import make
 from framework.services.ports import free_port
@@ -419,3 +421,36 @@ def test_a_registry_beside_that_of_the_specs(shop: Shop) -> None:
     shop.specs()
     said = shop.refused("init", "--topic", shop.name, "--registry", "http://registry.example.com")
     assert said.startswith(f"other-registry: the specs' cluster `main` names another registry, {shop.registry}\n")
+
+
+def test_a_schema_that_does_not_fit_its_spec_keeps_no_other_pipeline_from_running(shop: Shop) -> None:
+    both = """
+---
+topic: a
+value: avro
+subject: {name}-a
+---
+pipeline: a
+from: {{topic: a}}
+into: {{table: shop.a}}
+---
+topic: b
+value: avro
+subject: {name}-b
+---
+pipeline: b
+from: {{topic: b}}
+into: {{table: shop.b}}
+"""
+    for name in "ab":
+        shop.register(record(("id", "long")), f"{shop.name}-{name}")
+    shop.specs(both)
+    schemas = Schemas(make(Path("specs")))
+    a, b = schemas.plan.pipelines
+    for name, field in (("a", "ID"), ("b", "more")):
+        shop.register(record(("id", "long"), (field, ["null", "string"], {"default": None})), f"{shop.name}-{name}")
+    with pytest.raises(BatchError, match="specs-broken: the specs do not fit what the registry has now"):
+        schemas.current(a)
+    assert [column.name for column in schemas.current(b).topic.columns] == ["id", "more"]
+    with pytest.raises(BatchError, match="specs-broken"):
+        schemas.current(a)

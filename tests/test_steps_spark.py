@@ -231,6 +231,19 @@ def test_a_step(name: str, partitions: int, batches: tuple[int, ...], plan: Plan
     assert bad == sorted((*case.bad, *undecodable))
 
 
+def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
+    plan: Plan, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    monkeypatch.setattr("framework.engine.trial.next_batch", broken)
+    work = [(plan.pipelines[0], Example(name, Where("", 0, 0), (), None, ())) for name in ("a", "b")]
+    outcomes = list(Trials(spark, plan).outcomes(work))
+    assert [each.error and each.error.code for each in outcomes] == ["unexpected-error"] * 2
+
+
 def test_every_step_and_expectation_has_a_case(plan: Plan) -> None:
     there = {module.name for module in pkgutil.iter_modules(steps.__path__) if not module.name.startswith("_")}
     own = {path.stem for path in (ROOT / "pipelines" / "steps").glob("*.py")}

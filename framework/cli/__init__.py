@@ -52,9 +52,19 @@ class Commands(click.Group):
         with ends_on_ctrl_c():
             try:
                 return super().invoke(ctx)
-            except SluiceError as error:
-                click.echo(str(error), err=True)
+            except (click.ClickException, click.Abort, click.exceptions.Exit):
+                raise
+            except Exception as error:
+                click.echo(str(_told(ctx, error)), err=True)
                 sys.exit(1)
+
+
+def _told(ctx: click.Context, error: Exception) -> SluiceError:
+    if isinstance(error, SluiceError):
+        return error
+    from framework.engine import defects
+
+    return defects.told(ctx.invoked_subcommand or "sluice", error)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

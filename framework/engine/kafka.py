@@ -17,6 +17,7 @@ from framework.engine import messages
 from framework.engine.protocol import Partition, Range, TopicState, parted, partition
 from framework.errors import UnreachableError
 from framework.home import home
+from framework.hosts import others
 from framework.plan.model import Cluster, Pipeline, SecretStore, Topic
 from framework.secrets import reveal
 from framework.services import process
@@ -221,7 +222,7 @@ def silent(cluster: Cluster) -> UnreachableError:
 def _running(cluster: Cluster) -> str:
     """What to do where nobody answers: this machine's own Kafka may run at another port."""
     here = process.running(home() / "services" / "kafka")
-    if here is None or here.address in cluster.bootstrap:
+    if here is None or here.address in cluster.bootstrap or others(cluster.bootstrap):
         return _RUNNING
     said = f"Kafka runs on this machine at {here.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
     return f"{said}: correct its `bootstrap`"

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from framework.engine import deletable, evolve, protocol, remembered
 from framework.engine.answers import Refused, answers, is_a, text
-from framework.engine.causes import is_spark_gone, spark_ended
+from framework.engine.causes import is_spark_gone, not_taken, spark_ended
 from framework.engine.existing import existing
 from framework.engine.package import Package
 from framework.engine.protocol import Position
@@ -54,7 +54,7 @@ class Lake:
                 raise spark_ended() from None
             if is_a(error, "NoSuchTableException"):
                 return None
-            raise BatchError("table-unreadable", f"the table {identifier} cannot be loaded: {text(error)}") from None
+            raise not_taken("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
     def find(self, identifier: str) -> Any | None:
         """The same of a table that often is not there: an error takes ten times as long as an answer."""
@@ -89,7 +89,7 @@ class Lake:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
-                raise BatchError("table-not-created", f"the namespace of {identifier} cannot be made: {text(error)}") from None
+                raise not_taken("table-not-created", f"the namespace of {identifier} cannot be made", text(error), "") from None
         builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
         builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
         try:
@@ -105,7 +105,7 @@ class Lake:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
-                raise BatchError("table-not-created", f"the table {identifier} cannot be made: {text(error)}") from None
+                raise not_taken("table-not-created", f"the table {identifier} cannot be made", text(error), "") from None
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""

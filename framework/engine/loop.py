@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from framework.engine import defects, notes
 from framework.engine.batch import Batch, next_batch, nothing_waits
-from framework.engine.causes import is_spark_gone, spark_ended
 from framework.engine.context import Context
 from framework.engine.unanswered import outage
 from framework.errors import SluiceError, SparkEnded
@@ -78,11 +77,8 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
-    if isinstance(error, SluiceError):
-        return error if isinstance(error, SparkEnded) else outage(pipeline, error) or error
-    if is_spark_gone(error):
-        return spark_ended()
-    return outage(pipeline, error) or defects.named(pipeline.name, error)
+    told = defects.told(pipeline.name, error)
+    return told if isinstance(told, SparkEnded) else outage(pipeline, error) or told
 
 
 def keep_up(

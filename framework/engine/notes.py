@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from framework.errors import Paused, RefusedError, SluiceError
+from framework.errors import Paused, RefusedError, SetupError, SluiceError
 from framework.home import home, private
 
 
@@ -44,11 +44,11 @@ def read(pipeline: str) -> Notes:
 
 def pause(pipeline: str) -> Notes:
     notes = read(pipeline)
-    return notes if notes.paused else _write(pipeline, replace(notes, paused=_now()))
+    return notes if notes.paused else _asked(pipeline, replace(notes, paused=_now()))
 
 
 def resume(pipeline: str) -> None:
-    _write(pipeline, replace(read(pipeline), paused=None))
+    _asked(pipeline, replace(read(pipeline), paused=None))
 
 
 def refuse_paused(pipeline: str) -> None:
@@ -76,17 +76,30 @@ def forget(pipeline: str) -> None:
     _write(pipeline, Notes())
 
 
-def _write(pipeline: str, notes: Notes) -> Notes:
-    path = _path(pipeline)
-    with suppress(OSError):  # a full or read-only disk keeps no run from going on
-        if notes == Notes():
-            path.unlink(missing_ok=True)
-            return notes
-        private("pipelines")
-        beside = path.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps(asdict(notes)), encoding="utf-8")
-        beside.replace(path)
+def _asked(pipeline: str, notes: Notes) -> Notes:
+    """Writes what somebody asked for, who has to know if it cannot be."""
+    try:
+        _put(pipeline, notes)
+    except OSError as error:
+        message = f"{_path(pipeline)} cannot be written: {error.strerror}"
+        raise SetupError("note-not-written", message, "free space there, or correct who may write") from None
     return notes
+
+
+def _write(pipeline: str, notes: Notes) -> None:
+    with suppress(OSError):  # a full or read-only disk keeps no run from going on
+        _put(pipeline, notes)
+
+
+def _put(pipeline: str, notes: Notes) -> None:
+    path = _path(pipeline)
+    if notes == Notes():
+        path.unlink(missing_ok=True)
+        return
+    private("pipelines")
+    beside = path.with_suffix(f".{os.getpid()}")
+    beside.write_text(json.dumps(asdict(notes)), encoding="utf-8")
+    beside.replace(path)
 
 
 def _path(pipeline: str) -> Path:

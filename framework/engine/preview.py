@@ -31,6 +31,7 @@ Which = Literal["next", "earliest", "latest"]
 
 _BEGINNING = Position("", 0, "", {}, {}, 0, 0)
 _LEAST = 20  # offsets that are looked at: not behind each of them is a message
+_BYTES = 16 << 20
 _FURTHER = 50  # times as many come next where no message was behind any of them
 _CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
 _AS_TEXT = (
@@ -106,8 +107,8 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     next_ = next_range(position, now, most) if position else None
     waiting = None if refused or which != "next" else next_.waiting if next_ else 0
     if position is None or next_ is None:
-        return Preview(_any_of(context, pipeline, _back(now, most), most, "desc")[-count:], "latest", waiting, refused)
-    return Preview(_any_of(context, pipeline, _on(position, now, most), most, "asc")[:count], which, waiting)
+        return Preview(_any_of(context, pipeline, _back(now, most), count, "desc"), "latest", waiting, refused)
+    return Preview(_any_of(context, pipeline, _on(position, now, most), count, "asc"), which, waiting)
 
 
 def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
@@ -140,18 +141,24 @@ def _back(now: TopicState, most: int) -> Iterator[Range]:
 
 
 def _any_of(
-    context: Context, pipeline: Pipeline, ranges: Iterator[Range], most: int, order: Literal["asc", "desc"]
+    context: Context, pipeline: Pipeline, ranges: Iterator[Range], count: int, order: Literal["asc", "desc"]
 ) -> tuple[Message, ...]:
-    """The messages of the first range that has any: of one beyond the first the oldest or newest."""
-    from pyspark.sql import functions
-
-    for at, range_ in enumerate(ranges):
-        messages = context.source(pipeline).read(context.spark, range_)
-        if at:
-            messages = messages.orderBy(getattr(functions, order)("timestamp"), "topic", "partition", "offset").limit(most)
-        if found := _looked_at(context, pipeline, messages):
+    """The oldest or newest messages of the first range that has any."""
+    for range_ in ranges:
+        if found := _looked_at(context, pipeline, _few(context.source(pipeline).read(context.spark, range_), count, order)):
             return found
     return ()
+
+
+def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> DataFrame:
+    """At most so many, and no more bytes than this process holds as well once for each step; one at least."""
+    from pyspark.sql import Window, functions
+
+    places = [getattr(functions.col(name), order)() for name in ("timestamp", "topic", "partition", "offset")]
+    size = " + ".join(f"coalesce(octet_length({sql}), 0)" for sql in ("value", "key", "CAST(headers AS STRING)"))
+    total = functions.sum(functions.expr(size)).over(Window.orderBy(*places))
+    few = messages.orderBy(*places).limit(count).withColumn("_sluice_before", total - functions.expr(size))
+    return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
 
 
 def _looked_at(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 
+from framework.errors import RefusedError
+
 POSITION = "sluice.position"  # the table property that the publishing commit sets
 OWNER = "sluice.owner"
 ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and somebody has accepted
@@ -100,9 +102,14 @@ class Position:
 
     @staticmethod
     def read(text: str) -> Position:
-        said = json.loads(text)
-        said["forget"] = tuple(said["forget"]) if said["forget"] else None
-        return Position(**said)
+        try:
+            said = json.loads(text)
+            said["forget"] = tuple(said["forget"]) if said["forget"] else None
+            return Position(**said)
+        except (ValueError, KeyError, TypeError) as error:
+            hint = "another program changed it, or a newer Sluice wrote it: restore the table's metadata, or run that version"
+            message = f"a table's property `{POSITION}` is no position of this version: {error}"
+            raise RefusedError("position-unreadable", message, hint) from None
 
 
 @dataclass(frozen=True)

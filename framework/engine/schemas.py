@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from framework.errors import BatchError, SpecError, UnreachableError
 from framework.formats.framed import ALL
@@ -94,11 +94,13 @@ class Schemas:
 
     def _again(self, pipeline: Pipeline) -> Pipeline:
         assert self.plan.again is not None
-        try:
-            self.plan = self.plan.again(self.also)
-        except SpecError as error:
-            hint = "`sluice check` shows the same; no message is lost: they wait until it is mended"
-            raise BatchError("specs-broken", f"the specs do not fit what the registry has now: {error}", hint) from None
-        found = self.plan.pipeline(pipeline.name)
-        assert found is not None
-        return found
+        replanned = self.plan.again(self.also)
+        runnable = {each.name: each for each in replanned.runnable}
+        if pipeline.name not in runnable:
+            hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
+            said = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
+            raise BatchError("specs-broken", said, hint)
+        # The others stay as they were, so that each is told when it runs, and keeps no other from running.
+        pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
+        self.plan = replace(replanned.plan, pipelines=pipelines)
+        return runnable[pipeline.name]

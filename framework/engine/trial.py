@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.engine import apart, look, metadata
+from framework.engine import apart, defects, look, metadata
 from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.local import Local
@@ -66,8 +66,8 @@ class Trials:
                 done = next_batch(context, tried)
                 while done and done.waiting:
                     done = next_batch(context, tried)
-        except SluiceError as error:
-            return Outcome(error=error)
+        except Exception as error:
+            return Outcome(error=defects.told(pipeline.name, error))
         return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
 
     def put(self, source: TableSource, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote_plus
 
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem
-from framework.plan.model import Column, PartitionField
-from framework.plan.rows import Rows
+from framework.plan.model import Column, Fault, PartitionField, Step
+from framework.plan.rows import Rows, named
 from framework.spec import kinds
 from framework.sql.faults import closest
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
 _LONGEST = 300  # characters
+_LONGEST_NAME = 255  # bytes of a folder's name on the file systems of Linux and macOS
 _TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 _WIDTH = ("bucket", "truncate")
 _SUFFIXES = {"truncate": "trunc"}
@@ -32,6 +34,25 @@ def partition_fields(into: kinds.Into, rows: Rows) -> tuple[PartitionField, ...]
         if problem:
             rows.problems.append(Problem(into.place("partition_by", index), *problem))
     return tuple(found)
+
+
+def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
+    """The step by which a text that is too long for the name of a partition's folder makes a bad row."""
+    texts = {column.name for column in rows.columns if column.type in (types.STRING, types.BINARY)}
+    named_so = [field for field in fields if field.transform in ("identity", "truncate") and field.column in texts]
+    if not named_so:
+        return ()
+    says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_so)
+    return (Step("partition", into.place("partition_by"), says, (), None, tuple(map(_too_long, named_so)), rows.columns),)
+
+
+def _too_long(field: PartitionField) -> Fault:
+    value = f"substring({named(field.column)}, 1, {field.width})" if field.width else named(field.column)
+    left = _LONGEST_NAME - len(quote_plus(field.column) + ("_trunc=" if field.width else "="))
+    # Iceberg writes percent signs for all but letters and digits of ASCII. Most are short, which is seen faster.
+    long = f"octet_length({value}) > {left // 3} AND length(url_encode(CAST({value} AS STRING))) > {left}"
+    message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
+    return Fault("partition", "partition_too_long", message, f"coalesce({long}, false)")
 
 
 def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:

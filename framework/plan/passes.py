@@ -17,6 +17,7 @@ from framework.plan.model import (
     Login,
     Pipeline,
     Plan,
+    Replanned,
     SecretStore,
     Security,
 )
@@ -48,11 +49,9 @@ def parts(
         here = copy_context()  # planned again, own steps are those that were found the first time
         plan, problems, known = _parts(environment, written, {}, logins)
 
-    def again(also: Also) -> Plan:
-        plan, problems, _ = here.run(_parts, environment, written, also)
-        if problems:
-            raise SpecError(problems)
-        return replace(plan, again=again)
+    def again(also: Also) -> Replanned:
+        plan, problems, runnable = here.run(_parts, environment, written, also)
+        return Replanned(replace(plan, again=again), problems, runnable)
 
     return replace(plan, again=again), problems, known
 

@@ -26,7 +26,7 @@ from framework.plan.model import (
     TableSource,
     Topic,
 )
-from framework.plan.partitions import partition_fields, sort_columns
+from framework.plan.partitions import partition_fields, short_names, sort_columns
 from framework.plan.rows import Resolved, Rows, stored_name_problems
 from framework.spec import extensions, kinds
 from framework.spec.kinds.pipeline import BY_KEY
@@ -71,6 +71,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     table = _table(made, said, last, keys)
     if table is None or last.more:
         return None  # what is known of it has been looked at
+    steps = (*steps, *short_names(said.into, table.partition_by, last))
     batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
     came = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]

@@ -78,6 +78,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
 
 def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json.Field]:
     fields = []
+    said_as_json = (said.value if isinstance(said, kinds.Topic) else said.format) in ("json", "debezium_json")
     for name, column in said.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
@@ -86,12 +87,24 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
         except types.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
+        if said_as_json and (wrong := _other_keys(type_)):
+            hint = f"JSON's objects have text as keys: write `map<string,{wrong.value}>`"
+            problems.append(Problem(column.place("type"), "bad-type", f"JSON has no {wrong}", hint))
         fits = column.format is None or json.suits(column.format, type_)
         if not fits:
             hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
         fields.append(json.Field(name, type_, column.required, column.format if fits else None))
     return fields
+
+
+def _other_keys(type_: Type) -> types.Map | None:
+    """A map in it whose keys are no text."""
+    if isinstance(type_, types.Map):
+        return type_ if type_.key != types.STRING else _other_keys(type_.value)
+    inside = [type_.element] if isinstance(type_, types.Array) else []
+    inside += [field.type for field in type_.fields] if isinstance(type_, types.Struct) else []
+    return next((found for each in inside if (found := _other_keys(each))), None)
 
 
 def _value(

@@ -1,7 +1,7 @@
 """What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
 
 from framework.plan.model.example import Example, GivenRow, Message
-from framework.plan.model.pipeline import Each, Engine, Expectation, Pipeline, Plan, Run, Step, in_order
+from framework.plan.model.pipeline import Each, Engine, Expectation, Pipeline, Plan, Replanned, Run, Step, in_order
 from framework.plan.model.table import (
     IS_CURRENT,
     VERSION,
@@ -58,6 +58,7 @@ __all__ = [
     "Pipeline",
     "Plan",
     "Registered",
+    "Replanned",
     "Run",
     "SchemaChanges",
     "SecretStore",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Literal
 
-from framework.errors import Where
+from framework.errors import Problem, Where
 from framework.plan.model.example import Example
 from framework.plan.model.table import Catalog, Maintain, Table, TableSource
 from framework.plan.model.topic import Cluster, Column, Fault, SecretStore, Topic
@@ -133,7 +133,18 @@ class Plan:
     topics: tuple[Topic, ...]
     pipelines: tuple[Pipeline, ...]
     # The same specs planned again, with what the registry says by then and, for each topic, schemas of other subjects.
-    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Plan] | None = field(default=None, compare=False, repr=False)
+    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def pipeline(self, name: str) -> Pipeline | None:
         return next((pipeline for pipeline in self.pipelines if pipeline.name == name), None)
+
+
+@dataclass(frozen=True)
+class Replanned:
+    """A plan that was made again, with the problems of its specs; `runnable` are the pipelines that none of them stands behind."""
+
+    plan: Plan
+    problems: tuple[Problem, ...]
+    runnable: tuple[Pipeline, ...]

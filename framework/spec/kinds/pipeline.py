@@ -150,7 +150,8 @@ class Into(Bound):
         default=7 * 86400, at_least="1d", example="7d",
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
-        "What its files are split by: columns, or `year`, `month`, `day`, `hour` of one, `bucket(16, c)`, `truncate(4, c)`.",
+        "What its files are split by: columns, or `year`, `month`, `day`, `hour` of one, `bucket(16, c)`, `truncate(4, c)`. A text that is "
+        "too long for the name of a folder makes a bad row.",
         default=(),
         example="[day(at)]",
         aka=["partitioned_by", "partitions"],

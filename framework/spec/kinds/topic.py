@@ -4,8 +4,8 @@ The schemas of `avro`, `json_schema`, `protobuf` and `debezium_avro` are in the 
 whose id it begins with, and all fields of all versions are columns, unless `columns` says which.
 
 In JSON a column of type `string` takes the text of any value; every other type takes its own kind of value only, and anything else makes
-a bad row. A timestamp without a zone is UTC. A field that is missing is null, of two equal fields the last counts, and a message without
-a value is a bad row.
+a bad row. A timestamp without a zone is UTC; digits behind its microseconds are cut. A field that is missing is null, of two equal
+fields the last counts, and a message without a value is a bad row.
 """
 
 from __future__ import annotations
