@@ -18,8 +18,9 @@ demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 
 test: setup  ## All but what is long: what each change is judged by
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m "not long"
 
-test-long: setup  ## Wide searches, every page of the docs done as it is written, and what restarts or waits
-	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m long
+test-long: setup  ## Wide searches, every page of the docs done as it is written, what restarts or waits, and all bars of seconds
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m "long and not timed"
+	@SLUICE_BARS=1 $(BIN)/python -m pytest tests -m timed
 
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow and not long"

@@ -1,15 +1,19 @@
-"""What a bar in seconds is on this machine at this moment: others may use its cores, and CI's may be slower."""
+"""Bars of seconds, which only `make test-long` looks at (`-m timed`): what else a machine does at the moment fails no change."""
 
 from __future__ import annotations
 
+import math
+import os
 import time
 
+_LOOKED_AT = "SLUICE_BARS" in os.environ
 _QUIET = 0.05  # seconds that the loop below takes where the bars were set
-_SLACK = 2  # the benches measure; a test notices what became twice as slow, and nothing that a busy machine does
+_SLACK = 2  # the benches measure; a test notices what became twice as slow
 
 
 def bar(seconds: float) -> float:
-    return _SLACK * seconds * max(1.0, _loop() / _QUIET, _loop() / _QUIET)
+    """At most so many, at the speed that this machine has now."""
+    return _SLACK * seconds * max(1.0, _loop() / _QUIET, _loop() / _QUIET) if _LOOKED_AT else math.inf
 
 
 def _loop() -> float:

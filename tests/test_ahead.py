@@ -52,6 +52,7 @@ def document(*arguments: str) -> dict[str, Any]:
 # Kafka or a catalog is away
 
 
+@pytest.mark.timed
 def test_without_kafka_and_without_a_table(folder: Path) -> None:
     planned(folder, "n: bigint")
     began = time.monotonic()
@@ -69,6 +70,7 @@ def test_without_kafka_and_without_a_table(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"

@@ -254,6 +254,7 @@ def test_attacks_are_refused_for_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", DEEP, ids=[f"{text[:12]}… {len(text)}" for text in DEEP])
+@pytest.mark.timed
 def test_what_is_deep_or_long_is_refused_at_once(text: str) -> None:
     started = time.process_time()
     assert accepted(text) is None

@@ -192,6 +192,7 @@ def timed(folder: Path) -> tuple[str, float]:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_the_shipped_specs_are_checked_at_once() -> None:
     said, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
     assert said.endswith(": no problems\n")
@@ -199,6 +200,7 @@ def test_the_shipped_specs_are_checked_at_once() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:
     write(project, BASE, "main.yaml")
     for file in range(100):

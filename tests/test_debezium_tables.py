@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +21,9 @@ from framework.engine.local import Local
 from framework.plan.model import Message, Plan
 from tests.project import plan_for
 from tests.test_keyed_model import PHASES
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 BEGIN = datetime(2026, 1, 5, tzinfo=timezone.utc)
 NOT_SENT = "__debezium_unavailable_value"
 SPEC = """
@@ -140,9 +139,10 @@ class Table:
         return {row["id"]: {name: row[name] for name in names} for row in rows}
 
 
+@pytest.mark.parametrize("examples", few([3, 25], 3))
 @pytest.mark.parametrize("write", ["upsert", "history"])
-def test_the_table_is_that_of_the_database(write: str, lake: Path, spark: Any) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize="EXAMPLES" not in os.environ, database=None, phases=PHASES)
+def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path, spark: Any) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 3, database=None, phases=PHASES)
     @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))
     def same(batches: list[list[tuple[str, int, int, str | None]]]) -> None:
         database, table, told = Database(), Table(plan_of(lake, write), spark), 0

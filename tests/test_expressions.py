@@ -267,6 +267,7 @@ def test_deep_expressions_work_from_a_deep_caller() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_hundred_expressions_take_less_than_half_a_second() -> None:
     program = """
 import time

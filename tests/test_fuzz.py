@@ -509,13 +509,13 @@ def test_expressions_are_checked_or_refused() -> None:
     run(types(), 200, judge_type)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", INPUTS)
 def test_many_specs_are_planned_or_refused(kind: str, tmp_path: Path) -> None:
     run(INPUTS[kind], 700, lambda text: judge(tmp_path, text))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_expressions_are_checked_or_refused() -> None:
     run(expressions(), 5000, judge_expression)
     run(types(), 3000, judge_type)

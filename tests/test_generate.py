@@ -316,6 +316,7 @@ def test_all_arrives(tmp_path: Path, kafka: str) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.timed
 def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
     specs = project(tmp_path, bootstrap=kafka, name="paced")
     began = time.monotonic()
@@ -323,7 +324,7 @@ def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
     assert status == 0, said
     assert time.monotonic() - began > 1.9
     assert re.fullmatch(r"things: created paced in Kafka, partitions: 4\nthings: 50 messages sent in (\S+) s, (\S+)/s\n", said)
-    assert 50 / bar(2.5) < float(said.split()[-1].removesuffix("/s")) < 26
+    assert 50 / bar(2.5) <= float(said.split()[-1].removesuffix("/s")) < 26
     assert len(consumed(kafka, "paced", 4)) == 50
     status, said = run(specs, "things", "--count", "2000")
     assert (status, said.startswith("things: 2,000 messages sent in ")) == (0, True), said

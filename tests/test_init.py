@@ -133,6 +133,7 @@ def test_options_that_mean_nothing_are_refused() -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
     said = CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).output
     lines = [line.split("#")[0].split() for line in said.splitlines() if line.startswith("  sluice")]
@@ -496,6 +497,7 @@ def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafk
 
 
 @pytest.mark.kafka
+@pytest.mark.timed
 def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: str) -> None:
     name = real([(b"1", None, 0)])
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": name})

@@ -217,6 +217,7 @@ def test_the_lock_names_no_address() -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

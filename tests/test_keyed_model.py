@@ -5,7 +5,6 @@ the way, a second writer, commits of others, joined files and readers in between
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,9 @@ from framework.engine.protocol import KILL_POINTS, UPSERT_POINTS
 from framework.engine.query import ask
 from framework.plan.model import Message, Pipeline, Plan
 from tests.project import plan_for
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-EXAMPLES = int(os.environ.get("EXAMPLES", "3"))  # more by hand: EXAMPLES=200 pytest tests/test_keyed_model.py
 PHASES = (Phase.explicit, Phase.generate)  # each try takes seconds: what fails is not made smaller
 SPEC = """
 topic: orders
@@ -160,6 +159,7 @@ class Died(BaseException):
     """What a SIGKILL is to everything but the operating system."""
 
 
+@pytest.mark.parametrize("examples", few([3, 25], 3))
 @pytest.mark.parametrize(
     ("write", "deletes", "version", "partition_by"),
     [
@@ -171,8 +171,10 @@ class Died(BaseException):
         ("append", "ignore", 3, '["truncate(2, region)"]'),
     ],
 )
-def test_as_the_model_says(write: str, deletes: str, version: int, partition_by: str, lake: Path, spark: Any) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize="EXAMPLES" not in os.environ, database=None, phases=PHASES)
+def test_as_the_model_says(
+    write: str, deletes: str, version: int, partition_by: str, examples: int, lake: Path, spark: Any
+) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 3, database=None, phases=PHASES)
     @given(batches)
     def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
         as_modelled(plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, version, partition_by)), given_, deletes, spark)
@@ -189,8 +191,14 @@ def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
     as_modelled(plan, batches, deletes, spark)
 
 
-@pytest.mark.parametrize("write", ["upsert", "history"])
-@pytest.mark.parametrize("kind", ["dies", "another"])
+@pytest.mark.parametrize(
+    ("write", "kind"),
+    few(
+        [(write, kind) for write in ("upsert", "history") for kind in ("dies", "another")],
+        ("upsert", "dies"),
+        ("history", "another"),
+    ),
+)
 def test_at_every_point(write: str, kind: str, lake: Path, spark: Any) -> None:
     """A run dies there, or another run does the batch meanwhile; each batch changes, ends, deletes and brings late rows."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, "tombstones", 3, "[]"))

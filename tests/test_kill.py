@@ -14,6 +14,7 @@ import pytest
 
 from framework.engine.protocol import KILL_POINTS
 from tests.project import Project
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +44,9 @@ def victim(project: Project, point: str, number: signal.Signals, what: str = "ru
         process.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("point", KILL_POINTS)
+@pytest.mark.parametrize(
+    "point", few(KILL_POINTS, "staged_bad_rows", "checked", "published")
+)  # test_keyed_model.py has all of them
 def test_killed_at(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)
@@ -64,7 +67,7 @@ def test_killed_at(project: Project, point: str) -> None:
     assert len(project.unreferenced()) <= 3
 
 
-@pytest.mark.parametrize("point", ["branched", "staged", "checked", "published"])  # test_keyed_model.py has all of them
+@pytest.mark.parametrize("point", few(["branched", "staged", "checked", "published"], "checked"))
 def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)

@@ -168,6 +168,7 @@ def written(folder: Path, text: str | bytes, name: str = "x.yaml") -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("name", ALONE)
 def test_a_text(name: str, tmp_path: Path) -> None:
     text, code = ALONE[name]
@@ -175,6 +176,7 @@ def test_a_text(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_many_texts(tmp_path: Path) -> None:
     for number, (text, _) in enumerate(TOGETHER.values()):
         (tmp_path / str(number)).mkdir()

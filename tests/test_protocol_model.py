@@ -12,7 +12,7 @@ from tests.model.search import Schedule, changed, mistaken, overtaken, play, sca
 from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, Wrong
 
-SMALL = 2_000
+SMALL = 10_000
 LARGE = 60_000
 
 
@@ -66,7 +66,7 @@ def test_a_small_search() -> None:
     assert found.happened >= set(HAPPENINGS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_hundred_thousand_schedules() -> None:
     found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), scattered(2, LARGE)))
     assert found.wrong is None

@@ -322,6 +322,7 @@ def process(*arguments: str, **settings: Any) -> subprocess.Popen[Any]:
 
 @pytest.mark.usefixtures("lake")
 class TestProcesses:
+    @pytest.mark.timed
     def test_ctrl_c_ends_it(self) -> None:
         endless = "select count(*) from shop.many a, shop.many b, shop.many c, shop.many d where a.n + b.n + c.n + d.n = 1"
         with process(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
@@ -333,6 +334,7 @@ class TestProcesses:
         assert asked.returncode == 130 and "Traceback" not in said
         assert time.monotonic() - began < bar(10)
 
+    @pytest.mark.timed
     def test_a_million_rows_below_a_second(self) -> None:
         import pyarrow as pa
 

@@ -28,6 +28,7 @@ from tests.project import Project
 from tests.test_drop import SLUICE, sluice
 from tests.test_kill import PATIENCE, ROOT, victim
 from tests.test_refusals import accept_it, begun, once
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -343,7 +344,7 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
 # what comes between
 
 
-@pytest.mark.parametrize("point", ["rebuild_born", "rebuild_staged", "rebuild_checked"])
+@pytest.mark.parametrize("point", few(["rebuild_born", "rebuild_staged", "rebuild_checked"], "rebuild_checked"))
 def test_a_batch_comes_between(project: Project, point: str) -> None:
     project.more = "batch: {rows: 10}"
     begun(project, count=20)
@@ -458,7 +459,9 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["published", *rebuild.POINTS])  # at all others a batch's own tests do it
+@pytest.mark.parametrize(
+    "point", few(["published", *rebuild.POINTS], "rebuild_staged", "rebuild_published")
+)  # at all others a batch's own tests do it
 def test_killed_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
     begun(project, count=60, bad_every=10)
@@ -482,6 +485,7 @@ def bad(project: Project) -> set[tuple[int, int]]:
     return {(row["partition"], row["offset"]) for row in project.rows(bad=True)}
 
 
+@pytest.mark.long
 def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
     project.more = "batch: {rows: 20}"
     begun(project, count=200, bad_every=10)
@@ -522,7 +526,7 @@ def test_killed_behind_publishing_and_a_run_follows(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["published", "rebuild_checked"])
+@pytest.mark.parametrize("point", few(["published", "rebuild_checked"], "rebuild_checked"))
 def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 3)

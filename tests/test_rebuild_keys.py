@@ -15,6 +15,7 @@ from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import anew, nothing_left
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 SPEC = """
@@ -65,7 +66,7 @@ def keyed(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize("more", ["", ", format_version: 2", ", partition_by: [name]"])
+@pytest.mark.parametrize("more", few(["", ", format_version: 2", ", partition_by: [name]"], ""))
 def test_other_keys(keyed: Project, more: str) -> None:
     if "2" in more:
         with_into(keyed, BY_ID + more)
@@ -109,7 +110,7 @@ def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["rebuild_checked", "rebuild_published"])
+@pytest.mark.parametrize("point", few(["rebuild_checked", "rebuild_published"], "rebuild_published"))
 def test_killed_at(keyed: Project, point: str) -> None:
     with_into(keyed, BY_NAME)
     with victim(keyed, point, signal.SIGKILL, "rebuild") as process:

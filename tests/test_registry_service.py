@@ -85,6 +85,7 @@ def test_it_is_unpacked_anew_where_that_was_cut_off(
     assert (folders[0] / "quarkus-run.jar").is_file() and len(list(folders[0].rglob("*.jar"))) > 400
 
 
+@pytest.mark.long
 def test_schemas_stay_over_a_restart_and_over_a_kill(home: Path) -> None:
     port = registry.ports()[0]
     url = f"http://127.0.0.1:{port}{registry.API}"

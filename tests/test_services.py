@@ -22,7 +22,6 @@ from framework.errors import SetupError
 from framework.services import kafka, process
 from framework.services.ports import free_port, holder, is_free
 from framework.services.process import Service
-from tests.pace import bar
 
 LISTEN = """
 import signal, socket, sys
@@ -99,7 +98,7 @@ def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
 
 @pytest.mark.slow
 def test_one_that_never_answers_is_not_left_running(place: Path) -> None:
-    silent = tiny("import os, time; print(os.getpid(), flush=True); time.sleep(60)", patience=bar(1.5))
+    silent = tiny("import os, time; print(os.getpid(), flush=True); time.sleep(60)", patience=3.0)
     with pytest.raises(SetupError, match="did not answer"):
         process.start(silent, place, (free_port(),))
     assert not alive(int((place / "log").read_text())) and not (place / "pid").exists()

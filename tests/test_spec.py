@@ -337,6 +337,7 @@ def test_characters_beyond_ascii_keep_places_right() -> None:
     ids=lambda text: text[:12],
 )
 @pytest.mark.slow
+@pytest.mark.timed
 def test_hostile_texts_are_read_fast(text: str) -> None:
     begun = time.process_time()
     read(text)
@@ -517,6 +518,7 @@ def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_no_spark_no_dagster_and_fast() -> None:
     script = (
         "import sys, time; begun = time.process_time(); import framework.spec; took = time.process_time() - begun\n"
@@ -530,6 +532,7 @@ def test_no_spark_no_dagster_and_fast() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_a_thousand_files(tmp_path: Path) -> None:
     parts = GOOD.split("---\n")
     for number in range(500):

@@ -184,6 +184,8 @@ def test_history_and_bad_rows(project: Project) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.long
+@pytest.mark.timed
 def test_the_shipped_tables_within_a_second(project: Project, tmp_path: Path) -> None:
     """In a new process, with Kafka, and with rows in each table."""
     (tmp_path / "pipelines").symlink_to(ROOT / "pipelines")  # a step of the project's own

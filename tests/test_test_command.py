@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ SHIPPED = ["customer_versions", "customers", "flagged_stock_trades", "sensor_rea
 MAIN = """
 cluster: main
 bootstrap: 127.0.0.1:1
+registry: http://127.0.0.1:1
 ---
 catalog: lake
 type: sql
@@ -29,7 +31,6 @@ master: "spark://127.0.0.1:1"
 conf: {spark.sql.catalog.lake.uri: "jdbc:sqlite:real.db"}
 """
 TRADES = """
----
 topic: {name}
 value: json
 columns: {{side: string, quantity: int, price: {{type: double, required: true}}, at: timestamp}}
@@ -46,7 +47,6 @@ into: {{table: markets.{name}, partition_by: [day(at)]}}
 tests:
 """
 KEYED = """
----
 topic: users
 value: json
 key: {format: string, as: id}
@@ -77,8 +77,7 @@ tests:
     expect: [{id: a, name: one, is_current: false}, {id: a, name: two, is_current: true}]
 """
 DAYS = """
----
-topic: trades
+topic: bought
 value: json
 columns:
   side: string
@@ -89,12 +88,12 @@ columns:
   more: map<string, bigint>
   raw: binary
 ---
-pipeline: trades
-from: {topic: trades}
-into: {table: markets.trades}
+pipeline: bought
+from: {topic: bought}
+into: {table: markets.bought}
 ---
 pipeline: days
-from: {table: markets.trades}
+from: {table: markets.bought}
 steps:
   - filter: side <> 'NONE'
   - derive: {count: "size(parts)", kept: "more['kept']", first: "parts[0].name", twice: price * 2, offset: _kafka_offset}
@@ -141,7 +140,6 @@ WRONG = """
 
 
 REGISTERED = """
----
 topic: {format}
 value: {format}
 key: {{format: {format}, columns: {{id: bigint}}}}
@@ -190,64 +188,74 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_failing_test_shows_what_differs(tmp_path: Path, sluice_home: Path) -> None:
-    (tmp_path / "specs").mkdir()
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> tuple[Path, int, list[str]]:
+    """A folder with pipelines of all kinds, and what `sluice test` says of them, in one JVM as a person has it."""
+    folder = tmp_path_factory.mktemp("tested")
+    (folder / "specs").mkdir()
     stop = 'expect: [{name: sane, when: "coalesce(quantity, 1) > 0", else: stop}]'
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN + TRADES.format(name="trades", more=stop) + WRONG)
-
-    status, said, _ = sluice_test(tmp_path, sluice_home, "trades")
-
-    lines = [" ".join(line.split()) for line in said.splitlines()]  # test_examples.py judges the columns
-    assert (status, lines[:-1]) == (
-        1,
-        [
-            "trades: 2 of 4 tests failed",
-            "specs/a.yaml:34:5: test-failed: it is wrong",
-            "2 rows expected, 2 came",
-            "side price size",
-            "- expected BUY -1.0 NORMAL",
-            "+ came, of message 1 BUY -1.0 NEGATIVE",
-            "^^^^^^^^",
-            "- did not come NONE 7.0 LARGE",
-            "+ not expected, of message 2 SELL 1.0 NORMAL",
-            "0 bad rows expected, 1 came",
-            "code message",
-            "+ not expected, of message 3 missing_field `price` is required and missing or null",
-            "specs/a.yaml:40:5: test-failed: it stops",
-            "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/a.yaml:27:10)",
-            "hint: nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
-        ],
-    )
-    assert lines[-1].startswith("4 tests, 2 passed, 2 failed, ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]  # the real tables are not touched
+    specs = {
+        "main": MAIN,
+        "trades": TRADES.format(name="trades", more=stop) + WRONG,
+        "keyed": KEYED,
+        "days": DAYS,
+        "registered": "---".join(REGISTERED.format(format=each) for each in ("avro", "json_schema", "protobuf")),
+    }
+    for name, text in specs.items():
+        (folder / "specs" / f"{name}.yaml").write_text(text)
+    status, said, errors = sluice_test(folder, sluice_home)
+    assert errors == ""
+    return folder, status, said.splitlines()
 
 
-def test_rows_by_their_keys(tmp_path: Path, sluice_home: Path) -> None:
-    """A second batch meets the rows of the first."""
-    (tmp_path / "specs").mkdir()
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN + KEYED)
-    status, said, _ = sluice_test(tmp_path, sluice_home)
-    assert (status, said.splitlines()[:2]) == (0, ["newest: 1 test ok", "versions: 1 test ok"]), said
+def said_of(lines: list[str], pipeline: str) -> list[str]:
+    """What is said of one pipeline: its line, and those of its tests that failed."""
+    begin = next(at for at, line in enumerate(lines) if line.startswith(f"{pipeline}: "))
+    found = [lines[begin]]
+    for line in lines[begin + 1 :]:
+        if re.match(r"[a-z_]+: |\d+ tests", line):
+            break
+        found.append(" ".join(line.split()))  # test_examples.py judges the columns
+    return found
 
 
-def test_a_pipeline_that_reads_a_table(tmp_path: Path, sluice_home: Path) -> None:
-    """Rows of every kind of type are put into a real table; a batch adds to it, and the table is computed anew."""
-    (tmp_path / "specs").mkdir()
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN + DAYS)
-    status, said, _ = sluice_test(tmp_path, sluice_home, "days")
-    assert (status, said.splitlines()[0]) == (1, "days: 1 of 3 tests failed"), said
-    assert "specs/a.yaml:56:5: test-failed: it is wrong" in said
-    assert "- expected BUY 7 + came BUY 6.00" in " ".join(said.split())
+def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) -> None:
+    folder, status, lines = tested
+    assert said_of(lines, "trades") == [
+        "trades: 2 of 4 tests failed",
+        "specs/trades.yaml:21:5: test-failed: it is wrong",
+        "2 rows expected, 2 came",
+        "side price size",
+        "- expected BUY -1.0 NORMAL",
+        "+ came, of message 1 BUY -1.0 NEGATIVE",
+        "^^^^^^^^",
+        "- did not come NONE 7.0 LARGE",
+        "+ not expected, of message 2 SELL 1.0 NORMAL",
+        "0 bad rows expected, 1 came",
+        "code message",
+        "+ not expected, of message 3 missing_field `price` is required and missing or null",
+        "specs/trades.yaml:27:5: test-failed: it stops",
+        "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/trades.yaml:14:10)",
+        "hint: nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+    ]
+    assert (status, lines[-1].rpartition(",")[0]) == (1, "12 tests, 9 passed, 3 failed")
+    # The real tables are not touched.
+    assert sorted(path.name for path in folder.iterdir()) == ["specs", "temporary"]
 
 
-def test_formats_of_a_registry_that_does_not_answer(tmp_path: Path, sluice_home: Path) -> None:
-    """By schemas that are made of the columns, and no real table is touched by a message that names another."""
-    (tmp_path / "specs").mkdir()
-    registered = "".join(REGISTERED.format(format=each) for each in ("avro", "json_schema", "protobuf"))
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN.replace("1:1\n", "1:1\nregistry: http://127.0.0.1:1\n", 1) + registered)
-    status, said, _ = sluice_test(tmp_path, sluice_home)
-    assert (status, said.splitlines()[:3]) == (0, ["avro: 1 test ok", "json_schema: 1 test ok", "protobuf: 1 test ok"]), said
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["specs", "temporary"]
+def test_a_second_batch_meets_the_rows_of_the_first(tested: tuple[Path, int, list[str]]) -> None:
+    assert [said_of(tested[2], name) for name in ("newest", "versions")] == [["newest: 1 test ok"], ["versions: 1 test ok"]]
+
+
+def test_a_pipeline_that_reads_a_table_computes_it_of_rows_of_every_type(tested: tuple[Path, int, list[str]]) -> None:
+    said = said_of(tested[2], "days")
+    assert said[:2] == ["days: 1 of 3 tests failed", "specs/days.yaml:43:5: test-failed: it is wrong"]
+    assert "- expected BUY 7 + came BUY 6.00" in " ".join(said)
+
+
+def test_formats_of_a_registry_that_does_not_answer_go_by_the_columns(tested: tuple[Path, int, list[str]]) -> None:
+    formats = ("avro", "json_schema", "protobuf")
+    assert [said_of(tested[2], name) for name in formats] == [[f"{name}: 1 test ok"] for name in formats]
 
 
 def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> None:
@@ -258,11 +266,13 @@ def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> No
     assert [line.split(":")[0] for line in said.splitlines()[:-1]] == SHIPPED
 
 
+@pytest.mark.long
+@pytest.mark.timed
 def test_fifty_tests_are_quick(tmp_path: Path, sluice_home: Path) -> None:
     test = "  - {{name: test {at}, given: [{{price: {at}}}, {{price: -1}}], expect: [{{price: {at}}}, {{size: NEGATIVE}}]}}\n"
     pipelines = [TRADES.format(name=f"trades{at}", more="") + "".join(test.format(at=at) for at in range(10)) for at in range(5)]
     (tmp_path / "specs").mkdir()
-    (tmp_path / "specs" / "a.yaml").write_text(MAIN + "".join(pipelines))
+    (tmp_path / "specs" / "a.yaml").write_text("---".join([MAIN, *pipelines]))
     began = time.monotonic()
 
     status, said, _ = sluice_test(tmp_path, sluice_home)

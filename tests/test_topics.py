@@ -193,6 +193,7 @@ def test_what_is_plainly_wrong(
         ("generate", "orders"),
     ],
 )
+@pytest.mark.timed
 def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = project(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))  # in which no Kafka runs

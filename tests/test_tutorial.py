@@ -49,6 +49,7 @@ def quoted(text: str) -> str:
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_tutorial(tmp_path: Path, kafka: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     environment |= {"HOME": str(tmp_path), "COLUMNS": "120", "INSERT": INSERT}

@@ -23,6 +23,7 @@ from framework import ui
 from framework.cli import main
 from framework.engine import notes
 from framework.services.ports import free_port, is_free
+from tests.wide import few
 
 ROOT = Path(__file__).resolve().parent.parent
 SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
@@ -102,7 +103,10 @@ def of_this_server(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize(("read_only", "ask"), [(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("read_only", "ask"),
+    few([(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)], (True, signal.SIGHUP)),
+)
 def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask: signal.Signals) -> None:
     port = free_port()
     with served(folder, port, *(["--read-only"] if read_only else [])) as (shown, said):

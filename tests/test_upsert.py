@@ -18,6 +18,7 @@ from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import anew
 from tests.test_refusals import accept_it
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -101,7 +102,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [*UPSERT_POINTS, "published"])
+@pytest.mark.parametrize("point", few([*UPSERT_POINTS, "published"], "merged"))
 def test_killed_at(customers: Project, point: str) -> None:
     """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
     send(customers, *((key, "old", 1000) for key in range(20)))

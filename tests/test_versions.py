@@ -16,6 +16,7 @@ from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_refusals import accept_it
 from tests.test_upsert import SPEC, customers, send
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 __all__ = ["customers"]
@@ -112,7 +113,7 @@ def test_a_test_in_the_spec(versions: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", UPSERT_POINTS)
+@pytest.mark.parametrize("point", few(UPSERT_POINTS, "staged_deletes"))
 def test_killed_at(versions: Project, point: str) -> None:
     send(versions, *((key, "old", 1000) for key in range(20)))
     versions.run()
