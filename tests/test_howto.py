@@ -139,6 +139,21 @@ FOLLOWED = [
 ]
 
 
+def test_a_page_that_says_something_else_is_seen(tmp_path: Path) -> None:
+    def follow(page: str) -> list[str | None]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        return [first_difference(said, printed) for _, said, printed in Follower(folder, os.environ).follow(page)]
+
+    command = "```console\n$ sluice check\n1 pipeline, 1 topic: no problems\n```\n"
+    assert follow(f"To follow, `sluice check`:\n{command}") == [None, None]
+    assert follow(command.replace("topic", "table")) == ["1 pipeline, 1 table: no problems"]
+    with pytest.raises(AssertionError, match="did you mean `at`"):
+        follow(f"```yaml\nevent_time: att\n```\n{command}")
+    with pytest.raises(AssertionError, match="changes nothing"):
+        follow("```yaml\nevent_time: at\n```\n")
+
+
 @pytest.fixture
 def no_topic(kafka: str) -> Iterator[str]:
     """A Kafka where nobody has followed a page yet: pages name offsets."""
