@@ -105,13 +105,13 @@ class Follower:
                 commands = console(block)
             elif to_follow:
                 commands = [(each, []) for each in re.findall(r"`(sluice (?!init|setup|services)[^`]+)`", to_follow)]
-            for line, said in commands:
+            for line, expected in commands:
                 if not line.startswith(not_done or "\n"):
-                    yield line, said, self.do(line, said)
+                    yield line, expected, self.do(line, expected)
 
-    def do(self, line: str, said: list[str] | None = None) -> str:
+    def do(self, line: str, expected: list[str] | None = None) -> str:
         """What a command prints, if it ends as the page says: with 1 where it shows a hint or what failed."""
-        shown = "\n".join(said or [])
+        shown = "\n".join(expected or [])
         answer = shown.partition(QUESTION)[2].partition("\n")[0]
         ended = subprocess.run(
             ["bash", "-c", line],
@@ -129,9 +129,9 @@ class Follower:
         return printed
 
 
-def first_difference(said: list[str], printed: str) -> str | None:
+def first_difference(expected: list[str], printed: str) -> str | None:
     """The first line of a page that is not in what was printed, below the lines before it."""
-    for line in said:
+    for line in expected:
         place = re.search(pattern(line), printed)
         if place is None:
             return line

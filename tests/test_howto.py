@@ -143,7 +143,7 @@ def test_a_page_that_says_something_else_is_seen(tmp_path: Path) -> None:
     def follow(page: str) -> list[str | None]:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
-        return [first_difference(said, printed) for _, said, printed in Follower(folder, os.environ).follow(page)]
+        return [first_difference(expected, printed) for _, expected, printed in Follower(folder, os.environ).follow(page)]
 
     command = "```console\n$ sluice check\n1 pipeline, 1 topic: no problems\n```\n"
     assert follow(f"To follow, `sluice check`:\n{command}") == [None, None]
@@ -184,6 +184,6 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
     (tmp_path / ".sluice").mkdir()
     if name not in WITHOUT_JARS:
         (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")
-    for line, said, printed in Follower(tmp_path, environment).follow(TEXTS[name], NOT_DONE.get(name, ())):
-        missing = first_difference(said, printed)
+    for line, expected, printed in Follower(tmp_path, environment).follow(TEXTS[name], NOT_DONE.get(name, ())):
+        missing = first_difference(expected, printed)
         assert missing is None, f"$ {line}\n{printed}\nthe page has: {missing}"
