@@ -165,8 +165,8 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: ro
     below = dict(position.accepted)
     for each, at, _ in fresh:
         below[each] = max(below.get(each, 0), at + 1)
-    noun = "bad message" if len(fresh) == 1 else "bad messages"
-    says = f"the {len(fresh)} {noun} of this batch are quarantined in {pipeline.table.bad_rows}"
+    noun, are = ("bad message", "is") if len(fresh) == 1 else ("bad messages", "are")
+    says = f"the {len(fresh)} {noun} of this batch {are} quarantined in {pipeline.table.bad_rows}"
     raise BadRowsStop(
         "bad-rows",
         f"{len(fresh)} {noun}, the first in {where} at offset {offset}: {fault.code}: {fault.message}",

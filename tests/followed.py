@@ -1,0 +1,139 @@
+"""A page of docs/howto, followed as a new user would: what it shows is put into a project, what it says to type is typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from framework.spec.kinds import KINDS
+
+TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(KINDS[each])} for each in ("topic", "pipeline"))
+ITEM = re.compile(r"^```(\w*)\n(.*?)^```$|\b(To follow, .*?[.:])$", re.MULTILINE | re.DOTALL)
+FAILS = re.compile(r"^\s*hint: |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MULTILINE)
+QUESTION = "? [y/N]: "
+
+
+def console(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it is said to print."""
+    commands: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        else:
+            commands[-1][1].append(line)
+    return commands
+
+
+def pattern(line: str) -> str:
+    """What a line is to look like, whatever its numbers, times and gaps are."""
+    parts = re.split(r"((?<![\w-])\d[\d,.]*(?: (?:s|min) ago)?|…| +)", line.strip())
+    special = {"…": ".*", " ": r"\s+"}
+    shapes = [special.get(part[:1], r"[\d,.]+(?: (?:s|min) ago)?" if part[:1].isdigit() else re.escape(part)) for part in parts]
+    return "".join(shapes)
+
+
+def documents(text: str) -> list[str]:
+    return re.split(r"^---\n", text, flags=re.MULTILINE)
+
+
+def kind(document: str) -> tuple[str, str] | None:
+    """Kind and name of a whole document; None of options alone."""
+    first = re.search(r"^(\w+): (.*)", document, re.MULTILINE)
+    return (first[1], first[2]) if first and first[1] in KINDS else None
+
+
+def with_options(block: str, document: str) -> str:
+    """The document of the pipeline or topic `orders` with these options in place of its own."""
+    own = {("pipeline", "orders"): PIPELINE, ("topic", "orders"): TOPIC}.get(kind(document) or ("", ""), set())
+    for written in re.finditer(r"^(\w+):.*\n(?:[ #].*\n)*", block, re.MULTILINE):
+        option = written[1]
+        if option in own:
+            before = re.search(rf"^{option}:.*\n(?:[ #].*\n)*", document, re.MULTILINE)
+            document = document.replace(before[0], written[0]) if before else document + written[0]
+    return document
+
+
+def put(block: str, project: Path) -> None:
+    """Puts a yaml block into the specs: a file that it names, documents in place of those of their kind and name, or options."""
+    if place := re.match(r"# (specs/environments/\S+)\n", block):
+        (project / place[1]).parent.mkdir(parents=True)
+        (project / place[1]).write_text(block)
+        return
+    before = {path: documents(path.read_text()) for path in sorted((project / "specs").glob("*.yaml"))}
+    after = dict(before)
+    if kind(block):
+        new = {kind(each): each for each in documents(block)}
+        for path, texts in before.items():
+            after[path] = [new.pop(kind(each), each) for each in texts]
+        after[project / "specs" / "orders.yaml"] += new.values()
+    else:
+        after = {path: [with_options(block, each) for each in texts] for path, texts in before.items()}
+    assert after != before, f"this changes nothing in the specs:\n{block}"
+    for path, texts in after.items():
+        path.write_text("---\n".join(texts))
+
+
+@dataclass(frozen=True)
+class Follower:
+    """Does a page in a new project."""
+
+    project: Path
+    environment: Mapping[str, str]
+
+    def follow(self, page: str, not_done: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str], str]]:
+        """Each command of a page that begins with none of these words, the lines that it is said to print, and what it printed."""
+        self.do("sluice init .")
+        main = self.project / "specs" / "main.yaml"
+        main.write_text(main.read_text().replace("memory: 4g", "memory: 1g"))
+        for language, block, to_follow in ITEM.findall(page):
+            commands: list[tuple[str, list[str]]] = []
+            if language == "yaml":
+                put(block, self.project)
+            elif language == "python" and (step := re.search(r"`(pipelines/steps/\w+\.py)`", page)):
+                (self.project / step[1]).parent.mkdir(parents=True)
+                (self.project / step[1]).write_text(block)
+            elif language == "python":
+                commands = [(f"python - <<'END'\n{block}END", [])]
+            elif language == "sh":
+                commands = [(block, [])]
+            elif language == "console":
+                commands = console(block)
+            elif to_follow:
+                commands = [(each, []) for each in re.findall(r"`(sluice (?!init|setup|services)[^`]+)`", to_follow)]
+            for line, expected in commands:
+                if not line.startswith(not_done or "\n"):
+                    yield line, expected, self.do(line, expected)
+
+    def do(self, line: str, expected: list[str] | None = None) -> str:
+        """What a command prints, if it ends as the page says: with 1 where it shows a hint or what failed."""
+        shown = "\n".join(expected or [])
+        answer = shown.partition(QUESTION)[2].partition("\n")[0]
+        ended = subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.project,
+            env={**self.environment, "COLUMNS": "140", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            input=answer,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        printed = ended.stdout.replace(QUESTION, f"{QUESTION}{answer}\n")
+        assert ended.returncode == (1 if FAILS.search(shown) else 0), f"$ {line}\n{printed}\nended with {ended.returncode}"
+        return printed
+
+
+def first_difference(expected: list[str], printed: str) -> str | None:
+    """The first line of a page that is not in what was printed, below the lines before it."""
+    for line in expected:
+        place = re.search(pattern(line), printed)
+        if place is None:
+            return line
+        printed = printed[place.end() :]
+    return None
