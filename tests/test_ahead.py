@@ -391,7 +391,7 @@ def test_columns_change_with_the_first_message(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), True, ("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), True, ("m",))
-    last = "changes are looked at with the first message that comes; until then a run finds nothing to do"
+    last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
     assert list(command.ahead_lines(Ahead(pipeline, (added,), (waiting(0),))))[-1] == last
     assert list(command.ahead_lines(Ahead(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
     for idle in (Ahead(pipeline, (added,), (waiting(1),)), Ahead(pipeline, (kept,), (waiting(0),)), Ahead(pipeline, (added,))):

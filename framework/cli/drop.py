@@ -105,5 +105,7 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
 def _start(pipeline: Pipeline) -> str:
     if not pipeline.topics:
         return ""
-    starts = dict.fromkeys(str(topic.start_from) for topic in pipeline.topics)
+    from framework.plan.text import start
+
+    starts = dict.fromkeys(map(start, pipeline.topics))
     return f" at `start_from: {', '.join(starts)}`"

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from framework.amounts import counted
 from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
 from framework.plan.model import Generator, Topic
@@ -64,7 +65,7 @@ def command(
     found = newest(chosen, plan.secrets)
     generate.refuse(chosen, {each.of: each.writer for each in found})
     if generate.ensure_topic(chosen, plan.secrets):
-        click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, partitions: {chosen.partitions}")
+        click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, {counted(chosen.partitions, 'partition')}")
     there = tuple(registered(chosen, plan.secrets, found))
     for before, each in zip(found, there, strict=True):
         if before.new:

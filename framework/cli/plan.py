@@ -110,9 +110,9 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
         yield _computes(ahead.anew, ahead.pipeline.source.identifier)
     if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
-            f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "with the first message that comes"
+            f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
         )
-        yield f"changes are looked at {comes}; until then a run finds nothing to do"
+        yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
 def rebuild_lines(pipeline: Pipeline, outlook: Outlook) -> Iterator[str]:

@@ -77,8 +77,14 @@ def _versions(registered: Registered) -> str:
     return f"{registered.of}s by {registered.subject}, {said}"
 
 
+def start(topic: Topic) -> str:
+    """Where reading it begins, as a spec says it."""
+    begins = topic.start_from
+    return begins if isinstance(begins, str) else begins.isoformat().replace("+00:00", "Z")
+
+
 def _starts(topics: tuple[Topic, ...]) -> str:
-    starts = [each if isinstance(each, str) else each.isoformat() for each in (topic.start_from for topic in topics)]
+    starts = [start(topic) for topic in topics]
     if len(set(starts)) == 1:
         return f"starts at {starts[0]}"
     return ", ".join(f"{topic.name} starts at {start}" for topic, start in zip(topics, starts, strict=True))
