@@ -329,7 +329,7 @@ def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> No
         update.delete_column("price")
     assert next_run("copy", "copy")[1:] == [
         "shop.trades is as it was when the table was computed: nothing to do",
-        "changes are looked at when shop.trades changes; until then a run finds nothing to do",
+        "schema changes apply when shop.trades changes; until then a run finds nothing to do",
     ]
 
 

@@ -38,7 +38,7 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
     [
         ("a int, b string", "a: int; b: string", []),
         ("a int", "a: smallint", []),
-        ("a array<int>, m map<int,struct<x int>>", "a: array<tinyint>; m: 'map<smallint,struct<x:tinyint>>'", []),
+        ("a array<int>, m map<string,struct<x int>>", "a: array<tinyint>; m: 'map<string,struct<x:tinyint>>'", []),
         ("a int", "a: int; b: string", ["adds column b string"]),
         ("a int", "a: bigint", ["widens a from int to bigint"]),
         ("a float", "a: double", ["widens a from float to double"]),
@@ -54,7 +54,7 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
         ("a decimal(9,2)", "a: 'decimal(18,4)'", ["REFUSED `a` is decimal(9,2), the spec says decimal(18,4)"]),
         ("a timestamp", "a: timestamp_ntz", ["REFUSED `a` is timestamp, the spec says timestamp_ntz"]),
         ("a struct<x int>", "a: 'array<int>'", ["REFUSED `a` is struct<x:int>, the spec says array<int>"]),
-        ("m map<int,int>", "m: 'map<bigint,int>'", ["REFUSED `m.key` is int, the spec says bigint"]),
+        ("m map<int,int>", "m: 'map<string,int>'", ["REFUSED `m.key` is int, the spec says string"]),
         (
             "A int",
             "a: int",
