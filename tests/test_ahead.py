@@ -53,7 +53,8 @@ def document(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.timed
-def test_without_kafka_and_without_a_table(folder: Path) -> None:
+def test_without_kafka_and_without_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))  # in which no Kafka runs
     planned(folder, "n: bigint")
     began = time.monotonic()
     done = sluice("plan")
