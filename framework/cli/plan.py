@@ -109,9 +109,7 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
     if ahead.anew and ahead.pipeline.source:
         yield _computes(ahead.anew, ahead.pipeline.source.identifier)
     if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
-        comes = (
-            f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
-        )
+        comes = f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
