@@ -240,8 +240,8 @@ def test_a_run_without_news_leaves_each_check_as_it_was(folder: Path, instance: 
     result = materialized(instance, "copy")
     assert result.success
     assert checks(instance) == {**before, "can_run": "succeeded", "fresh": "succeeded", "newest_event": "failed"}
-    again = [each for each in result.get_asset_check_evaluations() if each.check_name == "sane"]
-    assert [each.metadata["rows"].value for each in again] == [7]
+    repeated = [each for each in result.get_asset_check_evaluations() if each.check_name == "sane"]
+    assert [each.metadata["rows"].value for each in repeated] == [7]
 
 
 def test_a_run_that_fails_leaves_each_check_as_it_was(folder: Path, instance: DagsterInstance) -> None:

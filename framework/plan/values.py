@@ -95,8 +95,8 @@ def plain_json(node: Node) -> str:
         return f"[{', '.join(map(plain_json, node.items))}]"
     if node.kind == "map":
         return json_object((key.text, plain_json(value)) for key, value in node.entries)
-    plain = not node.quoted and (node.text in ("true", "false") or _NUMBER.fullmatch(node.text))
-    return node.text if plain else json.dumps(node.text, ensure_ascii=False)
+    is_plain = not node.quoted and (node.text in ("true", "false") or _NUMBER.fullmatch(node.text))
+    return node.text if is_plain else json.dumps(node.text, ensure_ascii=False)
 
 
 def json_object(entries: Iterable[tuple[str, str]]) -> str:
