@@ -106,7 +106,7 @@ def _among(of: Of, literals: Iterable[str]) -> str:
 
 
 def _chosen(of: Of, texts: Mapping[str, str]) -> str:
-    return f"CASE {prefix(of)} " + " ".join(f"WHEN {literal} THEN {quoted(text)}" for literal, text in texts.items()) + " END"
+    return f"CASE {prefix(of)} " + " ".join(f"WHEN {id_} THEN {quoted(text)}" for id_, text in texts.items()) + " END"
 
 
 def _not_as_said(of: Of) -> str:

@@ -66,8 +66,8 @@ def _index(of: Of, merged: Merged) -> str:
     """SQL of the union's index, as Avro writes it, of the version that a message is of; null where it is of none."""
     there = [(id_literal(fit.version.id), f"X'{_zigzag(at).hex()}'") for at, fit in enumerate(merged.fits)]
     if len(there) <= _FEW:
-        return "CASE " + prefix(of) + " " + " ".join(f"WHEN {literal} THEN {index}" for literal, index in there) + " END"
-    return f"try_element_at(map({', '.join(f'{literal}, {index}' for literal, index in there)}), {prefix(of)})"
+        return "CASE " + prefix(of) + " " + " ".join(f"WHEN {id_} THEN {index}" for id_, index in there) + " END"
+    return f"try_element_at(map({', '.join(f'{id_}, {index}' for id_, index in there)}), {prefix(of)})"
 
 
 def _unfit(sql: str, type_: Type, depth: int = 0) -> str | None:
