@@ -120,5 +120,7 @@ def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> 
     (folder / "specs" / "b.yaml").write_text(
         f"pipeline: again\nfrom: {{topic: trades}}\ninto: {{table: shop.again}}\ntests:\n{many}"
     )
-    status, errors = interrupted(folder, ("test",), lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else ""))
+    status, errors = interrupted(
+        folder, ("test",), lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else "")
+    )
     assert (status, errors) == (130, "stopped by Ctrl-C\n")  # and no remarks of Java's

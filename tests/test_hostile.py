@@ -188,7 +188,9 @@ def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(s
     shop.template = PARTS + shop.template
     shop.topic_more = f"key: {{format: json, columns: {json.dumps(dict.fromkeys(KEYS, 'string'))}}}"
     parts = [name for name in TEXTS if PLAIN.fullmatch(name) and len(name) < 256]
-    shop.into_more = into(write, [*parts[::2], *(f"truncate(3, {name})" for name in (*parts[1::2], *KEYS))], (NUMBER, *TEXTS, *KEYS))
+    shop.into_more = into(
+        write, [*parts[::2], *(f"truncate(3, {name})" for name in (*parts[1::2], *KEYS))], (NUMBER, *TEXTS, *KEYS)
+    )
     first = shop.register(schema(number=NARROW), kind="JSON")
     shop.send_keys((key(id_), message(first, {**said(id_), NUMBER: "x" if id_ == 4 else id_})) for id_ in (1, 2, 3, 4))
     shop.run()

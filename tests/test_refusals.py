@@ -87,7 +87,9 @@ def test_a_branch_that_is_called_like_a_path_deletes_nothing(project: Project) -
     victim = home().parent / "victim.yaml"
     victim.write_text("x")
     branch = f"{protocol.BRANCH}../../{victim.name}"
-    project.sql(f"alter table {{table}} create branch `{branch}`")
+    lake = project.context().lake(project.pipeline)
+    table: Any = lake.load(project.pipeline.table.identifier)
+    lake.branch_as(table, branch, table.currentSnapshot().snapshotId())
     project.send_good(6)
     project.run()
     assert victim.exists() and project.branches() == [branch]
