@@ -28,7 +28,7 @@ from framework.engine.trial import Trials
 from framework.errors import Where
 from framework.plan.model import Example, GivenRow, Message, Pipeline
 from tests.registered import Registered
-from tests.test_hostile import TEXTS, message
+from tests.test_hostile import TEXTS, message, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,11 +45,18 @@ pipeline: copy
 from: {{table: {namespace}.trades}}
 into: {{table: {namespace}.copy, write: replace}}
 """
+
+
+def shown(value: object) -> str:
+    """What may stand in the error of a failed test."""
+    return repr(value).replace(LARGE, "[200 KB]")
+
+
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sent:
     """A message: a row's fields, nothing, or text that is no JSON."""
 
@@ -58,6 +65,9 @@ class Sent:
     value: Mapping[str, Any] | str | None
     at: int
     headers: tuple[tuple[str, bytes | None], ...]
+
+    def __repr__(self) -> str:
+        return shown(vars(self))
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ def fields(number: str, others: Iterable[str], wrong: bool) -> st.SearchStrategy
 
 
 @st.composite
-def drawn(draw: Draw) -> Drawn:
+def drawings(draw: Draw) -> Drawn:
     number, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=str.lower))
     first, second = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
     keys = draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), min_size=1, max_size=3))
@@ -164,7 +174,7 @@ def moment(at: int) -> datetime:
 def without_kafka(rows: Iterable[Row]) -> Counter[str]:
     """Rows in no order; texts of them, since pytest is long about what differs."""
     kept = ({name: value for name, value in each.items() if not name.startswith("_kafka")} for each in rows)
-    return Counter(repr(sorted(each.items())) for each in kept)
+    return Counter(shown(sorted(each.items())) for each in kept)
 
 
 def landed(pipeline: Pipeline) -> list[Row]:
@@ -176,7 +186,7 @@ def bad(rows: Iterable[Row]) -> Counter[str]:
     """Exactly what was sent, and what is said of it where that depends on texts."""
     said = (each["message"] if "` is not " in each["message"] else None for each in rows)
     return Counter(
-        repr((each["offset"], each["key"], each["value"], each["headers"], says)) for each, says in zip(rows, said, strict=True)
+        shown((each["offset"], each["key"], each["value"], each["headers"], says)) for each, says in zip(rows, said, strict=True)
     )
 
 
@@ -185,8 +195,8 @@ class Searched(Registered):
 
     def begin(self, drawn: Drawn, write: str) -> None:
         self.format = "json_schema"
-        self.topic_more = SAID.format(*map(json.dumps, drawn.keys))
-        keyed = f", keys: {json.dumps(drawn.keys)}, deletes: tombstones"
+        self.topic_more = SAID.format(*(written(name)[1:-1] for name in drawn.keys))
+        keyed = f", keys: {written(*drawn.keys)}, deletes: tombstones"
         self.into_more = f", write: {write}{keyed}" if write in ("upsert", "history") else ""
         self.template += COPY if write == "replace" else ""
         self.make_topic(1, **{"max.message.bytes": "10000000"})
@@ -230,7 +240,7 @@ def test_hostile_texts_are_texts(
         finally:
             project.close()
 
-    judged = limits(given(drawn())(same))
+    judged = limits(given(drawings())(same))
     (seed(int(SEED))(judged) if SEED is not None else judged)()
 
 
@@ -241,7 +251,7 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
     pairs = list(zip(drawn.sent, sent, strict=True))
     rows = without_kafka(MODELS[write](drawn))
     bad_rows = Counter(
-        repr((each.offset, each.key, each.value, headers_of(each), says(drawn, of)))
+        shown((each.offset, each.key, each.value, headers_of(each), says(drawn, of)))
         for of, each in pairs
         if is_bad(drawn, of, deletes)
     )
@@ -254,9 +264,9 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
     assert without_kafka(landed(last)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
 
-    shown = preview(context, of_topic, len(sent), "earliest").messages
-    assert [each.offset for each in shown] == [each.offset for each in sent]
-    for of, each in zip(drawn.sent, shown, strict=True):
+    previewed = preview(context, of_topic, len(sent), "earliest").messages
+    assert [each.offset for each in previewed] == [each.offset for each in sent]
+    for of, each in zip(drawn.sent, previewed, strict=True):
         (seen,) = each.rows
         assert seen.fate == ("bad" if is_bad(drawn, of, deletes) else "deletes" if of.value is None else "lands")
         assert seen.fate != "lands" or seen.after[-1] == row(drawn, of)
