@@ -39,11 +39,11 @@ EXAMPLES = [int(os.environ.get("EXAMPLES", "2")), pytest.param(15, marks=pytest.
 LARGE = "x" * 200_000
 HEADER = "h"
 SAID = "key: {{format: json, columns: {{{}: string, {}: string}}}}\nheaders: {{h: string}}"
-COPY = """
+TWIN = """
 ---
-pipeline: copy
+pipeline: twin
 from: {{table: {namespace}.trades}}
-into: {{table: {namespace}.copy, write: replace}}
+into: {{table: {namespace}.twin, write: replace}}
 """
 
 
@@ -198,7 +198,7 @@ class Searched(Registered):
         self.topic_more = SAID.format(*(written(name)[1:-1] for name in drawn.keys))
         keyed = f", keys: {written(*drawn.keys)}, deletes: tombstones"
         self.into_more = f", write: {write}{keyed}" if write in ("upsert", "history") else ""
-        self.template += COPY if write == "replace" else ""
+        self.template += TWIN if write == "replace" else ""
         self.make_topic(1, **{"max.message.bytes": "10000000"})
         types = {drawn.number: "integer", **dict.fromkeys(drawn.names, "string")}
         schema = {"type": "object", "properties": {name: {"type": type_} for name, type_ in types.items()}}
@@ -258,16 +258,16 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
     for number in (1, 2):
         project.send_all(each for each in sent if each.batch == number)
         project.run()
-        run_copy(project, write)
+        run_twin(project, write)
     context = project.context()
     of_topic, last = context.plan.pipelines[0], context.plan.pipelines[-1]
     assert without_kafka(landed(last)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
 
-    previewed = preview(context, of_topic, len(sent), "earliest").messages
-    assert [each.offset for each in previewed] == [each.offset for each in sent]
-    for of, each in zip(drawn.sent, previewed, strict=True):
-        (seen,) = each.rows
+    previewed = {each.offset: each for each in preview(context, of_topic, len(sent), "earliest").messages}
+    assert previewed.keys() == {each.offset for each in sent}
+    for at, of in enumerate(drawn.sent):
+        (seen,) = previewed[at].rows
         assert seen.fate == ("bad" if is_bad(drawn, of, deletes) else "deletes" if of.value is None else "lands")
         assert seen.fate != "lands" or seen.after[-1] == row(drawn, of)
 
@@ -279,7 +279,7 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
         assert write == "replace" or bad(tried.bad) == bad_rows
 
     anew(project, of_topic)
-    run_copy(project, write)
+    run_twin(project, write)
     anew(project, last)
     assert without_kafka(landed(last)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
@@ -293,7 +293,7 @@ def headers_of(message: Message) -> Sequence[Row]:
     return [{"key": name, "value": value} for name, value in message.headers]
 
 
-def run_copy(project: Searched, write: str) -> None:
+def run_twin(project: Searched, write: str) -> None:
     if write == "replace":
         context = project.context()
         assert len(list(batches(context, context.plan.pipelines[-1]))) <= 1
