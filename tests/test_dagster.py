@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def dagster(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Dagster's own command, on a module that does what pipelines/definitions.py does."""
     (folder / "shown.py").write_text(
         "from pathlib import Path\nfrom framework.assets import definitions\ndefs = definitions(Path('specs'))\n"
@@ -30,7 +32,20 @@ def dagster(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}", "DAGSTER_HOME": str(folder / "dagster")}
     command = [sys.executable, "-m", "dagster", *arguments, "-m", "shown"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300, check=False)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder, env=environment, start_new_session=True)
+
+
+def dagster(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with started(folder, *arguments) as process:
+        out, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+
+
+def told(log: str) -> list[str]:
+    """What the run of `trades` says itself, without what takes how long."""
+    found = re.findall(r" - dagster - INFO - .* - trades - (.*)", log)
+    return [re.sub(r"\d+\.\d s\b", "… s", each) for each in found]
 
 
 def test_the_definitions_are_short() -> None:
@@ -266,6 +281,7 @@ batch: {{rows: 10}}
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
     from dagster import AssetCheckKey, AssetKey, DagsterInstance
 
     project.more = EXPECTING
@@ -292,6 +308,18 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half))
     assert first.returncode == 0, first.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
+    assert told(first.stderr) == [
+        f"50 messages waiting in {project.topic}; {project.namespace}.trades has 0 rows",
+        *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
+        "starting Spark, which takes some seconds",
+        f"Spark {pyspark.__version__} runs after … s",
+        "reading the next messages and writing their rows to a staging branch",
+        "the rows are written; checking them before they are published",
+        "publishing the batch",
+        "the batch is published",
+        "batch 1, 10 read, 8 rows, 2 bad, … s, 5 waiting",
+        "batch 2, 5 read, 5 rows, … s, 0 waiting",
+    ]
 
     done = dagster(tmp_path, "asset", "materialize", "--select", "/".join(table.path))
     assert done.returncode == 0, done.stderr[-3000:]
@@ -334,3 +362,46 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     failed = dagster(tmp_path, "asset", "materialize", "--select", "*")
     assert failed.returncode == 1
     assert "there is no topic" in failed.stdout + failed.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_run_that_is_canceled_records_what_it_committed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by the page's button, which interrupts the process of the run."""
+    from dagster import AssetKey, DagsterInstance
+
+    project.more = "batch: {rows: 10}"
+    project.make_topic()
+    project.send_good(2_000)
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "main.yaml").write_text(Path(project.pipeline.where.file).read_text())
+    monkeypatch.chdir(tmp_path)
+    table = AssetKey(["lake", project.namespace, "trades"])
+    with started(tmp_path, "asset", "materialize", "--select", "*") as process:
+        said = []
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            if "batch 2, 10 read, 10 rows" in line:
+                with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+                    instance.report_run_canceling(instance.get_runs()[0])
+                os.kill(process.pid, signal.SIGINT)
+        assert process.wait(60) != 0
+    text = "".join(said)
+    assert "canceled: what was published stays, and the next run continues behind it" in text
+    assert "py4j" not in text.lower() and "Java" not in text, text
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        (run,) = instance.get_runs()
+        assert run.status.value == "CANCELED"
+        event = instance.get_latest_materialization_event(table)
+        assert event is not None and event.run_id == run.run_id and event.asset_materialization is not None
+        landed = event.asset_materialization.metadata["dagster/row_count"].value
+    assert landed == len(project.rows()) and 20 <= landed < 2_000
+    specs = tmp_path / "specs" / "main.yaml"
+    specs.write_text(specs.read_text().replace(project.more, ""))
+    done = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert done.returncode == 0, done.stderr[-3000:]
+    project.assert_exactly_once()

@@ -201,12 +201,20 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder:
         "pipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n---\n"
         "pipeline: daily\nfrom: {topic: trades}\ninto: {table: shop.daily}\nrun: {cron: '0 6 * * *'}\n"
     )
-    sensors = {each.name: each for each in shown().sensors or []}
-    errors = []
-    for name in ("trades_waits", "again_waits"):
-        with pytest.raises(UnreachableError, match=f"Kafka at {NOWHERE} does not answer") as raised:
-            sensors[name].evaluate_tick(build_sensor_context(instance))
-        errors.append(raised.value)
+    main, errors = Path("specs/main.yaml"), []
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        main.write_text(main.read_text().replace(NOWHERE, address))
+        sensors = {each.name: each for each in shown().sensors or []}
+        for name in ("trades_waits", "again_waits"):
+            with pytest.raises(UnreachableError, match=f"Kafka at {address} does not answer") as raised:
+                sensors[name].evaluate_tick(build_sensor_context(instance))
+            errors.append(raised.value)
+            silent.listen()  # who asks now waits for an answer that never comes
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody did
+            silent.accept()
     assert errors[0].__traceback__ is not None
     assert [each.code for each in errors] == ["kafka-unreachable", "kafka-unreachable"]
     assert asked(instance).run_requests, "what does not read that cluster goes on"
@@ -419,6 +427,14 @@ def test_a_run_without_kafka_is_tried_again_three_times(folder: Path, instance: 
     assert checks(instance, "trades") == {"can_run": "failed"}
 
 
+def test_each_run_takes_the_pool_of_its_table_and_says_whose_it_is(folder: Path) -> None:
+    from dagster import AssetKey
+
+    for name in ("trades", "copy"):
+        op = shown().resolve_assets_def(AssetKey(["lake", "shop", name])).op
+        assert (op.pool, op.tags["sluice/pipeline"]) == (f"table_{name}", name)
+
+
 def test_one_run_of_a_table_at_a_time_whoever_starts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
@@ -435,6 +451,8 @@ def test_one_run_of_a_table_at_a_time_whoever_starts_it(monkeypatch: pytest.Monk
         second = storage.claim_concurrency_slot("table_trades", "b", "trades")
         assert (first.is_claimed, second.is_claimed) == (True, False)
         assert instance.run_monitoring_settings.get("free_slots_after_run_end_seconds")
+        for of in ("sensors", "schedules"):
+            assert instance.get_settings(of)["use_threads"], "one does not wait for the others"
     settings = dagster_home() / "dagster.yaml"
     current = settings.read_text()
     settings.write_text(home.SHIPPED[0])

@@ -66,11 +66,13 @@ def test_a_missing_java_is_one_named_error(words: tuple[str, ...], folder: Path,
     assert len(done.stderr.splitlines()) == 2
 
 
-def interrupted(folder: Path, reached: Callable[[subprocess.Popen[str]], bool], **environment: str) -> tuple[int, str]:
-    """`sluice test`, after one Ctrl-C as a terminal sends it: its exit status and what it said on stderr."""
+def interrupted(
+    folder: Path, words: tuple[str, ...], reached: Callable[[subprocess.Popen[str]], bool], **environment: str
+) -> tuple[int, str]:
+    """A command, after one Ctrl-C as a terminal sends it: its exit status and what it said on stderr."""
     with (folder / "err").open("w+") as errors:
         child = subprocess.Popen(
-            [*SLUICE, "test"], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
+            [*SLUICE, *words], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         )  # fmt: skip
         while not reached(child):
@@ -102,10 +104,12 @@ def test_spark_that_does_not_start_is_named(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java(folder: Path) -> None:
+@pytest.mark.parametrize("words", [("test",), ("run", "copy"), ("preview", "copy")], ids=" ".join)
+def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java(words: tuple[str, ...], folder: Path) -> None:
+    made_by_hand(None)
     fake_java(folder / "jdk", "").joinpath("bin", "java").write_text(HANGING)
     started = folder / "started"
-    status, errors = interrupted(folder, lambda _: started.exists(), JAVA_HOME=str(folder / "jdk"), STARTED=str(started))
+    status, errors = interrupted(folder, words, lambda _: started.exists(), JAVA_HOME=str(folder / "jdk"), STARTED=str(started))
     assert (status, errors) == (130, "stopped by Ctrl-C\n")
 
 
@@ -116,5 +120,7 @@ def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> 
     (folder / "specs" / "b.yaml").write_text(
         f"pipeline: again\nfrom: {{topic: trades}}\ninto: {{table: shop.again}}\ntests:\n{many}"
     )
-    status, errors = interrupted(folder, lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else ""))
+    status, errors = interrupted(
+        folder, ("test",), lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else "")
+    )
     assert (status, errors) == (130, "stopped by Ctrl-C\n")  # and no remarks of Java's

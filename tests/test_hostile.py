@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,12 @@ from framework.engine.loop import batches
 from framework.engine.preview import preview
 from framework.engine.protocol import Position, next_range
 from framework.engine.trial import Trials
+from framework.plan.change import Change
 from framework.plan.model import Pipeline
+from framework.types import STRING
 from tests.project import TRADES, Project
 from tests.registered import Registered, framed
+from tests.test_rebuild import anew
 from tests.test_refusals import accept_it
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ TEXTS = (
 )  # fmt: skip
 LATER = 'later. `${env:HOME}\' "x.y"'
 NUMBER = "a number `${env:HOME}'"
+INTEGER = {"type": "integer"}
 NESTED = (*TEXTS, "_sluice_value", "_sluice_text", "_sluice_end", "_sluice_decoded", "_sluice_bad", "_file")
 COPY = """
 ---
@@ -54,10 +59,10 @@ def shop(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: 
     made.close()
 
 
-def schema(*more: str) -> str:
+def schema(*more: str, number: Mapping[str, str] = INTEGER) -> str:
     text = {"type": "string"}
     nested = {"type": "object", "properties": dict.fromkeys(NESTED, text)}
-    numbers = {name: {"type": "integer"} for name in ("id", NUMBER)}
+    numbers = {"id": INTEGER, NUMBER: number}
     properties = {**numbers, **dict.fromkeys((*TEXTS, *more), text), "nested": nested, "last": {"type": "integer"}}
     return json.dumps({"type": "object", "properties": properties})
 
@@ -142,6 +147,77 @@ variables: parts
 values: {{brace: "{{"}}
 ---
 """
+# What a spec can call a key: the columns of values have the other names.
+KEYS = ("k\\", "k\u00e9", "ke\u0301", "%s-/*")
+PLAIN = re.compile(r"[^\s(),]+")  # what stands in `partition_by`
+NARROW = {"type": "integer", "connect.type": "int32"}
+NEW_NAMES = {"a.b": "b.c `${env:HOME}'", "a`b": "a.b", LATER: "${spark.app.name}\u2028"}
+
+
+def key(number: int) -> bytes:
+    return json.dumps({name: TEXTS[number + at] for at, name in enumerate(KEYS)}).encode()
+
+
+def keyed(number: int, id_: int, *more: str, **values: Any) -> dict[str, Any]:
+    return {**said(id_, *more), **json.loads(key(number)), **values}
+
+
+def written(*texts: str) -> str:
+    """A list of these in a spec."""
+    escaped = ("".join(f"\\U{ord(each):08x}" for each in text.replace("${", "$${var:brace}")) for text in texts)
+    return "[" + ", ".join(f'"{each}"' for each in escaped) + "]"
+
+
+def into(write: str, partition_by: Iterable[str], sort_by: Iterable[str]) -> str:
+    layout = f"partition_by: {written(*partition_by)}, sort_by: {written(*sort_by)}"
+    return f", write: {write}, keys: {written(*KEYS)}, deletes: tombstones, {layout}"
+
+
+def merged(project: Project) -> list[dict[str, Any]]:
+    """The rows, and of versions whether they have ended."""
+    found = []
+    for row in sorted(project.rows(), key=lambda row: (row["id"], row["_kafka_offset"])):
+        made = {name: value for name, value in row.items() if not name.startswith("_kafka") and name != "valid_from"}
+        found.append({**made, "valid_to": made["valid_to"] is not None} if "valid_to" in made else made)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("write", ["upsert", "history"])
+def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(shop: Registered, write: str) -> None:
+    shop.template = PARTS + shop.template
+    shop.topic_more = f"key: {{format: json, columns: {json.dumps(dict.fromkeys(KEYS, 'string'))}}}"
+    parts = [name for name in TEXTS if PLAIN.fullmatch(name) and len(name) < 256]
+    shop.into_more = into(
+        write, [*parts[::2], *(f"truncate(3, {name})" for name in (*parts[1::2], *KEYS))], (NUMBER, *TEXTS, *KEYS)
+    )
+    first = shop.register(schema(number=NARROW), kind="JSON")
+    shop.send_keys((key(id_), message(first, {**said(id_), NUMBER: "x" if id_ == 4 else id_})) for id_ in (1, 2, 3, 4))
+    shop.run()
+    assert [row["message"] for row in shop.rows(bad=True)] == [f"`{NUMBER}` is not int but string"]
+
+    second = shop.register(schema(LATER), kind="JSON")
+    shop.into_more = into(write, [f"bucket(4, {name})" for name in (*parts, *KEYS)], (LATER, *reversed(TEXTS)))
+    large = json.loads(f'{{"{NUMBER}": {2**40}}}')
+    shop.send_keys([(key(1), message(second, {**said(5, LATER), **large})), (key(2), None), (key(4), message(first, said(6)))])
+    shop.run()
+    now = [keyed(3, 3, **{LATER: None}), keyed(1, 5, LATER, **large), keyed(4, 6, **{LATER: None})]
+    ended = [keyed(number, number, **{LATER: None}) for number in (1, 2)]
+    if write == "history":
+        now = [{**row, "valid_to": False, "is_current": True} for row in now]
+        now += [{**row, "valid_to": True, "is_current": False} for row in ended]
+    expected = sorted(now, key=lambda row: int(row["id"]))
+    assert merged(shop) == expected
+    anew(shop)
+    assert merged(shop) == expected
+
+    # No schema of JSON's says what a column was called before.
+    lake, planned = shop.context().lake(shop.pipeline), shop.pipeline.table
+    changes = [Change("alias", "", shop.pipeline.where, True, (old,), STRING, STRING, to=new) for old, new in NEW_NAMES.items()]
+    lake.change(lake.load(planned.identifier), changes, planned)
+    assert merged(shop) == [{NEW_NAMES.get(name, name): value for name, value in row.items()} for row in expected]
+
+
 LABELS = r"""
 ---
 pipeline: trades

@@ -1,7 +1,7 @@
 """A ledger over random kills: messages with hostile keys, runs that get a SIGKILL at a random point or moment, and at the end what the
 model says of all messages.
 
-By hand with more kills and another seed: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
+`make test-long` has more of them. By hand with others: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
 from tests.test_kill import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
-KILLS = int(os.environ.get("KILLS", "2"))  # of each kind of table
+KILLS = [int(os.environ.get("KILLS", "2")), pytest.param(7, marks=pytest.mark.long)]  # of each kind of table
 SEED = int(os.environ.get("SEED", "13"))
 LATEST = 2.0  # seconds after a run has opened its table
 
@@ -80,9 +80,11 @@ def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> st
         return f"not before its end ({after:.2f} s)"
 
 
+@pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
-def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str) -> None:
-    chance = random.Random(f"{SEED} {write}")
+def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str, kills: int) -> None:
+    print(f"\nSEED={SEED}, {write}, {kills} kills")
+    chance = random.Random(f"{SEED} {write} {kills}")
     keys = "keys: [region, id]" if write != "append" else "catalog: lake"
     said = {"write": write, "keys": keys, "deletes": deletes, "version": "3", "partition_by": "[]"}
     spec = SPEC.replace("value: json", "kafka_name: {topic}\nvalue: json", 1).replace("{namespace}.orders", "{namespace}.trades")
@@ -92,14 +94,13 @@ def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, delet
     project.make_topic(3)
     ledger = Ledger(project, chance)
     points = KILL_POINTS if write == "append" else (*KILL_POINTS, "merged")
-    hit = []
-    for _ in range(KILLS):
+    for _ in range(kills):
         ledger.send(chance.randint(5, 40))
-        hit.append(kill(project, chance, points))
+        print(f"killed at {kill(project, chance, points)}")
     ledger.send(5)
     project.run()
 
-    print(f"\nseed {SEED}, {write}, {len(ledger.messages)} messages, killed at {', '.join(hit)}")
+    print(f"{len(ledger.messages)} messages")
     ordered = sorted(ledger.messages, key=lambda each: (each.partition, each.offset))
     assert rows(project.pipeline, project.spark) == Counter(MODELS[write](happened(ordered, deletes)))
     bad = Counter((row["partition"], row["offset"]) for row in project.rows(bad=True))

@@ -64,6 +64,21 @@ def test_another_name_by_number(trades: Registered) -> None:
     assert trades.sql("select id, direction from {table} order by id") == [(1, "BUY"), (2, "SELL")]
 
 
+def test_what_is_wrong_with_a_schema_is_text_in_sql(trades: Registered) -> None:
+    """In the errors of its messages, whatever a reference of it is called."""
+    name = "../${env:HOME}'`.proto"
+    trades.register('syntax = "proto3"; message Other { int32 id = 1; }', f"{trades.topic}-other", "PROTOBUF")
+    refers = [{"name": name, "subject": f"{trades.topic}-other", "version": 1}]
+    broken = trades.register(V1.replace(";", f'; import "{name}";', 1), kind="PROTOBUF", references=refers)
+    (good,) = messages(trades, V1, {"id": 1})
+    trades.send([good, framed(broken, good[5:])])
+    trades.run()
+    (bad,) = trades.rows(bad=True)
+    assert (bad["code"], bad["schema_id"]) == ("wrong_schema", broken)
+    assert f"it refers to `{name}`, which is no name that a file can have" in bad["message"]
+    trades.assert_exactly_once()
+
+
 def test_keys(trades: Registered) -> None:
     trades.topic_more = "key: {format: protobuf}"
     (key,) = messages(trades, 'syntax = "proto3"; message K { int64 number = 1; }', {"number": 7}, subject=f"{trades.topic}-key")

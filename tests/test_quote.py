@@ -78,6 +78,21 @@ def test_a_setting_that_decides_what_sql_means_is_not_a_specs(
     assert {name: session.settings(replace(plan, engine=other))[name] for name in MEANING} == MEANING
 
 
+@pytest.mark.parametrize(("master", "asks"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])
+def test_a_spark_of_this_machine_asks_who_talks_to_it_whatever_a_spec_says(
+    tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch, master: str, asks: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_for(tmp_path, "127.0.0.1:1")
+    for engine in (
+        replace(plan.engine, master=master, conf=(("spark.authenticate", "false"),)),
+        replace(plan.engine, conf=(("spark.master", master), ("spark.authenticate", "false"))),
+    ):
+        assert session.settings(replace(plan, engine=engine))["spark.authenticate"] == asks
+    engine = replace(plan.engine, master=master, conf=())
+    assert session.settings(replace(plan, engine=engine)).get("spark.authenticate", "false") == asks
+
+
 @pytest.mark.spark
 def test_what_this_machine_says_of_older_sparks_is_refused(spark: SparkSession) -> None:
     session.refuse_older(spark)

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from framework.engine import accept, look, loop, notes
+from framework.engine import accept, attempts, look, loop, notes, protocol
 from framework.engine.answers import Refused
 from framework.engine.batch import next_batch
 from framework.engine.causes import is_spark_gone, not_taken
 from framework.engine.lake import commit_transaction
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
+from framework.home import home
 from tests.project import Project, good
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +80,43 @@ def test_foreign_commits_to_the_bad_rows(project: Project) -> None:
     project.run(at=once(foreign, "published"))
     project.assert_exactly_once(project.messages() - {(0, 0)})
     assert project.branches() == []
+
+
+def test_a_branch_that_is_called_like_a_path_deletes_nothing(project: Project) -> None:
+    begun(project)
+    victim = home().parent / "victim.yaml"
+    victim.write_text("x")
+    branch = f"{protocol.BRANCH}../../{victim.name}"
+    lake = project.context().lake(project.pipeline)
+    table: Any = lake.load(project.pipeline.table.identifier)
+    lake.branch_as(table, branch, table.currentSnapshot().snapshotId())
+    project.send_good(6)
+    project.run()
+    assert victim.exists() and project.branches() == [branch]
+    project.assert_exactly_once()
+    victim.unlink()
+
+
+def test_a_dead_attempt_that_names_files_of_others_deletes_none(project: Project, tmp_path: Path) -> None:
+    """Its branch goes; what Iceberg would delete with its snapshot are files outside of the table's folder."""
+    begun(project)
+    victim = tmp_path / "victim.parquet"
+    victim.write_bytes(b"x")
+    with attempts.attempt() as attempt:
+        pass
+    lake = project.context().lake(project.pipeline)
+    table: Any = lake.load(project.pipeline.table.identifier)
+    lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+    made = lake.iceberg.DataFiles.builder(table.spec()).withPath(f"file://{victim}").withFormat("parquet")
+    file = made.withFileSizeInBytes(1).withRecordCount(1).build()
+    append = table.newFastAppend().appendFile(file).set(protocol.ATTEMPT, attempt)
+    append.toBranch(protocol.BRANCH + attempt).commit()
+    assert project.branches() == [protocol.BRANCH + attempt]
+    project.send_good(6)
+    project.run()
+    assert victim.exists() and project.branches() == []
+    assert attempt not in {path.name for path in (home() / "attempts").iterdir()}
+    project.assert_exactly_once()
 
 
 @pytest.mark.parametrize("point", [None, "branched", "staged", "checked"])

@@ -65,7 +65,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         except DagsterExecutionInterruptedError:
             context.log.warning("canceled: what was published stays, and the next run continues behind it")
             endings.record(context, status_of(plan, pipeline), batches)
-            raise
+            raise DagsterExecutionInterruptedError from None  # where in Spark it was is pages that help nobody
         except SluiceError as error:
             yield from endings.failed(context, status_of(plan, pipeline), error, between, batches)
         except Exception:

@@ -16,7 +16,7 @@ from framework.engine.package import Package
 from framework.errors import SetupError
 from framework.home import home, private
 from framework.plan.model import Catalog, Plan
-from framework.sql.meaning import MEANING, OLDER
+from framework.sql.meaning import LOCAL, MEANING, OLDER
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 
 
 def settings(plan: Plan) -> dict[str, str]:
-    """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means."""
+    """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means and who may talk
+    to a Spark of this machine."""
     scratch = home() / "spark"
     said = {
         "spark.master": plan.engine.master,
         "spark.app.name": "sluice",
         "spark.driver.memory": plan.engine.memory,
         "spark.driver.host": "127.0.0.1",
-        # Of a Spark in this process: who may talk to its ports, which other users of this machine reach, has a secret.
-        **({"spark.authenticate": "true"} if plan.engine.master.startswith("local") else {}),
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": jars.class_path("spark"),
@@ -62,7 +61,8 @@ def settings(plan: Plan) -> dict[str, str]:
     }
     for catalog in plan.catalogs:
         said.update(_catalog(catalog))
-    return {**said, **dict(plan.engine.conf), **MEANING}
+    said |= dict(plan.engine.conf)
+    return {**said, **MEANING, **(LOCAL if said["spark.master"].startswith("local") else {})}
 
 
 def _classes() -> Iterator[str]:

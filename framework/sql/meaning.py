@@ -1,4 +1,5 @@
-"""Settings of Spark that decide what SQL means. Sluice's SQL is written for these values, and a spec cannot change them."""
+"""Settings of Spark that decide what SQL means. Sluice's SQL is written for these values, and a spec cannot change them; nor the one
+by which a Spark of this machine asks who talks to it."""
 
 from __future__ import annotations
 
@@ -25,5 +26,7 @@ MEANING: Mapping[str, str] = MappingProxyType(
         "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     }
 )
+# Of a Spark on this machine: who may talk to its ports, which other users of the machine reach, has a secret.
+LOCAL: Mapping[str, str] = MappingProxyType({"spark.authenticate": "true"})
 OLDER = ("spark.sql.legacy.", "spark.sql.parser.escapedStringLiterals")
 """Settings that begin so bring back what older versions of Spark took SQL for. Spark warns where one is only named."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from framework.errors import Problem
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
-from framework.sql.meaning import MEANING, OLDER
+from framework.sql.meaning import LOCAL, MEANING, OLDER
 
 EXAMPLE = """\
 engine: spark
@@ -40,6 +40,11 @@ class Engine(Kind):
                 yield Problem(
                     self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, and is always {MEANING[key]} here",
                     "remove it",
+                )  # fmt: skip
+            elif key in LOCAL and self.master.startswith("local"):
+                yield Problem(
+                    self.key_place("conf", key), "fixed-setting", f"`{key}` is always {LOCAL[key]} for a Spark of this machine, whose "
+                    "other users reach its ports", "remove it",
                 )  # fmt: skip
             elif key.startswith(OLDER):
                 yield Problem(
