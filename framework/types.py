@@ -168,6 +168,12 @@ def is_numeric(type: Type) -> bool:
     return is_integral(type) or is_fractional(type) or isinstance(type, Decimal)
 
 
+def folded(name: str) -> str:
+    """The same for names that a table does not tell apart, as Spark compares them: letter by letter, by their large and small forms."""
+    large = (each.upper() if len(each.upper()) == 1 else each for each in name)
+    return "".join(each.lower()[0] for each in large).replace("i\u0307", "i")
+
+
 def quoted(name: str) -> str:
     """A name as Spark SQL reads it whatever it is made of."""
     return "`" + name.replace("`", "``") + "`"
@@ -312,11 +318,11 @@ class _Reader:
                     "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
-            if name.lower() in known:
+            if folded(name) in known:
                 raise TypeTextError(
                     f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
                 )
-            known.add(name.lower())
+            known.add(folded(name))
             if self.next.text == ":":
                 self.take()
             fields.append(Field(name, self.type(depth + 1)))

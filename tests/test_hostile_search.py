@@ -27,6 +27,7 @@ from framework.engine.preview import preview
 from framework.engine.trial import Trials
 from framework.errors import Where
 from framework.plan.model import Example, GivenRow, Message, Pipeline
+from framework.types import folded
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
 
@@ -95,7 +96,7 @@ def fields(number: str, others: Iterable[str], wrong: bool) -> st.SearchStrategy
 
 @st.composite
 def drawings(draw: Draw) -> Drawn:
-    number, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=str.lower))
+    number, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
     first, second = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
     keys = draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), min_size=1, max_size=3))
     found = []
