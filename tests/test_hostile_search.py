@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 SEED = os.environ.get("SEED")
 EXAMPLES = [int(os.environ.get("EXAMPLES", "2")), pytest.param(15, marks=pytest.mark.long)]
 LARGE = "x" * 200_000
+ALL = "${env:HOME} `'\"\\\u2028"  # in each example, where few are drawn
 HEADER = "h"
 SAID = "key: {{format: json, columns: {{{}: string, {}: string}}}}\nheaders: {{h: string}}"
 TWIN = """
@@ -96,9 +97,10 @@ def fields(number: str, others: Iterable[str], wrong: bool) -> st.SearchStrategy
 
 @st.composite
 def drawings(draw: Draw) -> Drawn:
-    number, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
+    drawn, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
+    number = f"{drawn} {ALL}"
     first, second = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
-    keys = draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), min_size=1, max_size=3))
+    keys = [{first: ALL, second: ALL}, *draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), max_size=2))]
     found = []
     for at in range(draw(st.integers(4, 8))):
         of = draw(st.sampled_from(["row", "row", "row", "nothing", "wrong", "text"]))
