@@ -139,10 +139,10 @@ def appended(drawn: Drawn) -> list[Row]:
 
 def by_key(drawn: Drawn) -> Iterable[list[Sent]]:
     """What happened to each key, in its order."""
-    found: dict[tuple[str, ...], list[Sent]] = {}
+    found: dict[tuple[tuple[str, str], ...], list[Sent]] = {}
     for each in sorted(drawn.sent, key=lambda each: each.at):
         if not is_bad(drawn, each, True):
-            found.setdefault(tuple(each.key.values()), []).append(each)
+            found.setdefault(tuple(sorted(each.key.items())), []).append(each)
     return found.values()
 
 
