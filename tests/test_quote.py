@@ -79,7 +79,7 @@ def test_names_that_spark_takes_for_one_are_refused_as_one(spark: SparkSession) 
         for form in {letter.lower(), letter.upper(), letter.title()} - {letter}:
             alike.setdefault(form, {form}).add(letter)
     pairs = {(one, other) for letters in alike.values() for one in letters for other in letters if one < other}
-    assert len(pairs) > 2_000 and folded("I\u0307") == folded("\u0130")
+    assert len(pairs) > 1_000 and folded("I\u0307") == folded("\u0130")
     assert [pair for pair in pairs if folded(pair[0]) != folded(pair[1]) and resolver.apply(*pair)] == []
 
 
