@@ -98,7 +98,7 @@ def fields(number: str, others: Iterable[str], wrong: bool) -> st.SearchStrategy
 @st.composite
 def drawings(draw: Draw) -> Drawn:
     drawn, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
-    number = f"{drawn} {ALL}"
+    number = f"{drawn} {ALL}".replace('"', "")
     first, second = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
     keys = [{first: ALL, second: ALL}, *draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), max_size=2))]
     found = []
@@ -294,6 +294,7 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
 
 
 def says(drawn: Drawn, sent: Sent) -> str | None:
+    """Of a name with both quotes nothing could be said."""
     return f"`{drawn.number}` is not bigint but string" if isinstance(sent.value, Mapping) else None
 
 
