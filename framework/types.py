@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from framework.spelling import closest
 
@@ -94,7 +95,7 @@ class Struct(Type):
 
     def field(self, name: str) -> Field | None:
         """The field of that name, ignoring case as Spark does."""
-        return next((field for field in self.fields if field.name.lower() == name.lower()), None)
+        return next((field for field in self.fields if folded(field.name) == folded(name)), None)
 
 
 BOOLEAN = Atom("boolean")
@@ -166,6 +167,15 @@ def is_fractional(type: Type) -> bool:
 
 def is_numeric(type: Type) -> bool:
     return is_integral(type) or is_fractional(type) or isinstance(type, Decimal)
+
+
+@lru_cache(maxsize=4096)  # asked of each column for each other
+def folded(name: str) -> str:
+    """The same for names that a table does not tell apart, as Spark compares them: letter by letter, by their large and small forms."""
+    if name.isascii():
+        return name.lower()
+    large = (each.upper() if len(each.upper()) == 1 else each for each in name)
+    return "".join(each.lower()[0] for each in large).replace("i\u0307", "i")
 
 
 def quoted(name: str) -> str:
@@ -312,11 +322,11 @@ class _Reader:
                     "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
-            if name.lower() in known:
+            if folded(name) in known:
                 raise TypeTextError(
                     f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
                 )
-            known.add(name.lower())
+            known.add(folded(name))
             if self.next.text == ":":
                 self.take()
             fields.append(Field(name, self.type(depth + 1)))

@@ -61,6 +61,11 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
             ["REFUSED `A` is written otherwise in the spec, and tables do not tell upper from lower case"],
         ),
         (
+            "`ſ` int",
+            "s: int",
+            ["REFUSED `ſ` is written otherwise in the spec, and tables do not tell upper from lower case"],
+        ),
+        (
             "s struct<x int, y int>",
             "s: 'struct<x:int>'",
             ["REFUSED `s.y` int is no longer in the spec, and this version keeps no field inside of another column"],

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from framework.cli import main
@@ -381,7 +381,7 @@ def test_nothing_to_go_by() -> None:
 
 
 NAMES = st.one_of(
-    st.text(max_size=5), st.sampled_from(["select", "ID", "id", "null", "a: b", "#", "`", "_kafka_offset", "İ", "ı"])
+    st.text(max_size=5), st.sampled_from(["select", "ID", "id", "null", "a: b", "#", "`", "_kafka_offset", "İ", "ı", "s", "ſ"])
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("2026-01-05T24:00:00Z"),
@@ -392,6 +392,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
+@example([{"op": []}], None)
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
 def test_whatever_the_messages_hold_the_spec_has_no_problems(objects: list[dict[str, Any]], key: bytes | None) -> None:
     checked(written(objects, keys=[key]))

@@ -223,6 +223,7 @@ REFUSED: list[tuple[str, Json, str]] = [
     ("lost", of(x={"$ref": "other.json"}), "the schema refers to `other.json`, which is not there"),
     ("lost inside", of(x={"$ref": "#/definitions/y"}), "the schema refers to `/definitions/y`, which is not there"),
     ("case", of(a={"type": "string"}, A={"type": "string"}), "`a` and `A` differ only in case"),
+    ("case of another letter", of(**dict.fromkeys(("ſ", "s"), ADDRESS)), "`ſ` and `s` differ only in case"),
     ("no name", of(x=ADDRESS, **{"": ADDRESS}), "a property has no name"),
     ("number", 5, "the text is no JSON Schema: it is no object"),
 ]  # fmt: skip

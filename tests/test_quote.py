@@ -15,6 +15,7 @@ from framework.errors import SetupError
 from framework.sql.meaning import MEANING
 from framework.sql.quote import columns, identifier, literal, substituted
 from framework.sql.tokens import tokens
+from framework.types import folded
 from tests.project import plan_for
 from tests.test_hostile import TEXTS
 
@@ -67,6 +68,19 @@ def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None
         assert list(own.range(1).selectExpr(*map(literal, values)).collect()[0]) == values
 
     same()
+
+
+@pytest.mark.spark
+def test_names_that_spark_takes_for_one_are_refused_as_one(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    resolver = getattr(getattr(jvm.org.apache.spark.sql.catalyst.analysis, "package$"), "MODULE$").caseInsensitiveResolution()
+    alike: dict[str, set[str]] = {}  # letters, by what one of them is written as large, small or as a title
+    for letter in map(chr, range(0x110000)):
+        for form in {letter.lower(), letter.upper(), letter.title()} - {letter}:
+            alike.setdefault(form, {form}).add(letter)
+    pairs = {(one, other) for letters in alike.values() for one in letters for other in letters if one < other}
+    assert len(pairs) > 1_000 and folded("I\u0307") == folded("\u0130")
+    assert [pair for pair in pairs if folded(pair[0]) != folded(pair[1]) and resolver.apply(*pair)] == []
 
 
 def test_a_setting_that_decides_what_sql_means_is_not_a_specs(

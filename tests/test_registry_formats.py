@@ -171,6 +171,15 @@ def test_debezium_with_columns(trades: Registered) -> None:
     assert [row["code"] for row in trades.rows(bad=True)] == ["missing_field"]
 
 
+def test_fields_of_two_versions_that_spark_takes_for_one(trades: Registered) -> None:
+    trades.format = "json_schema"
+    for name in ("s", "ſ"):
+        trades.register(json.dumps(schema(x={"type": "object", "properties": {name: {"type": "string"}}})), kind="JSON")
+    with pytest.raises(SpecError, match="`s` and `ſ` of `x` differ only in case") as error:
+        _ = trades.plan
+    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
+
+
 @pytest.mark.parametrize("format_", ["json_schema", "protobuf", "debezium_avro"])
 def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
     trades.format = format_

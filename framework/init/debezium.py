@@ -15,7 +15,7 @@ from framework.init.infer import Column
 from framework.init.lines import Line, of_column, scalar, shown
 
 MOSTLY = 0.9  # of the messages with a value
-_OPS = frozenset("cudrtm")
+_OPS = tuple("cudrtm")  # no set: messages can have anything in its place, also what cannot be hashed
 _NOT_SENT = "__debezium_unavailable_value"
 _UNSENT: tuple[Any, ...] = (_NOT_SENT, [_NOT_SENT], list(_NOT_SENT.encode()))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.spec.scalars import read_time
-from framework.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Array, Field, Struct, Type
+from framework.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Array, Field, Struct, Type, folded
 
 ENOUGH = 100  # messages from which on `required` is taken to mean more than chance
 _DEEPEST = 12  # levels of objects and lists in a type; below that there is text
@@ -121,7 +121,7 @@ def _array(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
 
 
 def _can_be_a_field(name: str, others: Iterable[str]) -> bool:
-    return bool(_FIELD.fullmatch(name)) and name.isprintable() and name.lower() not in {each.lower() for each in others}
+    return bool(_FIELD.fullmatch(name)) and name.isprintable() and folded(name) not in set(map(folded, others))
 
 
 def _kind(value: Any) -> str:

@@ -16,7 +16,7 @@ from framework.plan.model import Cluster, Column, Registered, SecretStore
 from framework.plan.registered import Asked, Found, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry
-from framework.types import TIMESTAMP
+from framework.types import TIMESTAMP, folded
 
 Of = Literal["key", "value"]
 _MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
@@ -68,7 +68,7 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
         return Known(value)
     if value.format == CHANGES:
         return Known(value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
-    found = _schemaed("key", kafka_name, keys, cluster, secrets, {column.name.lower() for column in value.columns})
+    found = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
     return Known(value, key_why=found) if isinstance(found, str) else Known(value, found)
 
 
@@ -134,7 +134,7 @@ def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
     names: list[str] = []
     for column in found.columns:
         yield from name_problems(column.name, _NOWHERE, names)
-        if column.name.lower() in taken:
+        if folded(column.name) in taken:
             yield Problem(_NOWHERE, "duplicate-column", f"its field `{column.name}` is a column of the value already")
         names.append(column.name)
 

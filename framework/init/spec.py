@@ -22,7 +22,7 @@ from framework.init.lines import Line, in_braces, key, of_column, scalar, shown,
 from framework.init.registered import Known, Schemaed
 from framework.plan.passes import draft
 from framework.spec import scalars
-from framework.types import TIMESTAMP
+from framework.types import TIMESTAMP, folded
 
 NAMESPACE = "raw"
 _MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
@@ -111,7 +111,7 @@ def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Ite
     of = len(sample.messages)
     empty = _without_value(sample)
     other = sum(message.value is not None and infer.one_object(message.value) is None for message in sample.messages)
-    yield from _key(sample, {column.name.lower() for column in columns})
+    yield from _key(sample, {folded(column.name) for column in columns})
     yield Line("value: json", [
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
         *([f"{other:,} of {of:,} messages are not one JSON object, which makes bad rows"] if other else []),
@@ -135,7 +135,7 @@ def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]
     elif known.key_why:
         yield Line("# key: bytes", [f"the keys begin as those of a registry do, but {known.key_why}"])
     elif not changes:
-        yield from _key(sample, {column.name.lower() for column in value.columns})
+        yield from _key(sample, {folded(column.name) for column in value.columns})
     if empty and changes:
         yield Line(f"# {empty:,} of {len(sample.messages):,} messages are tombstones, which are left out.")
     elif empty:
@@ -189,7 +189,7 @@ def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
         number = all(len(each) == 8 for each in keys)
         asked = f"{{format: {'long' if number else 'bytes'}, as: {free}}}"
         why = "which always has 8 bytes, as Java's numbers have" if number else "which is not always text"
-    elif same is not None and same.lower() in columns:
+    elif same is not None and folded(same) in columns:
         why = f"which is always {shown(same)}"
     elif fields := _fields_of_keys(keys, columns):
         asked, why = f"{{format: json, columns: {{{fields}}}}}", "which is an object; those that are columns already are left out"
@@ -208,8 +208,8 @@ def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
         return ""
     taken, found = set(columns), []
     for column in infer.columns([each for each in objects if each is not None]):
-        if _PLAIN.fullmatch(column.name) and column.name.lower() not in taken:
-            taken.add(column.name.lower())
+        if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken:
+            taken.add(folded(column.name))
             found.append(in_braces(column))
     return ", ".join(found)
 

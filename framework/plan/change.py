@@ -26,6 +26,7 @@ from framework.types import (
     Map,
     Struct,
     Type,
+    folded,
 )  # fmt: skip
 
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
@@ -274,7 +275,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def place(pipeline: Pipeline, name: str) -> Where:
     """What in the specs made the column; of one that is gone, what says whether it is kept."""
-    made = next((column.where for column in pipeline.table.columns if column.name.lower() == name.lower()), None)
+    made = next((column.where for column in pipeline.table.columns if folded(column.name) == folded(name)), None)
     # A project's own step need not say where.
     step = next((step for step in reversed(pipeline.steps) if any(name == set_ for set_, _ in step.assign)), None)
     return made or (step.where if step else _option(pipeline, "kafka_columns" if name in _KAFKA else "schema_changes"))

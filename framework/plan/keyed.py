@@ -10,7 +10,7 @@ from framework.plan import unsent
 from framework.plan.model import EVENT_TIME, IS_CURRENT, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Fault, Keyed, Step, Topic
 from framework.plan.rows import Rows, named, quoted
 from framework.spec import kinds
-from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
+from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type, folded
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
@@ -142,7 +142,7 @@ def _of_versions(into: kinds.Into, order: str, read: tuple[Topic, ...], rows: Ro
         message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
         yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
     for each in rows.columns:
-        if each.name.lower() in VERSION:
+        if folded(each.name) in VERSION:
             message = f"`{each.name}` is a column that `write: history` makes itself"
             yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
 

@@ -5,7 +5,7 @@ With `columns` in the spec, these are the columns, and every schema has to have 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from framework.plan.reshape import reshaped, unlike
 from framework.plan.rows import quoted
 from framework.registry import Kind, Schema, Subject, Version
 from framework.sql.faults import closest
-from framework.types import Field
+from framework.types import Field, folded
 
 if TYPE_CHECKING:
     from framework.registry.client import Registry
@@ -100,6 +100,7 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     unreadable = tuple((version, reason) for version, reason in said if isinstance(reason, str))
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
     try:
+        _refuse_alike(merged.shapes)
         shown = _shown(asked, merged, format_.read(asked.of, merged))
     except Unsupported as error:
         problems.append(Problem(asked.where, "unsupported-schema", f"`{asked.subject}`: {error.message}", error.hint))
@@ -119,6 +120,17 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest), ())
     registered = Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest, names)
     return Found(tuple(column for column, _ in columns), decoding, registered)
+
+
+def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
+    """Fields inside of columns that tables do not tell apart, also where each is in another version. Columns are looked at later."""
+    there: dict[str, str] = {}
+    for shape in shapes:
+        other = there.setdefault(folded(shape.name), shape.name)
+        if path and other != shape.name:
+            both = f"`{other}` and `{shape.name}` of `{'.'.join(path)}`"
+            raise Unsupported(f"{both} differ only in case", "tables do not tell them apart: rename one, or write `value: bytes`")
+        _refuse_alike(shape.inside, (*path, shape.name))
 
 
 @dataclass(frozen=True)

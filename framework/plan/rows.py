@@ -13,7 +13,7 @@ from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
 from framework.sql.quote import identifier as named
 from framework.sql.quote import literal as quoted
-from framework.types import BOOLEAN, TIMESTAMP, VOID, Type
+from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 __all__ = ["Resolved", "Rows", "name_problems", "named", "quoted", "stored_name_problems"]
 
@@ -117,7 +117,7 @@ _ICEBERGS = frozenset((
 def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Problem]:
     """Columns of a table that Iceberg has by itself, wherever they come from."""
     for column in columns:
-        if column.name.lower() in _ICEBERGS:
+        if folded(column.name) in _ICEBERGS:
             other = column.name.lstrip("_")
             hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, or in the topic if it is the message's key, `as: {other}`"
             message = f"`{column.name}` is a column that each Iceberg table has by itself"
@@ -131,7 +131,7 @@ def _texts(document: Node) -> dict[Where, int | None]:
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
     """Names that a table cannot have."""
-    if name.lower().startswith("_kafka_") or name.lower() == EVENT_TIME or name.lower().startswith("_sluice"):
+    if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) == EVENT_TIME:
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
     return [
@@ -139,5 +139,5 @@ def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Proble
             where, "case-collision", f"`{name}` and `{other}` differ only in case", "tables do not tell them apart: rename one"
         )
         for other in others
-        if other.lower() == name.lower() and other != name
+        if folded(other) == folded(name) and other != name
     ]

@@ -184,7 +184,7 @@ def _column_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
     named = {name for name, _ in there}
     there += [(column.name, column.where) for column in columns if column.name not in named and column.where]
     for name, where in there:
-        yield from name_problems(name, where, [spelt.setdefault(name.lower(), name)])
+        yield from name_problems(name, where, [spelt.setdefault(types.folded(name), name)])
         if name in seen:
             yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "name one of them otherwise")
         seen.add(name)

@@ -60,7 +60,7 @@ def keyword(schema: Any, name: str, kind: type) -> Any:
 def check_names(names: Iterable[str]) -> None:
     there: dict[str, str] = {}
     for name in names:
-        other = there.setdefault(name.lower(), name)
+        other = there.setdefault(types.folded(name), name)
         if other != name:
             raise Unsupported(f"`{other}` and `{name}` differ only in case", "tables do not tell them apart: rename one")
         if not name:
