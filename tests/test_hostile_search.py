@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 SEED = os.environ.get("SEED")
-EXAMPLES = [int(os.environ.get("EXAMPLES", "2")), pytest.param(15, marks=pytest.mark.long)]
+EXAMPLES = [int(os.environ.get("EXAMPLES", "1")), pytest.param(15, marks=pytest.mark.long)]
 LARGE = "x" * 200_000
 ALL = "${env:HOME} `'\"\\\u2028"  # in each example, where few are drawn
 HEADER = "h"

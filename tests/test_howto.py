@@ -132,11 +132,7 @@ NOT_DONE = {
 }
 """Commands and `sh` blocks that are not typed, by how they begin. Besides, DuckDB's SQL in read-tables.md: `INSTALL` downloads."""
 WITHOUT_JARS = {"another-kafka.md"}  # its last block is about a machine that could not get them
-FOLLOWED = [
-    pytest.param(name, id=Path(name).stem, marks=() if name == "missing-row.md" else pytest.mark.long)
-    for name in TEXTS
-    if blocks(name, "console")
-]
+FOLLOWED = [pytest.param(name, id=Path(name).stem, marks=pytest.mark.long) for name in TEXTS if blocks(name, "console")]
 
 
 def test_a_page_that_says_something_else_is_seen(tmp_path: Path) -> None:

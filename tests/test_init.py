@@ -391,7 +391,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @example([{"op": []}], None)
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
 def test_whatever_the_messages_hold_the_spec_has_no_problems(objects: list[dict[str, Any]], key: bytes | None) -> None:

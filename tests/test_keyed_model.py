@@ -159,7 +159,7 @@ class Died(BaseException):
     """What a SIGKILL is to everything but the operating system."""
 
 
-@pytest.mark.parametrize("examples", few([3, 25], 3))
+@pytest.mark.parametrize("examples", few([2, 25], 2))
 @pytest.mark.parametrize(
     ("write", "deletes", "version", "partition_by"),
     [
@@ -174,7 +174,7 @@ class Died(BaseException):
 def test_as_the_model_says(
     write: str, deletes: str, version: int, partition_by: str, examples: int, lake: Path, spark: Any
 ) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 3, database=None, phases=PHASES)
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
     @given(batches)
     def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
         as_modelled(plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, version, partition_by)), given_, deletes, spark)
@@ -196,7 +196,6 @@ def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
     few(
         [(write, kind) for write in ("upsert", "history") for kind in ("dies", "another")],
         ("upsert", "dies"),
-        ("history", "another"),
     ),
 )
 def test_at_every_point(write: str, kind: str, lake: Path, spark: Any) -> None:
@@ -229,18 +228,24 @@ def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]],
         happened_ += trouble is not None and not left
         next_batch(context, pipeline)
         so_far = [each for each in messages if each.batch <= number]
-        assert rows(pipeline, spark) == Counter(MODELS[pipeline.table.write](happened(so_far, deletes)))
+        read = rows if number == len(given_) else read_once
+        assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write](happened(so_far, deletes)))
         assert next_batch(context, pipeline) is None
     return happened_
 
 
-def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
-    """As three engines read them."""
+def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
+    """As PyIceberg reads them."""
     names = COLUMNS[pipeline.table.write]
     table = look.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     arrow = table.scan(selected_fields=names).to_arrow()
-    found = Counter(zip(*(arrow[name].to_pylist() for name in names), strict=True))
+    return Counter(zip(*(arrow[name].to_pylist() for name in names), strict=True))
+
+
+def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
+    """As three engines read them."""
+    names, found = COLUMNS[pipeline.table.write], read_once(pipeline, spark)
     by_spark = spark.table(f"lake.{pipeline.table.identifier}").select(*names).toArrow()
     assert found == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
     texts = [f"CAST({name} AS VARCHAR)" for name in names]

@@ -455,6 +455,7 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_a_spark_that_ends_is_named_and_the_next_pipeline_gets_another(project: Project) -> None:
     project.template += SECOND
     project.make_topic()

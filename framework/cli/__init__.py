@@ -52,7 +52,7 @@ class Commands(click.Group):
         with ends_on_ctrl_c():
             try:
                 return super().invoke(ctx)
-            except (click.ClickException, click.Abort, click.exceptions.Exit):
+            except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
                 raise
             except Exception as error:
                 click.echo(str(_told(ctx, error)), err=True)
