@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench import handwritten, load
 from bench.quick import TURNS, place, report, whole
 from framework.engine.context import Context
-from framework.plan.model import Cluster, SecretStore, Security
+from framework.model import Cluster, SecretStore, Security
 from framework.plan.passes import make
 from framework.registry.client import Registry
 

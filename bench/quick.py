@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from bench import handwritten, load
-from framework.engine.batch import next_batch
 from framework.engine.context import Context
 from framework.engine.loop import batches
-from framework.plan.model import Pipeline
+from framework.engine.publish.batch import next_batch
+from framework.model import Pipeline
 from framework.plan.passes import make
 
 MESSAGES = 1_000_000
@@ -92,7 +92,7 @@ def _handwritten(context: Context, bootstrap: str, table: str) -> float:
 
 def whole(context: Context, pipeline: Pipeline) -> float:
     """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
-    from framework.engine.tables import open_table
+    from framework.engine.publish.tables import open_table
 
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
         context.spark.sql(f"drop table if exists lake.{name} purge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from bench import handwritten, load
-from framework.engine import session
+from framework.engine.spark import session
 from framework.plan.passes import make
 
 

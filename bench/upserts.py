@@ -20,7 +20,7 @@ from bench import load
 from bench.quick import place, report
 from framework.engine.context import Context
 from framework.engine.loop import batches
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 from framework.plan.passes import make
 
 MILLIONS = (1, 10, 30)

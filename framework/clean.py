@@ -14,11 +14,13 @@ from pathlib import Path
 
 from framework import jars as jars_
 from framework import services, ui
-from framework.engine import attempts, classes, drop, known, look, notes, protocol
-from framework.engine.session import database, warehouse
+from framework.engine import class_archive, drop
+from framework.engine.iceberg import sql_catalog, table_state
+from framework.engine.rules import attempts, protocol, run_notes
+from framework.engine.spark.session import database, warehouse
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
-from framework.plan.model import Catalog, Plan
+from framework.model import Catalog, Plan
 
 # What Sluice writes below `.sluice`: by patterns, since SLUICE_HOME may be a folder that holds others' things by such names.
 # Of services, Dagster, notes, catalogs and jars the functions below know more.
@@ -79,7 +81,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        others = sorted(set(known.tables(catalog)) - mine)
+        others = sorted(set(sql_catalog.tables(catalog)) - mine)
         if database(catalog).exists():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"
             staying.append(f"catalog {catalog.name} in {database(catalog)}{also}")
@@ -88,14 +90,14 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
-    places = (database(catalog).resolve(), Path(known.local(warehouse(catalog))).resolve())
+    places = (database(catalog).resolve(), Path(sql_catalog.local(warehouse(catalog))).resolve())
     return all(home().resolve() in place.parents for place in places) and all(
-        map(partial(_is_ours, catalog), known.tables(catalog))
+        map(partial(_is_ours, catalog), sql_catalog.tables(catalog))
     )
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:
-    table = look.table(catalog, identifier)
+    table = table_state.table(catalog, identifier)
     return table is None or protocol.OWNER in table.properties or protocol.OF in table.properties
 
 
@@ -108,19 +110,19 @@ def _files(plan: Plan, jars: bool) -> Iterator[Going]:
 def _made(plan: Plan, jars: bool) -> Iterator[Path]:
     for catalog in filter(_goes_whole, plan.catalogs):
         yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _BESIDE)
-        yield Path(known.local(warehouse(catalog)))
+        yield Path(sql_catalog.local(warehouse(catalog)))
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
         yield settings.parent
-    notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if notes.read(path.stem) != notes.Notes()]
+    notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if run_notes.read(path.stem) != run_notes.Notes()]
     yield from _whole(home() / "pipelines", notes_)
     for name, patterns in _MADE.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        made = [each for each in sets if each.exists()] + [each for pattern in classes.MADE for each in there.glob(pattern)]
+        made = [each for each in sets if each.exists()] + [each for pattern in class_archive.MADE for each in there.glob(pattern)]
         yield from [there] if there.is_symlink() else _whole(there, made)
 
 

@@ -16,12 +16,12 @@ from fractions import Fraction
 from random import Random
 from typing import Any, Literal
 
-from framework.engine.kafka import Kafka, client_settings, refuse_silent
+from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.errors import SluiceError, UnreachableError
-from framework.formats.plain import text
-from framework.formats.written import Writer
+from framework.formats.json_values import text
+from framework.formats.message_writer import Writer
+from framework.model import Generated, SecretStore, Topic
 from framework.plan.generated import Part, constant, parts
-from framework.plan.model import Generated, SecretStore, Topic
 from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
 
 Writers = Mapping[Literal["key", "value"], Writer]

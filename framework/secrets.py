@@ -12,8 +12,8 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import home
-from framework.plan.model import SecretStore
-from framework.spec.options import SecretRef
+from framework.model import SecretStore
+from framework.model.secret import SecretRef
 
 _PREFIX, _LIST = "SLUICE_SECRET_", "SLUICE_SECRETS"
 _LARGEST = 1 << 20

@@ -91,7 +91,7 @@ class Struct(Type):
 
     @property
     def sql(self) -> str:
-        return f"struct<{','.join(f'{quoted(field.name)}:{field.type.sql}' for field in self.fields)}>"
+        return f"struct<{','.join(f'{identifier(field.name)}:{field.type.sql}' for field in self.fields)}>"
 
     def field(self, name: str) -> Field | None:
         """The field of that name, ignoring case as Spark does."""
@@ -178,7 +178,7 @@ def folded(name: str) -> str:
     return "".join(each.lower()[0] for each in large).replace("i\u0307", "i")
 
 
-def quoted(name: str) -> str:
+def identifier(name: str) -> str:
     """A name as Spark SQL reads it whatever it is made of."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -352,3 +352,10 @@ def holds_map(type: Type) -> bool:
     if isinstance(type, Struct):
         return any(holds_map(field.type) for field in type.fields)
     return isinstance(type, Map)
+
+
+def widens(old: Type, new: Type) -> bool:
+    """Whether every value of the old type is one of the new, and Iceberg reads it as such."""
+    if isinstance(old, Decimal) and isinstance(new, Decimal):
+        return old.scale == new.scale and old.precision < new.precision
+    return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))

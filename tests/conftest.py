@@ -61,7 +61,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
-    from framework.engine import session
+    from framework.engine.spark import session
 
     started = session.start(plan_for(lake, "127.0.0.1:1"))
     yield started

@@ -16,13 +16,14 @@ from urllib.parse import urlparse
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine import look, protocol
-from framework.engine.batch import Batch
 from framework.engine.context import Context
-from framework.engine.lake import Commit, commit_transaction
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.lake import Commit, commit_transaction
 from framework.engine.loop import batches
-from framework.engine.protocol import parted
-from framework.plan.model import Pipeline, Plan
+from framework.engine.publish.batch import Batch
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import parted
+from framework.model import Pipeline, Plan
 from framework.plan.passes import make
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Project:
     def rows(self, bad: bool = False) -> list[dict[str, Any]]:
         """What is in the table, read by an engine that is not Spark."""
         name = f"{self.namespace}.trades{'__bad_rows' if bad else ''}"
-        table = look.table(self.pipeline.table.catalog, name)
+        table = table_state.table(self.pipeline.table.catalog, name)
         return [] if table is None else list(table.scan().to_arrow().to_pylist())
 
     def where(self) -> Counter[tuple[int, int]]:
@@ -176,7 +177,7 @@ class Project:
     def branches(self) -> list[str]:
         """Those of attempts."""
         names = [f"{self.namespace}.trades", f"{self.namespace}.trades__bad_rows"]
-        tables = [table for name in names if (table := look.table(self.pipeline.table.catalog, name))]
+        tables = [table for name in names if (table := table_state.table(self.pipeline.table.catalog, name))]
         refs = [ref for table in tables for ref in table.metadata.refs if ref not in ("main", "sluice", protocol.EMPTY)]
         return [ref for ref in refs if not protocol.is_day(ref)]
 

@@ -13,7 +13,7 @@ import fastavro
 import requests
 from confluent_kafka import Producer
 
-from framework.plan.model import Plan
+from framework.model import Plan
 from framework.plan.passes import make
 from tests.project import BASE, Project
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner, Result
 
-from framework.engine import protocol
-from framework.engine.protocol import Position
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
 from framework.errors import Where
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 from tests.project import plan_for
 
 if TYPE_CHECKING:

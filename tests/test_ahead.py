@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from framework.cli import plan as command
-from framework.engine import look, loop, protocol, refusals
-from framework.engine.ahead import Ahead, Anew, look_ahead
-from framework.engine.protocol import Position
-from framework.engine.rebuild_outlook import Foreign, Lost, Outlook
-from framework.engine.waiting import Waiting
+from framework.engine import loop
+from framework.engine.iceberg import table_state
+from framework.engine.kafka.backlog import Waiting
+from framework.engine.observe.next_run import Ahead, Anew, look_ahead
+from framework.engine.rebuild.outlook import Foreign, Lost, Outlook
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position
 from framework.errors import RefusedError, SluiceError, UnreachableError, Where
+from framework.model import Pipeline, Plan
 from framework.plan.change import Change
-from framework.plan.model import Pipeline, Plan
 from framework.types import DOUBLE, FLOAT, STRING
 from tests.pace import bar
 from tests.project import Project, plan_for
@@ -227,8 +229,8 @@ def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> Non
 def test_how_fast_batches_were(folder: Path) -> None:
     pipeline = planned(folder, TABLE)
     made_by_hand("me")
-    assert look.speed(pipeline.table) is None
-    table = look.table(pipeline.table.catalog, "shop.trades")
+    assert table_state.speed(pipeline.table) is None
+    table = table_state.table(pipeline.table.catalog, "shop.trades")
     assert table is not None
     end = 0
     for messages, seconds in ((4_000_000, 400), (50_000, 1), (3_000_000, 100), (2_000_000, 200)):
@@ -237,7 +239,7 @@ def test_how_fast_batches_were(folder: Path) -> None:
         ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
         said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
         table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
-    assert look.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
+    assert table_state.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
 
 
 # a table that is computed from another
@@ -518,7 +520,7 @@ def test_what_waits_is_told_and_then_read(shop: Project) -> None:
     shop.topic_more = ""
 
     (batch,) = shop.run()
-    state = look.state(shop.pipeline.table)
+    state = table_state.state(shop.pipeline.table)
     assert state is not None
     assert state.position is not None
     assert (batch.read, state.position.ends) == (600, {f"{shop.topic}/{number}": end for number, _, end in waits.offsets})
@@ -615,7 +617,7 @@ def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
         f"computes the table anew from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
     )
     assert caught_up() == ["with_large"]
-    table = look.table(found.pipeline.table.catalog, f"{shop.namespace}.large")
+    table = table_state.table(found.pipeline.table.catalog, f"{shop.namespace}.large")
     assert table is not None
     assert (len(table.metadata.schemas), sorted(table.scan().to_arrow().column("twice").to_pylist())) == (2, [0, 2, 4, 6, 8, 10])
     assert (because(), ahead(shop.plan, "with_large").changes) == ("", ())

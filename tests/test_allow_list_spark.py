@@ -87,7 +87,7 @@ def test_a_field_has_the_name_that_spark_gives_it(spark: Any) -> None:
         assert isinstance(ours.type, types.Struct)
         assert ours.type.fields[0].name == text == seen.dataType.fields[0].name
     fields = {text.lower(): ours for (_, text), ours in zip(found, made, strict=True)}
-    taken = [check(f"x.{types.quoted(text)}", {"x": each.type}) for text, each in fields.items()]
+    taken = [check(f"x.{types.identifier(text)}", {"x": each.type}) for text, each in fields.items()]
     inner = [each.sql.replace("`x`", made.sql, 1) for each, made in zip(taken, fields.values(), strict=True)]
     assert set(spark.range(1).selectExpr(*inner).collect()[0]) == {1}
 

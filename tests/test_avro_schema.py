@@ -13,7 +13,7 @@ from framework.formats.avro import read as decoded
 from framework.formats.avro.schema import MOST, parse, shapes
 from framework.formats.avro.writer import encoder
 from framework.formats.versions import Unsupported, merge
-from framework.registry import Schema, Version
+from framework.model.schemas import Schema, Version
 from tests.registered import record
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.formats.avro import shapes
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from tests import type_table
 from tests.registered import Registered, record
 

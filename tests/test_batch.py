@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from framework.engine.messages import options
-from framework.engine.protocol import Range
-from framework.plan.model import SecretStore
+from framework.engine.kafka.spark_reader import options
+from framework.engine.rules.protocol import Range
+from framework.model import SecretStore
 from tests.project import Project, good, wait_for_partitions
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

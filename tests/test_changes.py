@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from framework import types
-from framework.engine import look
-from framework.engine.ahead import look_ahead
-from framework.engine.existing import existing
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.existing_table import existing
+from framework.engine.observe.next_run import look_ahead
 from framework.errors import BatchError, ColumnsChanged, RefusedError, Where
+from framework.model import Pipeline
 from framework.plan.change import Existing, changes, hint, place
-from framework.plan.model import Pipeline
 from tests.project import Project, plan_for
 from tests.shop import COPY, NOWHERE, planned, pointed, specs
 
@@ -241,7 +241,7 @@ def send(project: Project, **fields: object) -> None:
 
 
 def schemas(project: Project) -> int:
-    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
     return len(table.metadata.schemas)
 
@@ -272,11 +272,11 @@ def test_a_run_adds_and_widens_in_one_commit(shop: Project) -> None:
     assert second == (big, {"a": big, "b": "b"}, [{"x": big, "y": "y"}], [("k", 1e300)], "new")
     assert [str(d) for (d,) in values(shop, "d")] == ["1.25", "1234567890.25"]
     assert schemas(shop) == 2
-    table = look.table(shop.pipeline.table.catalog, shop.pipeline.table.identifier)
+    table = table_state.table(shop.pipeline.table.catalog, shop.pipeline.table.identifier)
     assert table is not None
     assert table.schema().find_field("new").doc == "fresh"
     assert [tuple(row) for row in shop.sql("select n, new from {table} order by id")] == [(1, None), (big, "new")]
-    assert changes(shop.pipeline, look.existing(shop.pipeline.table)) == ()
+    assert changes(shop.pipeline, table_state.existing(shop.pipeline.table)) == ()
     shop.assert_exactly_once()
     send(shop, n=2)
     shop.run()
@@ -350,7 +350,7 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
     as_before = shop.template
     send(shop)
     shop.run()
-    seen, state = look.existing(shop.pipeline.table), look.state(shop.pipeline.table)
+    seen, state = table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)
     with_columns(shop, after + "\n  more: string")
     if into:
         shop.template = shop.template.replace(".trades}}", ".trades, " + into.replace("{", "{{").replace("}", "}}") + "}}")
@@ -364,7 +364,7 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
     assert found
     assert pointed(Where(found[1], int(found[2]), int(found[3]))) == at
     assert refused.value.hint
-    assert (look.existing(shop.pipeline.table), look.state(shop.pipeline.table)) == (seen, state)
+    assert (table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)) == (seen, state)
     (ahead,) = look_ahead(shop.plan, shop.plan.pipelines)
     assert not ahead.would_run
     assert [(change.what, pointed(change.where)) for change in ahead.changes or () if change.what == says] == [(says, at)]
@@ -389,8 +389,8 @@ def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> None:
-    from framework.engine.answers import Refused
-    from framework.engine.tables import open_table
+    from framework.engine.publish.tables import open_table
+    from framework.engine.spark.java_errors import Refused
 
     send(shop, price=1)
     shop.run()
@@ -465,7 +465,7 @@ def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Projec
     shop.run()
     assert laid_out(shop) == [(0, 0, 6), (1, 1, 6)]
     assert metadata_files(shop) == before + 4  # the changes, the attempt's branch, its rows, and the publishing commit
-    assert changes(shop.pipeline, look.existing(shop.pipeline.table)) == ()
+    assert changes(shop.pipeline, table_state.existing(shop.pipeline.table)) == ()
 
     with_into(shop, ", partition_by: ['bucket(8, id)']")
     shop.send_good(6)
@@ -479,7 +479,7 @@ def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Projec
     shop.send_good(6)
     shop.run()
     assert laid_out(shop) == [(0, 0, 12), (1, 1, 12), (2, 0, 6)]
-    assert changes(shop.pipeline, look.existing(shop.pipeline.table)) == ()
+    assert changes(shop.pipeline, table_state.existing(shop.pipeline.table)) == ()
     assert len(shop.sql("select id from {table} where id = 7 and size = 'NORMAL'")) == 1
     shop.assert_exactly_once()
 

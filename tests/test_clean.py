@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from framework.cli import main
-from framework.engine import attempts, notes, protocol, refusals
-from framework.engine.seen import attempts_of
+from framework.engine.iceberg.jvm_state import attempts_of
+from framework.engine.rules import attempts, protocol, refusals, run_notes
 from framework.home import dagster_home
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     made_by_hand(refusals.owner(pipeline))
     bad_rows()
     dagster_home()
-    notes.pause("trades")
+    run_notes.pause("trades")
     with attempts.attempt():
         pass
     for name in (
@@ -93,7 +93,7 @@ class TestDrop:
 
     def test_it_asks(self, shop: Pipeline) -> None:
         assert sluice("drop", "trades").exit_code == 1
-        assert len(tables()) == 2 and notes.read("trades").paused
+        assert len(tables()) == 2 and run_notes.read("trades").paused
 
     @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), ("other", "table-of-another")])
     def test_a_table_of_somebody_else_is_refused(self, shop: Pipeline, owner: str | None, code: str) -> None:

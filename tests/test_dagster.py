@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine import notes
+from framework.engine.rules import run_notes
 from framework.errors import SpecError, UnreachableError
 from tests.project import Project, good
 
@@ -238,7 +238,7 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
             sensor.evaluate_tick(build_sensor_context(instance))
-        notes.pause("trades")
+        run_notes.pause("trades")
         assert "trades is paused since" in (sensor.evaluate_tick(build_sensor_context(instance)).skip_message or "")
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine import again, notes, protocol, refusals
 from framework.engine.context import Context
-from framework.engine.unanswered import outage
+from framework.engine.kafka.outage import outage
+from framework.engine.observe import same_failure
+from framework.engine.observe.status import statuses
+from framework.engine.rules import protocol, refusals, run_notes
 from framework.errors import BadRowsStop, BatchError, RefusedError, Unexpected, UnreachableError
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 from framework.plan.passes import make
-from framework.status import statuses
 from tests.project import BASE
 from tests.shop import COPY, NOWHERE, append, catalog, made_by_hand, specs
 
@@ -171,8 +172,8 @@ def test_runs_of_other_tables_and_looks_hold_up_nobody(folder: Path, instance: D
 
 def test_what_failed_is_not_asked_for_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
     def failed(error: BatchError | RefusedError) -> None:
-        notes.failed("copy", error)
-        again.note(Context(plan()), pipeline("copy"))
+        run_notes.failed("copy", error)
+        same_failure.note(Context(plan()), pipeline("copy"))
 
     failed(Unexpected("wild", "not-as-expected", "1 of 1 rows are not as `wild` expects", "correct the spec"))
     skipped = asked(instance).skip_message
@@ -283,7 +284,7 @@ def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstan
     key = AssetKey(["lake", "shop", "copy"])
     instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
     assert executed(instance, "sane") == [("sane", False)]
-    notes.pause("copy")
+    run_notes.pause("copy")
     assert executed(instance, "can_run") == [("can_run", False)]
 
 
@@ -293,7 +294,7 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     third = pipeline("third")
     made_by_hand(refusals.owner(third), "third", third.spec, of="shop.trades")
     told(instance)
-    notes.pause("copy")
+    run_notes.pause("copy")
     assert "copy is paused since" in asked(instance).skip_message
     assert told(instance) == [("copy", "can_run", False)]
     assert told(instance) == [], "it is told once"
@@ -302,7 +303,7 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     assert both.success
     says = {each.asset_observation_data.asset_observation.description for each in both.get_asset_observation_events()}
     assert {text.partition(" since")[0] for text in says if text} == {"copy is paused", "up to date: nothing waits"}
-    notes.resume("copy")
+    run_notes.resume("copy")
     assert told(instance) == [("copy", "can_run", True)]
 
 

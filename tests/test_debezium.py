@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.trial import Outcome, Trials
+from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
 from framework.formats import debezium
 from framework.formats.versions import Shape, Unsupported
-from framework.plan.model import Example, Message
+from framework.model import Example, Message
 from framework.types import BIGINT, STRING, Field, Struct
 from tests.project import plan_for
 

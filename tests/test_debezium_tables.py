@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.engine import look
-from framework.engine.batch import Batch, next_batch
 from framework.engine.context import Context
-from framework.engine.local import Local
-from framework.plan.model import Message, Plan
+from framework.engine.iceberg import table_state
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.trials.given_messages import Local
+from framework.model import Message, Plan
 from tests.project import plan_for
 from tests.test_keyed_model import PHASES
 from tests.wide import few
@@ -129,7 +129,7 @@ class Table:
 
     def rows(self, bad: bool = False) -> Iterator[Row]:
         table = self.pipeline.table
-        found = look.table(table.catalog, table.bad_rows if bad else table.identifier)
+        found = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
         yield from found.scan().to_arrow().to_pylist() if found else ()
 
     def current(self) -> dict[int, Row]:

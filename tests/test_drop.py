@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine import look, notes
+from framework.engine.iceberg import table_state
+from framework.engine.rules import run_notes
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -35,15 +36,15 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     project.run()
     project.send_good(10)
     project.run()
-    notes.pause("trades")
+    run_notes.pause("trades")
     folder = project.lake / "warehouse" / project.namespace
 
     said = sluice(project, "drop", "trades", "--yes", *(["--data"] if data else []))
     assert f"{project.namespace}.trades, 37 rows, " in said and f"{project.namespace}.trades__bad_rows, 3 rows, " in said
-    assert look.table(project.pipeline.table.catalog, project.pipeline.table.identifier) is None
+    assert table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier) is None
     left = [path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet"]
     assert (len(left) == 0) is data
-    assert not notes.read("trades").paused
+    assert not run_notes.read("trades").paused
 
     batches = project.run()
     assert [(batch.number, batch.read, batch.bad) for batch in batches] == [(1, 40, 3)]
@@ -70,7 +71,7 @@ def test_deletes_of_format_3_are_not_in_answers(project: Project) -> None:
     project.run()
     project.sql("alter table {table} set tblproperties ('write.delete.mode' = 'merge-on-read')")
     project.sql("delete from {table} where id % 7 = 3")
-    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None and table.format_version == 3
     main = table.current_snapshot()
     assert main is not None and main.summary is not None

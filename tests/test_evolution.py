@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine import accept
 from framework.engine.loop import batches
+from framework.engine.publish import accept
 from framework.errors import BatchError, ColumnsChanged
 from tests.registered import Registered, record
 from tests.test_rebuild import anew

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from framework.errors import Where
+from framework.model import Column, Example, Message
 from framework.plan.compare import Beyond, alike, differences, lines, show
-from framework.plan.model import Column, Example, Message
 from framework.plan.passes import make
 from framework.types import parse
 from tests.test_cases import MAIN

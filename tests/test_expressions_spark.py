@@ -459,7 +459,7 @@ def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
     for text in SELECTS.strip().splitlines():
         found = select(text, TYPES)
         safe = rows.where(found.where.sql) if found.where else rows
-        safe = safe.selectExpr(*(f"{item.value.sql} AS {types.quoted(item.name)}" for item in found.items))
+        safe = safe.selectExpr(*(f"{item.value.sql} AS {types.identifier(item.name)}" for item in found.items))
         meant = spark.sql(text.rstrip(";"))
         assert [field.dataType.simpleString() for field in meant.schema] == [str(item.value.type) for item in found.items], text
         assert [field.dataType.simpleString() for field in safe.schema] == [str(item.value.type) for item in found.items], text
@@ -468,7 +468,7 @@ def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
         if failed:
             # Spark throws for one row what fails no other here.
             with pytest.raises(Exception, match=r"(?i)overflow|DIVIDE_BY_ZERO"):
-                meant.selectExpr(f"xxhash64({', '.join(map(types.quoted, meant.columns))})").collect()
+                meant.selectExpr(f"xxhash64({', '.join(map(types.identifier, meant.columns))})").collect()
         else:
             hashes = [
                 frame.selectExpr("to_json(struct(*)) AS row").groupBy("row").count()

@@ -23,8 +23,8 @@ from confluent_kafka import Consumer, TopicPartition
 from framework import generate
 from framework.cli import main
 from framework.errors import SluiceError, SpecError, UnreachableError
+from framework.model import Cluster, SecretStore, Security, Topic
 from framework.plan.generated import Unsuited, parts
-from framework.plan.model import Cluster, SecretStore, Security, Topic
 from framework.plan.passes import make
 from tests.pace import bar
 

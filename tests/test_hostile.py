@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
-from framework.engine import look, rebuild, rows
+from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
-from framework.engine.preview import preview
-from framework.engine.protocol import Position, next_range
-from framework.engine.trial import Trials
+from framework.engine.rebuild import rebuild
+from framework.engine.rules.protocol import Position, next_range
+from framework.engine.spark import row_frame
+from framework.engine.trials.preview import preview
+from framework.engine.trials.trial import Trials
+from framework.model import Pipeline
 from framework.plan.change import Change
-from framework.plan.model import Pipeline
 from framework.types import STRING
 from tests.project import TRADES, Project
 from tests.registered import Registered, framed
@@ -82,7 +84,7 @@ def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
 
 
 def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:
-    table = look.table(pipeline.table.catalog, pipeline.table.identifier)
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     found: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
     return found
@@ -245,7 +247,7 @@ def test_what_a_spec_says_is_text_in_sql(project: Project) -> None:
     assert (batch.rows, batch.bad, batch.warnings) == (4, 1, ())
     sizes = {row["id"]: row["size"] for row in project.rows()}
     assert sizes == {**dict.fromkeys((0, 1, 2), "${spark.app.name}'\\"), 5: "${env:HOME}"}
-    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None and table.properties["comment"] == project.pipeline.doc
 
 
@@ -297,9 +299,9 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
     range_ = next_range(nowhere, topic, 1000)
     assert range_ is not None
-    frame = rows.frame(source.read(context.spark, range_), pipeline, range_.size)
+    frame = row_frame.frame(source.read(context.spark, range_), pipeline, range_.size)
     frame.good.write.format("noop").mode("append").save()
-    counted = rows.counted(context.spark, pipeline, frame.observed)
+    counted = row_frame.counted(context.spark, pipeline, frame.observed)
     assert counted.carried is not None
     assert (counted.bad, counted.too_large) == (25, 20)
     assert counted.carried.selectExpr("sum(octet_length(cast(headers as string)))").collect()[0][0] < 1000

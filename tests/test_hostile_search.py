@@ -21,12 +21,13 @@ from confluent_kafka import Producer
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from framework.engine import look, rebuild
+from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
-from framework.engine.preview import preview
-from framework.engine.trial import Trials
+from framework.engine.rebuild import rebuild
+from framework.engine.trials.preview import preview
+from framework.engine.trials.trial import Trials
 from framework.errors import Where
-from framework.plan.model import Example, GivenRow, Message, Pipeline
+from framework.model import Example, GivenRow, Message, Pipeline
 from framework.types import folded
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
@@ -186,7 +187,7 @@ def without_kafka(rows: Iterable[Row]) -> Counter[str]:
 
 
 def landed(pipeline: Pipeline) -> list[Row]:
-    table = look.table(pipeline.table.catalog, pipeline.table.identifier)
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     return [] if table is None else list(table.scan().to_arrow().to_pylist())
 
 

@@ -22,14 +22,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from framework.cli import main
-from framework.engine import look, sample
 from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.kafka import newest_messages
+from framework.engine.kafka.newest_messages import Message, Sample
 from framework.engine.loop import batches
-from framework.engine.sample import Message, Sample
 from framework.errors import SluiceError
 from framework.init import files, infer, spec
 from framework.init import project as projects
-from framework.plan.model import Cluster, Plan, SecretStore, Security
+from framework.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
 from tests.pace import bar
 from tests.project import BASE, Project
@@ -468,7 +469,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     context = Context(plan, spark=lambda: project.spark)
     batch = list(batches(context, plan.pipelines[0]))
     assert [(each.rows, each.bad) for each in batch] == [(140, 0)]
-    table = look.table(plan.catalogs[0], f"raw.{added}")
+    table = table_state.table(plan.catalogs[0], f"raw.{added}")
     assert table is not None
     rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["price"])
     assert rows[3]["loc"] == {
@@ -489,12 +490,12 @@ def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafk
     many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
     name = real([*many, (b'{"n": 50}', None, 1)])
     cluster = Cluster("main", kafka, Security())
-    found = sample.newest(cluster, SecretStore(), name, 10)
+    found = newest_messages.newest(cluster, SecretStore(), name, 10)
     assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
     assert (found.offsets, found.partitions) == (51, 3)
     assert found.messages[0].headers == (("source", b"test"),)
-    assert len(sample.newest(cluster, SecretStore(), name, 1000).messages) == 51
-    assert len(sample.newest(cluster, SecretStore(), real([]), 10).messages) == 0
+    assert len(newest_messages.newest(cluster, SecretStore(), name, 1000).messages) == 51
+    assert len(newest_messages.newest(cluster, SecretStore(), real([]), 10).messages) == 0
 
 
 @pytest.mark.kafka
@@ -511,7 +512,7 @@ def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: s
     producer.produce(name, b"open", partition=0)
     producer.flush()
     began = time.monotonic()
-    found = sample.newest(Cluster("main", kafka, Security()), SecretStore(), name, 100)
+    found = newest_messages.newest(Cluster("main", kafka, Security()), SecretStore(), name, 100)
     assert [each.value for each in found.messages] == [b"1"]
     assert time.monotonic() - began < bar(5)
     producer.abort_transaction()

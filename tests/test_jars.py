@@ -230,8 +230,8 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None:
     from pyspark import SparkContext
 
-    from framework.engine import classes
+    from framework.engine import class_archive
 
-    assert classes.kept(), "make setup"
+    assert class_archive.kept(), "make setup"
     java: Any = SparkContext._gateway
     assert re.search(r"/jars/classes-\w+\.jsa$", Path(f"/proc/{java.proc.pid}/maps").read_text(), re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 
 from framework.formats.json_schema import encoder
 from framework.formats.json_schema.patterns import found
-from framework.registry import Schema
+from framework.model.schemas import Schema
 
 
 def schema(said: Any) -> Schema:

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from framework.engine import look, metadata
-from framework.engine.batch import next_batch
 from framework.engine.context import Context
-from framework.engine.local import Local
-from framework.engine.protocol import KILL_POINTS, UPSERT_POINTS
-from framework.engine.query import ask
-from framework.plan.model import Message, Pipeline, Plan
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.publish.batch import next_batch
+from framework.engine.query.one_select import ask
+from framework.engine.rules.protocol import KILL_POINTS, UPSERT_POINTS
+from framework.engine.trials.given_messages import Local
+from framework.model import Message, Pipeline, Plan
 from tests.project import plan_for
 from tests.wide import few
 
@@ -237,7 +237,7 @@ def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]],
 def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
     """As PyIceberg reads them."""
     names = COLUMNS[pipeline.table.write]
-    table = look.table(pipeline.table.catalog, pipeline.table.identifier)
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     arrow = table.scan(selected_fields=names).to_arrow()
     return Counter(zip(*(arrow[name].to_pylist() for name in names), strict=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.protocol import KILL_POINTS
+from framework.engine.rules.protocol import KILL_POINTS
 from tests.project import Project
 from tests.wide import few
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.cli import main
-from framework.plan.model import Plan
+from framework.model import Plan
 from framework.plan.passes import draft
 from framework.spec import extensions
 

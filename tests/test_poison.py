@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 
 from framework.engine.context import Context
 from framework.engine.loop import batches
-from framework.engine.protocol import Range
+from framework.engine.rules.protocol import Range
 from framework.engine.source import Messages
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 from tests.project import Project, good
 
 if TYPE_CHECKING:

@@ -18,15 +18,15 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 
-from framework import side_by_side
+from framework import preview_text
 from framework.cli import main
 from framework.cli._terminal import console
-from framework.engine import look
 from framework.engine.context import Context
+from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
-from framework.engine.preview import Message, Preview, Row, preview
+from framework.engine.trials.preview import Message, Preview, Row, preview
 from framework.errors import RolledBack
-from framework.plan.model import Plan
+from framework.model import Plan
 from framework.plan.passes import make
 from tests.project import BASE, Project, good, plan_for
 from tests.registered import Registered, framed, record
@@ -186,7 +186,7 @@ def shown(tmp_path: Path, found: Preview, name: str = "orders", out: io.StringIO
     out = out or io.StringIO()
     pipeline = make(tmp_path / "specs").pipeline(name)
     assert pipeline is not None
-    side_by_side.show(console(out), pipeline, found)
+    preview_text.show(console(out), pipeline, found)
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
 
 
@@ -323,12 +323,12 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
         "id": 1, "name": "PEN", "item_price": 1.5, "at": "2026-01-05T09:00:00.25Z", "cents": "12345678901234567.10", "size": "NORMAL",
     }  # fmt: skip
     assert [message.offset for message in preview(context, orders, 2).messages] == [0, 1]
-    assert look.table(orders.table.catalog, orders.table.identifier) is None
+    assert table_state.table(orders.table.catalog, orders.table.identifier) is None
 
     (batch,) = batches(context, orders)
 
     assert (batch.read, batch.rows, batch.bad) == (9, 2, 6)
-    bad = look.table(orders.table.catalog, orders.table.bad_rows)
+    bad = table_state.table(orders.table.catalog, orders.table.bad_rows)
     assert bad is not None
     landed = {(row["offset"], row["item"]): (row["code"], row["message"]) for row in bad.scan().to_arrow().to_pylist()}
     assert landed == {
@@ -405,7 +405,7 @@ def test_schemas_of_a_registry(tmp_path: Path, lake: Path, kafka: str, spark: An
     rows = [row for message in found.messages for row in message.rows]
     assert [row.after[0] for row in rows[:3]] == [{"id": 1, "note": None}, {"id": 2, "note": "n"}, {"id": 3, "note": None}]
     assert [row.code for row in rows] == ["", "", "", "unknown_schema", "undecodable"]
-    assert look.table(project.pipeline.table.catalog, project.table.removeprefix("lake.")) is None
+    assert table_state.table(project.pipeline.table.catalog, project.table.removeprefix("lake.")) is None
     project.close()
 
 

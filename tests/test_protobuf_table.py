@@ -10,7 +10,7 @@ import pytest
 
 from framework.errors import ColumnsChanged
 from framework.formats import protobuf
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from tests.registered import Registered, framed
 
 if TYPE_CHECKING:

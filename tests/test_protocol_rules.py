@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.engine.protocol import (
+from framework.engine.rules.protocol import (
     Lost,
     Position,
     Range,

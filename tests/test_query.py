@@ -276,13 +276,13 @@ class TestRefusals:
         assert rows(f"select count(*) n from {source}") == [{"n": 3}]
 
     def test_the_files_of_a_question_are_its_own_and_go_with_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from framework.engine import query
+        from framework.engine.query import one_select
 
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         for home in (tmp_path / "home", tmp_path / "none"):
             monkeypatch.setenv("SLUICE_HOME", str(home))
             (tmp_path / "home").mkdir(exist_ok=True)
-            answer = query.ask((), "select 1 as n")
+            answer = one_select.ask((), "select 1 as n")
             (folder,) = (home if home.exists() else tmp_path).glob("duckdb-*")
             assert folder.stat().st_mode & 0o777 == 0o700
             assert str(os.getpid()) != folder.name.removeprefix("duckdb-")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.engine import session
+from framework.engine.spark import session
 from framework.errors import SetupError
 from framework.sql.meaning import MEANING
 from framework.sql.quote import columns, identifier, literal, substituted

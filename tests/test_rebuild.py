@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from framework.engine import known, look, metadata, rebuild
-from framework.engine.ahead import look_ahead
-from framework.engine.answers import Refused
-from framework.engine.batch import Batch, next_batch
-from framework.engine.lake import Commit, commit_transaction
+from framework.engine.iceberg import metadata, sql_catalog, table_state
+from framework.engine.iceberg.lake import Commit, commit_transaction
 from framework.engine.loop import batches
-from framework.engine.rebuild_publish import Published
+from framework.engine.observe.next_run import look_ahead
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.rebuild import rebuild
+from framework.engine.rebuild.publish import Published
+from framework.engine.spark.java_errors import Refused
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
 from tests.project import Project
@@ -60,17 +61,17 @@ def is_new(project: Project) -> None:
     project.assert_exactly_once()
     sizes = {row["size"] for row in project.rows() if row["price"] > 3}
     assert sizes <= {"LARGE"}, "rows of the spec before are left"
-    assert changes(project.pipeline, look.existing(project.pipeline.table)) == ()
+    assert changes(project.pipeline, table_state.existing(project.pipeline.table)) == ()
     nothing_left(project)
 
 
 def nothing_left(project: Project) -> None:
-    names = {name for name in known.tables(project.pipeline.table.catalog) if name.startswith(f"{project.namespace}.")}
+    names = {name for name in sql_catalog.tables(project.pipeline.table.catalog) if name.startswith(f"{project.namespace}.")}
     assert names <= {f"{project.namespace}.trades", f"{project.namespace}.trades__bad_rows"}
     folders = {path.name for path in (project.lake / "warehouse" / project.namespace).iterdir()}
     assert folders <= {"trades", "trades__bad_rows"}, "files of the second table are left"
     assert project.branches() == []
-    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None and table.metadata.refs["sluice"].snapshot_id == table.metadata.current_snapshot_id
     assert len(project.unreferenced()) <= 3
 
@@ -113,7 +114,7 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     project.run()
     is_new(project)
     assert {row["batch"] for row in project.rows(bad=True)} == {3, 4}
-    table = look.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
     assert [each.summary.operation.value for each in table.metadata.snapshots if each.summary][-3:] == [
         "delete",
@@ -146,7 +147,7 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
 
     project.assert_exactly_once()
     nothing_left(project)
-    assert changes(project.pipeline, look.existing(project.pipeline.table)) == ()
+    assert changes(project.pipeline, table_state.existing(project.pipeline.table)) == ()
     numbers = [number for number in range(24) if number % 4] + [24]
     assert {row["id"] for row in project.rows()} == {*map(str, numbers), *(f"x{number}" for number in range(8))}
     columns = ["id", "price", "s", "new", "size", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
@@ -269,7 +270,7 @@ def test_latest_begins_where_the_table_began(project: Project) -> None:
     project.run(at=None)
     project.send_good(9)
     context = project.context()
-    if look.state(project.pipeline.table) is None:
+    if table_state.state(project.pipeline.table) is None:
         next_batch(context, context.plan.pipelines[0])
         project.send_good(9)
     project.run()
@@ -380,7 +381,7 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     with_flag(project, 500)
     with pytest.raises(BatchError):
         anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
-    assert f"{project.namespace}.trades__rebuild" in known.tables(project.pipeline.table.catalog)
+    assert f"{project.namespace}.trades__rebuild" in sql_catalog.tables(project.pipeline.table.catalog)
     project.send_good(3)
     project.run()
     with_flag(project, 3)
@@ -397,7 +398,7 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
         anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
     said = sluice(project, "drop", "trades", "--data", "--yes")
     assert f"{project.namespace}.trades__rebuild, 9 rows, " in said
-    assert [name for name in known.tables(project.pipeline.table.catalog) if name.startswith(project.namespace)] == []
+    assert [name for name in sql_catalog.tables(project.pipeline.table.catalog) if name.startswith(project.namespace)] == []
     assert [path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file()] == []
     project.run()
     is_new(project)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from framework.engine.batch import next_batch
-from framework.engine.query import ask
+from framework.engine.publish.batch import next_batch
+from framework.engine.query.one_select import ask
 from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim

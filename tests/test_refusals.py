@@ -16,11 +16,14 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from framework.engine import accept, attempts, look, loop, notes, protocol
-from framework.engine.answers import Refused
-from framework.engine.batch import next_batch
-from framework.engine.causes import is_spark_gone, not_taken
-from framework.engine.lake import commit_transaction
+from framework.engine import loop
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.lake import commit_transaction
+from framework.engine.publish import accept
+from framework.engine.publish.batch import next_batch
+from framework.engine.rules import attempts, protocol, run_notes
+from framework.engine.spark.causes import is_spark_gone, not_taken
+from framework.engine.spark.java_errors import Refused
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from framework.home import home
 from tests.project import Project, good
@@ -430,7 +433,7 @@ into: {{table: {namespace}.second}}
 
 
 def landed_in_second(project: Project) -> int:
-    table = look.table(project.pipeline.table.catalog, f"{project.namespace}.second")
+    table = table_state.table(project.pipeline.table.catalog, f"{project.namespace}.second")
     return table.scan().count() if table else 0
 
 
@@ -450,7 +453,7 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
     assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
     loop.catch_up(project.context(once(fail, "staged")), context.plan.pipelines[:1], lambda batch: None, lambda: False)
     assert list(log.parent.glob("trades-*.log")) == [log], "the same error has one file"
-    assert (failed := notes.read("trades").failed) and failed.code == "unexpected-error"
+    assert (failed := run_notes.read("trades").failed) and failed.code == "unexpected-error"
     project.run()
     project.assert_exactly_once()
 
@@ -490,7 +493,7 @@ def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) ->
         os.killpg(run.pid, signal.SIGCONT)
         output, _ = run.communicate(timeout=120)
         errors.seek(0)
-        assert notes.read("trades").failed is None
+        assert run_notes.read("trades").failed is None
         assert "Traceback" not in errors.read() and "failed" not in output and output.endswith("ended\n") and run.returncode == 0
     project.run()
     project.assert_exactly_once()

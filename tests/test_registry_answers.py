@@ -19,10 +19,11 @@ from click.testing import CliRunner, Result
 
 from framework.cli import main
 from framework.errors import SluiceError, UnreachableError
-from framework.plan.model import Cluster, Login, SecretStore, Security
-from framework.registry import Schema, cache
+from framework.model import Cluster, Login, SecretStore, Security
+from framework.model.schemas import Schema
+from framework.model.secret import SecretRef
+from framework.registry import cache
 from framework.registry.client import Registry
-from framework.spec.options import SecretRef
 
 Answers = Callable[[str], Any]  # of a path: bytes as they are sent, or what is sent as JSON
 

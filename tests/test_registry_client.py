@@ -18,9 +18,9 @@ import pytest
 import requests
 
 from framework.errors import UnreachableError
-from framework.plan.model import Cluster, Login, SecretStore, Security
+from framework.model import Cluster, Login, SecretStore, Security
+from framework.model.secret import SecretRef
 from framework.registry.client import Registry
-from framework.spec.options import SecretRef
 from tests.pace import bar
 
 pytestmark = pytest.mark.slow

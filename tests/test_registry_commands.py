@@ -17,9 +17,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.cli import main
-from framework.engine.schemas import Schemas
+from framework.engine.messages.schema_lookup import Schemas
 from framework.errors import BatchError
-from framework.plan.model import Message
+from framework.model import Message
 from framework.plan.passes import make
 from framework.services.ports import free_port
 from tests.registered import encoded, framed, record

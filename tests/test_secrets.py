@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from framework.errors import SetupError
-from framework.plan.model import SecretStore
+from framework.model import SecretStore
+from framework.model.secret import SecretRef
 from framework.secrets import reveal
-from framework.spec.options import SecretRef
 
 ENV, FILE = SecretStore(), SecretStore("file", ".sluice/secrets")
 

@@ -25,14 +25,15 @@ from rich.text import Text
 
 from framework.cli import _grid, _status
 from framework.cli import history as history_command
-from framework.engine import look, metadata, notes, protocol, refusals
-from framework.engine.history import History, history
-from framework.engine.notes import Failed, Notes
-from framework.engine.protocol import BORN, Position
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.observe.commits import History, history
+from framework.engine.observe.status import Status, judged, statuses
+from framework.engine.observe.watch import Offsets, Watched, event_time, newest
+from framework.engine.rules import protocol, refusals, run_notes
+from framework.engine.rules.protocol import BORN, Position
+from framework.engine.rules.run_notes import Failed, Notes
 from framework.errors import BatchError, RolledBack, SluiceError, UnreachableError
-from framework.plan.model import Pipeline
-from framework.status import Status, judged, statuses
-from framework.watch import Offsets, Watched, event_time, newest
+from framework.model import Pipeline
 from tests.pace import bar
 from tests.project import plan_for
 from tests.shop import COPY, catalog, made_by_hand, planned, sluice, specs
@@ -469,24 +470,24 @@ def test_history_on_a_narrow_terminal(folder: Path, width: int) -> None:
 def test_metadata_that_is_zipped_or_damaged(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
     written(metadata_of([snapshot(1), snapshot(2, at())]), zipped=True)
-    found = look.state(pipeline.table)
+    found = table_state.state(pipeline.table)
     assert found is not None
     assert (found.main, list(found.snapshots)) == (2, [2, 1])
     for wrong in (b"", b"{", b"[]", b"{}", b'{"table-uuid": "u", "schemas": []}'):
         Path("trades.gz.metadata.json").write_bytes(gzip.compress(wrong))
         with pytest.raises(UnreachableError, match="the catalog `lake` cannot be read: "):
-            look.state(pipeline.table)
+            table_state.state(pipeline.table)
     Path("trades.gz.metadata.json").unlink()
     with pytest.raises(SluiceError, match="No such file"):
-        look.state(pipeline.table)
+        table_state.state(pipeline.table)
 
 
 def test_a_database_without_tables_has_none(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
     sqlite3.connect("lake.db").close()
-    assert look.state(pipeline.table) is None
+    assert table_state.state(pipeline.table) is None
     sqlite3.connect("lake.db").execute("CREATE TABLE other (x)").connection.close()
-    assert look.state(pipeline.table) is None
+    assert table_state.state(pipeline.table) is None
     assert metadata.read(pipeline.table.catalog, "shop.trades") is None
 
 
@@ -548,7 +549,7 @@ def test_what_is_no_avro(tmp_path: Path, data: bytes) -> None:
 def test_notes_of_this_home(folder: Path) -> None:
     """A run's end is seen by the next look."""
     planned(folder, "n: bigint")
-    notes.failed("trades", BatchError("table-busy", "somebody else writes", "run again"))
+    run_notes.failed("trades", BatchError("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]
     assert [(each["code"], each["at"] is None) for each in table["reasons"]] == [
         ("kafka-unreachable", True),

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from framework.engine import look, loop
-from framework.engine.answers import Refused
-from framework.engine.batch import Batch
+from framework.engine import loop
 from framework.engine.context import Context
-from framework.engine.lake import Commit, commit_transaction
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.lake import Commit, commit_transaction
+from framework.engine.publish.batch import Batch
+from framework.engine.spark.java_errors import Refused
 from framework.errors import BatchError, RefusedError
 from tests.project import Project, good, plan_for
 
@@ -131,11 +132,11 @@ class Large:
         return done
 
     def rows(self) -> list[int]:
-        table = look.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large")
+        table = table_state.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large")
         return [] if table is None else sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
 
     def bad(self) -> list[bytes]:
-        table = look.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large__bad_rows")
+        table = table_state.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large__bad_rows")
         return [] if table is None else [row["value"] for row in table.scan().to_arrow().to_pylist()]
 
 

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from framework.errors import Problem, Where
+from framework.model.secret import SecretRef
 from framework.spec import Written, load
 from framework.spec.bind import FAILED, bind
 from framework.spec.editor import json_schema
 from framework.spec.files import decode
 from framework.spec.kinds import KINDS, Catalog, Cluster, Engine, Pipeline, Run, Topic, Variables
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, SecretRef, WrittenStep, option
+from framework.spec.options import Bound, Files, WrittenStep, option
 from framework.spec.reader import read_text
 from framework.spec.scalars import Duration, Size
 from framework.spec.validate import check

@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 
 from framework import generate
 from framework.cli import main
-from framework.engine import accept
 from framework.engine.context import Context
 from framework.engine.loop import batches
+from framework.engine.publish import accept
 from framework.errors import BadRowsStop, RolledBack
 from framework.plan.passes import make
 from tests.pace import bar

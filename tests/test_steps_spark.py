@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework import steps
-from framework.engine.trial import Outcome, Trials
+from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
-from framework.plan.model import Example, Message, Plan
+from framework.model import Example, Message, Plan
 from framework.spec.kinds.pipeline import TESTS
 from tests.project import plan_for
 
@@ -238,7 +238,7 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
         raise RuntimeError("boom")
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
-    monkeypatch.setattr("framework.engine.trial.next_batch", broken)
+    monkeypatch.setattr("framework.engine.trials.trial.next_batch", broken)
     work = [(plan.pipelines[0], Example(name, Where("", 0, 0), (), None, ())) for name in ("a", "b")]
     outcomes = list(Trials(spark, plan).outcomes(work))
     assert [each.error and each.error.code for each in outcomes] == ["unexpected-error"] * 2

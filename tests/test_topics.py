@@ -20,9 +20,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.cli import main
-from framework.engine.obvious import Decoded, decoded, in_one_line, indented
-from framework.engine.sample import Message
-from framework.engine.shown import Reader
+from framework.engine.kafka.newest_messages import Message
+from framework.engine.messages.decode import Reader
+from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
 from framework.plan.passes import make
 from framework.services import process
 from tests.pace import bar

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.cli import main
-from framework.engine.protocol import UPSERT_POINTS
+from framework.engine.rules.protocol import UPSERT_POINTS
 from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
@@ -164,8 +164,8 @@ def days(project: Project) -> list[str]:
 
 
 def test_what_people_see_of_a_delete(customers: Project) -> None:
-    from framework.engine.history import history
-    from framework.engine.preview import preview
+    from framework.engine.observe.commits import history
+    from framework.engine.trials.preview import preview
 
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
@@ -369,7 +369,7 @@ def test_a_test_in_the_spec(customers: Project) -> None:
       - {id: 2, name: b2, at: 2026-01-05T11:00:00Z}
     expect: [{id: 2, name: b2}]
 """
-    from framework.engine.trial import Trials
+    from framework.engine.trials.trial import Trials
 
     pipeline = customers.pipeline
     (example,) = pipeline.examples

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.trial import Outcome, Trials
+from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import SpecError, Where
-from framework.plan.model import Example, Message, Pipeline
+from framework.model import Example, Message, Pipeline
 from tests.project import plan_for
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from framework.engine.protocol import UPSERT_POINTS
-from framework.engine.trial import Trials
+from framework.engine.rules.protocol import UPSERT_POINTS
+from framework.engine.trials.trial import Trials
 from framework.plan.compare import differences
 from framework.plan.lineage import lineage
 from tests.project import Project

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from framework.engine import look
-from framework.plan.model import Cluster, Plan, Security
-from framework.watch import newest, watch
+from framework.engine.iceberg import table_state
+from framework.engine.observe.watch import newest, watch
+from framework.model import Cluster, Plan, Security
 from tests.project import Project
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -49,7 +49,7 @@ def test_watch(project: Project) -> None:
     assert abs((datetime.now(timezone.utc) - seen.committed).total_seconds()) < 60
     assert seen.files == len(project.files())
     assert seen.bytes > 1000
-    table = look.table(project.pipeline.table.catalog, seen.table)
+    table = table_state.table(project.pipeline.table.catalog, seen.table)
     assert table is not None
     times = table.scan(selected_fields=("_kafka_timestamp",)).to_arrow().column(0).to_pylist()
     assert newest(project.pipeline) == max(times)

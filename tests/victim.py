@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-from framework.engine import loop, rebuild
+from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.rebuild import rebuild
 from framework.errors import SluiceError
 from framework.plan.passes import make
 

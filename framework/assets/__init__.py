@@ -13,7 +13,7 @@ from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executo
 from framework.assets import broken, described, previews, states
 from framework.assets.runs import SparkOfARun, table
 from framework.assets.starts import Starts
-from framework.engine import session
+from framework.engine.spark import session
 from framework.errors import SpecError
 
 # Dagster would say once per asset that freshness policies and code references are new.

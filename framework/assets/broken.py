@@ -24,7 +24,7 @@ from dagster import (
 
 from framework.assets import checks, described
 from framework.errors import Problem, Where
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 from framework.spec import Document, Written, kinds
 
 _GROUP = "broken"

@@ -21,11 +21,11 @@ from dagster import (
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from framework.assets.described import table_key
-from framework.engine.batch import Batch
+from framework.engine.observe.status import Status
+from framework.engine.publish.batch import Batch
 from framework.errors import SluiceError, Unexpected
-from framework.plan.model import Expectation, Pipeline
+from framework.model import Expectation, Pipeline
 from framework.plan.text import duration
-from framework.status import Status
 
 CAN_RUN = "can_run"
 FRESH = "fresh"

@@ -17,10 +17,10 @@ from dagster import (
     TableSchema,
 )
 
-from framework.engine.bad_rows import COLUMNS
+from framework.engine.publish.bad_rows import COLUMNS
 from framework.errors import Where
+from framework.model import Column, Pipeline, Topic
 from framework.plan.lineage import lineage
-from framework.plan.model import Column, Pipeline, Topic
 
 
 def topic_key(topic: Topic) -> AssetKey:

@@ -21,12 +21,12 @@ from dagster import (
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from framework.assets import checks, described, results
-from framework.engine import notes
-from framework.engine.batch import Batch
+from framework.engine.observe.status import Status, judged
+from framework.engine.observe.watch import newest, watch
+from framework.engine.publish.batch import Batch
+from framework.engine.rules import run_notes
 from framework.errors import SluiceError
-from framework.plan.model import Pipeline, Plan
-from framework.status import Status, judged
-from framework.watch import newest, watch
+from framework.model import Pipeline, Plan
 
 Told: TypeAlias = MaterializeResult[Any] | AssetCheckResult
 Result: TypeAlias = Told | AssetCheckEvaluation | Output[None]
@@ -118,4 +118,4 @@ def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     (seen,) = watch(plan, [pipeline])
     latest = None if seen.unseen else newest(pipeline)
-    return judged(pipeline, seen, notes.read(pipeline.name), latest, datetime.now(timezone.utc))
+    return judged(pipeline, seen, run_notes.read(pipeline.name), latest, datetime.now(timezone.utc))

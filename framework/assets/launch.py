@@ -8,7 +8,7 @@ from dagster import Config
 from pydantic import Field
 
 from framework.errors import SluiceError
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 
 
 class Launch(Config):

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from framework.engine.kafka import refuse_silent
+from framework.engine.kafka.cluster import refuse_silent
 from framework.errors import UnreachableError
-from framework.plan.model import Cluster, Pipeline
+from framework.model import Cluster, Pipeline
 
 _FOR = 20.0  # seconds
 _AWAY = "kafka-unreachable"

@@ -21,11 +21,11 @@ from dagster import (
     op,
 )
 
-from framework import side_by_side
+from framework import preview_text
 from framework.assets.described import table_key
-from framework.engine.preview import Preview, once
+from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 
 _FEW = 5
 _MOST = 100
@@ -54,7 +54,7 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
             found = _found(plan, pipeline, context.op_config)
         except SluiceError as error:
             raise Failure(str(error), allow_retries=False) from None
-        text = side_by_side.text(pipeline, found)
+        text = preview_text.text(pipeline, found)
         context.log.info(text)
         seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
         context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))

@@ -9,10 +9,10 @@ from typing import Any
 from dagster import AssetExecutionContext
 
 from framework.amounts import counted
-from framework.engine import session
-from framework.engine.batch import Batch
-from framework.plan.model import Pipeline, Plan
-from framework.watch import Watched
+from framework.engine.observe.watch import Watched
+from framework.engine.publish.batch import Batch
+from framework.engine.spark import session
+from framework.model import Pipeline, Plan
 
 _MOST = 10  # partitions that are named
 _POINTS = {

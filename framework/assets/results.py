@@ -11,10 +11,10 @@ from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, 
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 
 from framework.assets import described
-from framework.engine import look, metadata
-from framework.engine.batch import Batch
-from framework.plan.model import Pipeline
-from framework.watch import Watched
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.observe.watch import Watched
+from framework.engine.publish.batch import Batch
+from framework.model import Pipeline
 
 Result = MaterializeResult[Any]
 
@@ -87,7 +87,7 @@ def bad_rows(pipeline: Pipeline, batches: Sequence[Batch]) -> Counter[str]:
     """This run's bad rows by their message."""
     if not any(batch.bad for batch in batches) or pipeline.bad_rows == "drop":
         return Counter()
-    table = look.table(pipeline.table.catalog, pipeline.table.bad_rows)
+    table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
     if table is None:
         return Counter()
     written = table.scan(row_filter=f"batch >= {batches[0].number}", selected_fields=("message",))

@@ -15,11 +15,14 @@ from framework.assets import checks, described, endings, processes, progress
 from framework.assets.endings import Result, status_of
 from framework.assets.launch import Launch, until
 from framework.assets.starts import TAG
-from framework.engine import again, loop, notes, session
-from framework.engine.batch import Batch
+from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.observe import same_failure
+from framework.engine.publish.batch import Batch
+from framework.engine.rules import run_notes
+from framework.engine.spark import session
 from framework.errors import Paused, SluiceError, SparkEnded
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 
 _BETWEEN = 20  # seconds until a run tries again what does not answer
 
@@ -80,13 +83,13 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
 
 def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config: Launch, batches: list[Batch]) -> None:
     """Adds each batch to `batches`. An error is named as what it is, and noted."""
-    notes.refuse_paused(pipeline.name)
+    run_notes.refuse_paused(pipeline.name)
     limit = until(pipeline, config)
     engine = Context(plan, lambda: progress.started(context, plan), progress.points(context), until=limit)
     try:
         seen = status_of(plan, pipeline).seen
         if seen.trouble and seen.trouble.code in endings.PASSING:
-            notes.failed(pipeline.name, seen.trouble)
+            run_notes.failed(pipeline.name, seen.trouble)
             raise seen.trouble
         progress.waiting(context, pipeline, seen)
         for batch in loop.batches(engine, pipeline):
@@ -96,5 +99,5 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
         if isinstance(error, SparkEnded):
             context.resources.spark.forget()
         with suppress(SluiceError):
-            again.note(engine, pipeline)
+            same_failure.note(engine, pipeline)
         raise

@@ -26,11 +26,12 @@ from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from framework.assets.described import bad_rows_key, table_key
 from framework.assets.outages import Outages
-from framework.engine import again, notes
-from framework.engine.batch import nothing_waits
 from framework.engine.context import Context
+from framework.engine.observe import same_failure
+from framework.engine.publish.batch import nothing_waits
+from framework.engine.rules import run_notes
 from framework.errors import SluiceError, UnreachableError
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 
 TAG = "sluice/pipeline"
 
@@ -68,12 +69,12 @@ class Starts:
         if run := unfinished(instance, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
-            notes.refuse_paused(pipeline.name)
+            run_notes.refuse_paused(pipeline.name)
             with self.outages.asking(pipeline):
                 if nothing_waits(self.engine, pipeline):
                     return SkipReason("nothing waits")
             with self._registry:
-                failed = again.same_failure(self.engine, pipeline)
+                failed = same_failure.same_failure(self.engine, pipeline)
         except UnreachableError:
             raise
         except SluiceError as error:

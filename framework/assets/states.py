@@ -20,8 +20,8 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from framework.amounts import counted
 from framework.assets import checks, processes
-from framework.plan.model import Pipeline, Plan
-from framework.status import statuses
+from framework.engine.observe.status import statuses
+from framework.model import Pipeline, Plan
 
 _EVERY = 30  # seconds
 

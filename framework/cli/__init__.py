@@ -62,7 +62,7 @@ class Commands(click.Group):
 def _told(ctx: click.Context, error: Exception) -> SluiceError:
     if isinstance(error, SluiceError):
         return error
-    from framework.engine import defects
+    from framework.engine.spark import defects
 
     return defects.told(ctx.invoked_subcommand or "sluice", error)
 

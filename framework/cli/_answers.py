@@ -10,7 +10,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from framework.engine.query import Column
+    from framework.engine.query.one_select import Column
 
 # What begins a formula in Excel, LibreOffice or Google Sheets.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

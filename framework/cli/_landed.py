@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from framework.engine import look
-from framework.plan.model import Pipeline, Plan
-from framework.watch import Watched, newest
+from framework.engine.iceberg import table_state
+from framework.engine.observe.watch import Watched, newest
+from framework.model import Pipeline, Plan
 
 _MOST = 12  # lines about bad rows
 _WIDEST = 60  # characters of a bad row's value
@@ -76,7 +76,7 @@ def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Se
 
 def _scan(pipeline: Pipeline, identifier: str, *columns: str) -> Any:
     """An Arrow table, or None."""
-    table = look.table(pipeline.table.catalog, identifier)
+    table = table_state.table(pipeline.table.catalog, identifier)
     return None if table is None else table.scan(selected_fields=columns).to_arrow()
 
 

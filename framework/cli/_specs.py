@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from framework.errors import SluiceError
-from framework.plan.model import Pipeline, Plan
+from framework.model import Pipeline, Plan
 
 _SPECS = click.option(
     "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."

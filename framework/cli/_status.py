@@ -11,9 +11,9 @@ from rich.text import Text
 
 from framework.amounts import counted
 from framework.cli._grid import Column, ago, grid, span
-from framework.engine.protocol import parted
+from framework.engine.observe.status import Reason, Status
+from framework.engine.rules.protocol import parted
 from framework.plan.text import duration
-from framework.status import Reason, Status
 
 if TYPE_CHECKING:
     from rich.table import Table

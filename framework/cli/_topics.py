@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from framework.errors import SluiceError
-from framework.plan.model import Plan, Topic
+from framework.model import Plan, Topic
 
 
 def topic(plan: Plan, name: str) -> Topic:

@@ -21,8 +21,8 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
 
     Example: sluice accept flagged_stock_trades
     """
-    from framework.engine import accept
     from framework.engine.context import Context
+    from framework.engine.publish import accept
 
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]

@@ -16,8 +16,8 @@ from framework.cli._raw import raw
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from framework.engine.quarantine import BadRow, Quarantine
-    from framework.plan.model import Pipeline
+    from framework.engine.observe.bad_row_report import BadRow, Quarantine
+    from framework.model import Pipeline
 
 _MOST = 20  # kinds of bad rows that are listed
 _WIDEST = 200  # characters of a key or value
@@ -43,7 +43,7 @@ def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path,
     """
     plan = _specs.plan(specs, environment)
     (pipeline,) = _specs.chosen(plan, [name])
-    from framework.engine.quarantine import quarantine
+    from framework.engine.observe.bad_row_report import quarantine
 
     found = quarantine(pipeline, code, limit)
     if as_json:

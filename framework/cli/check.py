@@ -15,7 +15,7 @@ from framework.cli import _specs
 from framework.errors import Problem
 
 if TYPE_CHECKING:
-    from framework.plan.model import Plan
+    from framework.model import Plan
 
 
 @click.command()

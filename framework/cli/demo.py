@@ -24,10 +24,10 @@ from framework.home import dagster_home, home
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from framework.engine.observe.watch import Watched
     from framework.generate import Message
-    from framework.plan.model import Plan, Topic
+    from framework.model import Plan, Topic
     from framework.services import State
-    from framework.watch import Watched
 
 _MESSAGES = 12_000  # for each topic
 _PATIENCE = 600.0  # seconds until Dagster counts as stuck
@@ -60,7 +60,7 @@ def command() -> None:
     console = Console(width=None if sys.stdout.isatty() else 130)
     began = time.monotonic()
     with _interruptible(), _kafka(console) as kafka:
-        from framework.watch import watch
+        from framework.engine.observe.watch import watch
 
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")

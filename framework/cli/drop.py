@@ -13,7 +13,7 @@ from framework.errors import SluiceError, UnreachableError
 
 if TYPE_CHECKING:
     from framework.engine.drop import Held
-    from framework.plan.model import Pipeline, Plan, Topic
+    from framework.model import Pipeline, Plan, Topic
 
 
 @click.command()
@@ -32,14 +32,15 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     Example: sluice drop flagged_stock_trades --data
     """
     from framework import amounts
-    from framework.engine import drop, notes
+    from framework.engine import drop
+    from framework.engine.rules import run_notes
 
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     topics = _topics(plan, pipeline) if with_topic else []
     tables = drop.of_pipeline(pipeline)
     if not tables and not topics:
-        notes.forget(name)
+        run_notes.forget(name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
         return
     for line in (
@@ -63,7 +64,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
-    notes.forget(name)
+    run_notes.forget(name)
     click.echo(f"`sluice run {name}` begins again{_start(pipeline)}")
 
 
@@ -71,7 +72,7 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
     """The topics that are there, each with a line about it."""
     from framework.amounts import counted
     from framework.engine import drop
-    from framework.engine.kafka import Kafka
+    from framework.engine.kafka.cluster import Kafka
 
     if not pipeline.topics:
         raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic away")
@@ -93,12 +94,12 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
-    from framework.engine import notes
+    from framework.engine.rules import run_notes
 
     for other in plan.pipelines:
         if tables and other.source and other.source.pipeline == pipeline.name:
             yield f"`{other.name}` reads this table, and fails until it is there again"
-    if since := notes.read(pipeline.name).paused:
+    if since := run_notes.read(pipeline.name).paused:
         yield f"{pipeline.name} is paused since {since}; it will not be any more"
 
 

@@ -15,7 +15,7 @@ import click
 from framework.amounts import counted
 from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
-from framework.plan.model import Generator, Topic
+from framework.model import Generator, Topic
 from framework.spec.scalars import Duration, Rate
 
 
@@ -52,7 +52,7 @@ def command(
     from framework import generate
     from framework.cli._progress import bar
     from framework.engine.loop import until_interrupted
-    from framework.engine.newest import newest, registered
+    from framework.engine.messages.write_schemas import newest, registered
 
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic)

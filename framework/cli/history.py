@@ -14,8 +14,8 @@ from framework.cli import _complete, _specs
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from framework.engine.history import Commit, History
-    from framework.plan.model import Pipeline
+    from framework.engine.observe.commits import Commit, History
+    from framework.model import Pipeline
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     """
     plan = _specs.plan(specs, environment)
     (pipeline,) = _specs.chosen(plan, [name])
-    from framework.engine.history import history
+    from framework.engine.observe.commits import history
 
     found = history(pipeline)
     if as_json:
@@ -98,7 +98,7 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
 
 def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
     """From and to, of each partition or summed for each topic; one topic need not be named."""
-    from framework.engine.protocol import parted
+    from framework.engine.rules.protocol import parted
 
     topics = list(dict.fromkeys(parted(each)[0] for each, _, _ in commit.offsets))
     for topic in topics:
@@ -133,7 +133,7 @@ def document(pipeline: Pipeline, found: History | None, limit: int) -> dict[str,
 
 
 def _commit(commit: Commit) -> dict[str, Any]:
-    from framework.engine.protocol import parted
+    from framework.engine.rules.protocol import parted
 
     offsets = [(*parted(each), start, end) for each, start, end in commit.offsets]
     return {

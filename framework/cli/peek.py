@@ -11,10 +11,10 @@ import click
 from framework.cli import _complete, _specs, _topics
 
 if TYPE_CHECKING:
-    from framework.engine.peek import Bounds
-    from framework.engine.sample import Message
-    from framework.engine.shown import Reader
-    from framework.plan.model import Plan, Topic
+    from framework.engine.kafka.newest_messages import Message
+    from framework.engine.kafka.read_messages import Bounds
+    from framework.engine.messages.decode import Reader
+    from framework.model import Plan, Topic
 
 _FEW = 10
 
@@ -46,13 +46,13 @@ def command(
         raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
     found = _topics.topic(plan, topic)
-    from framework.engine import peek
+    from framework.engine.kafka import read_messages
     from framework.engine.loop import until_interrupted
-    from framework.engine.shown import Reader
+    from framework.engine.messages.decode import Reader
 
-    within = _within(found, peek.bounds(found, plan.secrets), partition)
+    within = _within(found, read_messages.bounds(found, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    shown = [] if all_of_them else peek.some(found, plan.secrets, within, count or _FEW, start)
+    shown = [] if all_of_them else read_messages.some(found, plan.secrets, within, count or _FEW, start)
     reader = Reader(_as_read(plan, found), plan.secrets)
     if not as_json:
         click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
@@ -64,7 +64,7 @@ def command(
             click.echo("waiting for more, Ctrl-C ends", err=True)
         from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
         with until_interrupted() as stop:
-            for message in peek.follow(found, plan.secrets, from_, stop.is_set):
+            for message in read_messages.follow(found, plan.secrets, from_, stop.is_set):
                 _print(reader, [message], as_json)
 
 

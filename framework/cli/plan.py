@@ -15,12 +15,12 @@ from framework.cli import _complete, _specs
 from framework.errors import RefusedError, SpecError
 
 if TYPE_CHECKING:
-    from framework.engine.ahead import Ahead, Anew
-    from framework.engine.rebuild_outlook import Outlook
-    from framework.engine.waiting import Waiting
+    from framework.engine.kafka.backlog import Waiting
+    from framework.engine.observe.next_run import Ahead, Anew
+    from framework.engine.rebuild.outlook import Outlook
     from framework.errors import Problem, SluiceError, Where
+    from framework.model import Pipeline
     from framework.plan.change import Change
-    from framework.plan.model import Pipeline
 
 _NO_TOPIC = "no-topic"
 
@@ -58,7 +58,7 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo("\n".join(line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")))
     found: list[Ahead] = []
     if not no_look:
-        from framework.engine.ahead import look_ahead
+        from framework.engine.observe.next_run import look_ahead
 
         for ahead in look_ahead(plan, pipelines):
             found.append(ahead)

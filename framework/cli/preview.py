@@ -13,8 +13,8 @@ from framework.cli import _complete, _specs
 from framework.cli._raw import raw
 
 if TYPE_CHECKING:
-    from framework.engine.preview import Message, Preview, Row
-    from framework.plan.model import Pipeline
+    from framework.engine.trials.preview import Message, Preview, Row
+    from framework.model import Pipeline
 
 
 @click.command()
@@ -43,8 +43,8 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     pipeline = _specs.chosen(plan, [name])[0]
     if start and pipeline.source:
         raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
-    from framework.engine.kafka import refuse_silent
-    from framework.engine.preview import once
+    from framework.engine.kafka.cluster import refuse_silent
+    from framework.engine.trials.preview import once
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
@@ -53,7 +53,7 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
         click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
     else:
         from framework.cli._terminal import console
-        from framework.side_by_side import show
+        from framework.preview_text import show
 
         show(console(sys.stdout), pipeline, found)
 

@@ -15,7 +15,7 @@ from framework.cli import _specs
 from framework.errors import SluiceError, SpecError
 
 if TYPE_CHECKING:
-    from framework.plan.model import Catalog
+    from framework.model import Catalog
 
 _SHOWN = 100  # rows, where --limit does not say otherwise
 
@@ -48,7 +48,7 @@ def command(
         raise click.UsageError("--for-spreadsheets needs --csv")
     catalogs = _catalogs(specs, environment)
     from framework.cli import _answers
-    from framework.engine.query import ask
+    from framework.engine.query.one_select import ask
 
     answer = ask(catalogs, sql)
     if as_csv or as_json:

@@ -11,10 +11,10 @@ import click
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.engine.batch import Batch
-    from framework.engine.rebuild_outlook import Outlook
+    from framework.engine.publish.batch import Batch
+    from framework.engine.rebuild.outlook import Outlook
+    from framework.model import Pipeline
     from framework.plan.change import Change
-    from framework.plan.model import Pipeline
 
 
 @click.command()
@@ -37,8 +37,9 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
 
     Example: sluice rebuild flagged_stock_trades
     """
-    from framework.engine import loop, rebuild
+    from framework.engine import loop
     from framework.engine.context import Context
+    from framework.engine.rebuild import rebuild
 
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
@@ -70,7 +71,7 @@ def _batch(batch: Batch) -> None:
 
 def _shows(pipeline: Pipeline, ahead: Outlook, changes: tuple[Change, ...]) -> Iterator[str]:
     from framework.cli.plan import rebuild_lines
-    from framework.engine.rebuild_second import beside
+    from framework.engine.iceberg.second_identity import beside
 
     table = pipeline.table.identifier
     if ahead.ended:

@@ -19,9 +19,9 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice resume flagged_stock_trades
     """
-    from framework.engine import notes
+    from framework.engine.rules import run_notes
 
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        was = notes.read(pipeline.name).paused
-        notes.resume(pipeline.name)
+        was = run_notes.read(pipeline.name).paused
+        run_notes.resume(pipeline.name)
         click.echo(f"{pipeline.name}: {f'goes on, was paused since {was}' if was else 'was not paused'}")

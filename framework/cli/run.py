@@ -15,10 +15,10 @@ from framework.errors import Paused, SluiceError
 
 if TYPE_CHECKING:
     from framework.cli._progress import Bar
-    from framework.engine.batch import Batch
     from framework.engine.context import Context
     from framework.engine.loop import Failure
-    from framework.plan.model import Pipeline, Plan
+    from framework.engine.publish.batch import Batch
+    from framework.model import Pipeline, Plan
 
 
 @click.command()
@@ -123,15 +123,15 @@ class _Told:
 
 
 def _since(pipeline: str) -> str:
-    from framework.engine import notes
+    from framework.engine.rules import run_notes
 
-    since = notes.read(pipeline).paused
+    since = run_notes.read(pipeline).paused
     return f" since {since}" if since else ""
 
 
 def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
     """What waits for a pipeline; None where the run will say why it cannot be known."""
-    from framework.watch import watched
+    from framework.engine.observe.watch import watched
 
     try:
         return watched(plan, pipeline).lag

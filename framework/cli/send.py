@@ -16,8 +16,8 @@ from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
 
 if TYPE_CHECKING:
-    from framework.engine.newest import Newest
-    from framework.plan.model import SecretStore, Topic
+    from framework.engine.messages.write_schemas import Newest
+    from framework.model import SecretStore, Topic
 
 _EACH = 10  # of more messages than these not each is shown
 
@@ -60,9 +60,9 @@ def command(
     key_bytes = None if key is None else written.key(key)
     given = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework import generate
-    from framework.engine import peek
+    from framework.engine.kafka import read_messages
 
-    bounds = peek.bounds(found, plan.secrets)
+    bounds = read_messages.bounds(found, plan.secrets)
     if partition is not None:
         _topics.refuse_partition(found, partition, bounds)
     lines = _Lines(written) if value == "-" else [given]
@@ -103,7 +103,7 @@ class _Written:
     raw: bool
 
     def value(self, said: bytes) -> bytes:
-        from framework.engine.obvious import AS_JSON, unlike
+        from framework.engine.messages.plain_checks import AS_JSON, unlike
 
         if "value" in self.newest:
             return self.by_schema("value", said)
@@ -115,7 +115,7 @@ class _Written:
         return said
 
     def key(self, said: str) -> bytes:
-        from framework.engine.obvious import unlike
+        from framework.engine.messages.plain_checks import unlike
 
         data = said.encode("utf-8", "surrogateescape")
         if "key" in self.newest:
@@ -132,7 +132,7 @@ class _Written:
         return data
 
     def by_schema(self, of: str, said: bytes) -> bytes:
-        from framework.engine.newest import encoded
+        from framework.engine.messages.write_schemas import encoded
 
         try:
             return encoded(self.newest[of], said)
@@ -143,7 +143,7 @@ class _Written:
 
 
 def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, Newest]:
-    from framework.engine.newest import newest
+    from framework.engine.messages.write_schemas import newest
 
     found = newest(topic, secrets)
     for each in found:

@@ -38,16 +38,16 @@ _SLOW = "Spark takes twice as long to start"
 
 
 def _keep_classes() -> None:
-    from framework.engine import classes
+    from framework.engine import class_archive
 
-    kept = classes.kept()
+    kept = class_archive.kept()
     if kept is not None:
         click.echo(f"spark classes: {'ready' if kept else f'they could not be kept here; {_SLOW}'}")
         return
     click.echo("spark classes: keeping them as Java has them in memory, about a minute ...")
     began = time.monotonic()
     try:
-        log = classes.keep()
+        log = class_archive.keep()
         why = f"see {log}" if log else ""
     except OSError as error:
         why = str(error)

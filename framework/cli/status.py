@@ -15,8 +15,8 @@ import click
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.plan.model import Pipeline, Plan
-    from framework.status import Reason, Status
+    from framework.engine.observe.status import Reason, Status
+    from framework.model import Pipeline, Plan
 
 _EVERY = 2.0  # seconds
 
@@ -53,7 +53,7 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
         raise click.UsageError("--watch and --json do not go together: ask --json as often as you need it")
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
-    from framework.status import statuses
+    from framework.engine.observe.status import statuses
 
     if again:
         bad = _watch(plan, pipelines, partitions)
@@ -77,7 +77,7 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
     from rich.text import Text
 
     from framework.cli import _grid, _status
-    from framework.status import statuses
+    from framework.engine.observe.status import statuses
 
     console = _grid.console()
     bad = False
@@ -114,8 +114,8 @@ def document(environment: str, found: Sequence[Status]) -> dict[str, Any]:
 
 
 def _table(status: Status) -> dict[str, Any]:
-    from framework.engine.protocol import parted
-    from framework.watch import event_time
+    from framework.engine.observe.watch import event_time
+    from framework.engine.rules.protocol import parted
 
     seen, pipeline = status.seen, status.pipeline
     known = not seen.unseen

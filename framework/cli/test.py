@@ -13,8 +13,8 @@ import click
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.engine.trial import Outcome
-    from framework.plan.model import Example, Pipeline, Plan
+    from framework.engine.trials.trial import Outcome
+    from framework.model import Example, Pipeline, Plan
 
 
 @click.command()
@@ -45,7 +45,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
 def _run(plan: Plan, names: Sequence[str]) -> int:
     """All tests of these pipelines, in one JVM; how many failed."""
-    from framework.engine import trial
+    from framework.engine.trials import trial
 
     failed = 0
     with trial.trials(plan) as trials:

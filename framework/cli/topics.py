@@ -14,8 +14,8 @@ from framework.cli import _complete, _specs, _topics
 from framework.errors import SluiceError
 
 if TYPE_CHECKING:
-    from framework.engine.topics import Listed, PartitionState
-    from framework.plan.model import Plan, Topic
+    from framework.engine.kafka.topics import Listed, PartitionState
+    from framework.model import Plan, Topic
 
 _COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
 _NUMBERS = ("partitions", "replicas", "in sync", "messages")
@@ -40,7 +40,7 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
             raise click.UsageError(f"write --{option} behind `{ctx.invoked_subcommand}`, if it takes it")
         return
     plan = _specs.plan(specs, environment)
-    from framework.engine.topics import listed
+    from framework.engine.kafka.topics import listed
 
     found = [
         each
@@ -69,7 +69,7 @@ def create(name: str, specs: Path, environment: str) -> None:
     """
     plan = _specs.plan(specs, environment)
     topic = _topics.topic(plan, name)
-    from framework.engine.topics import listed
+    from framework.engine.kafka.topics import listed
     from framework.generate import ensure_topic
 
     if ensure_topic(topic, plan.secrets):

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from framework.engine import session, spark_start
-from framework.engine.kafka import Kafka
-from framework.engine.lake import Commit, Lake, commit_transaction
-from framework.engine.protocol import Partition
-from framework.engine.schemas import Schemas
+from framework.engine.iceberg.lake import Commit, Lake, commit_transaction
+from framework.engine.kafka.cluster import Kafka
+from framework.engine.messages.schema_lookup import Schemas
+from framework.engine.rules.protocol import Partition
 from framework.engine.source import FromTable, FromTopics, Messages, Source
-from framework.plan.model import Pipeline, Plan
+from framework.engine.spark import session, start
+from framework.model import Pipeline, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ class Context:
     ) -> None:
         self.schemas = Schemas(plan)
         self.at = at
-        self._start = spark or (lambda: spark_start.start(plan))
+        self._start = spark or (lambda: start.start(plan))
         self._commit = commit
         self._source = source
         self._until = until

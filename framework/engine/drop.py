@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.amounts import counted
-from framework.engine import attempts, deletable, known, look, metadata, protocol, rebuild_second, refusals
-from framework.engine.kafka import client_settings
-from framework.engine.seen import attempts_of
-from framework.engine.session import warehouse
+from framework.engine.iceberg import deletable_files, metadata, second_identity, sql_catalog, table_state
+from framework.engine.iceberg.jvm_state import attempts_of
+from framework.engine.kafka.cluster import client_settings
+from framework.engine.rules import attempts, protocol, refusals
+from framework.engine.spark.session import warehouse
 from framework.errors import RefusedError, SluiceError, UnreachableError
-from framework.plan.model import Catalog, Pipeline, Plan, SecretStore, Topic
+from framework.model import Catalog, Pipeline, Plan, SecretStore, Topic
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
@@ -54,14 +55,14 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
     """What a rebuild that was cut off has left, its bad rows and its table, as far as they are there. What Sluice did not make, or
     made for others, is refused, and so is what a batch is written to."""
     catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
-    table = look.table(catalog, identifier)
+    table = table_state.table(catalog, identifier)
     if table is not None:
         said = table.properties.get(protocol.OWNER)
         if said is None or not refusals.same_owner(said, refusals.owner(pipeline)):
             of = "of Sluice's making" if said is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if said is None else "table-of-another"
             raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with what made it")
-    bad = look.table(catalog, pipeline.table.bad_rows)
+    bad = table_state.table(catalog, pipeline.table.bad_rows)
     if bad is not None and protocol.OF not in bad.properties:
         raise RefusedError(
             "table-not-ours", f"the table {pipeline.table.bad_rows} is not of Sluice's making", "drop it with what made it"
@@ -70,11 +71,11 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
 
 
 def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
-    second = rebuild_second.beside(pipeline).table
-    table = look.table(second.catalog, second.identifier)
-    if table is None or not rebuild_second.is_leftover(table, pipeline):
+    second = second_identity.beside(pipeline).table
+    table = table_state.table(second.catalog, second.identifier)
+    if table is None or not second_identity.is_leftover(table, pipeline):
         return ()
-    bad = look.table(second.catalog, second.bad_rows)
+    bad = table_state.table(second.catalog, second.bad_rows)
     # Its rows' files are in the own table's folder, and the own table's once this has taken them.
     taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
     it = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
@@ -96,7 +97,7 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
-    folder = Path(known.local(table.metadata.location))
+    folder = Path(sql_catalog.local(table.metadata.location))
     return Held(
         catalog, identifier, str(table.metadata.table_uuid), rows, files, outside,
         sum(path.stat().st_size for path in files), folder, tuple(more),
@@ -105,7 +106,7 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
 
 def drop(seen: Held, data: bool) -> int:
     """Drops what was seen, with what has come to it since; how many files stay in its folder."""
-    table = look.table(seen.catalog, seen.identifier)
+    table = table_state.table(seen.catalog, seen.identifier)
     now = held(seen.catalog, table, seen.more) if table else seen
     if now.uuid != seen.uuid:
         raise SluiceError("table-changed", f"{seen.identifier} is another table than a moment ago", "look again")
@@ -113,7 +114,7 @@ def drop(seen: Held, data: bool) -> int:
         table.catalog.drop_table(table.name())
     if data:
         remove(now.files, now.folder)
-    folders = deletable.folders(now.catalog, str(now.folder))
+    folders = deletable_files.folders(now.catalog, str(now.folder))
     return sum(1 for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
@@ -121,8 +122,8 @@ def files_of(
     catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The files of a table that may be deleted, and those that it names and that stay; with those of its rows, or without."""
-    there = (path for path in {Path(known.local(each)) for each in _named(table, rows)} if path.is_file())
-    return deletable.parted(there, deletable.folders(catalog, table.metadata.location, *more))
+    there = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
+    return deletable_files.parted(there, deletable_files.folders(catalog, table.metadata.location, *more))
 
 
 def remove(files: Sequence[Path], folder: Path) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
-from framework.engine import defects, notes
-from framework.engine.batch import Batch, next_batch, nothing_waits
 from framework.engine.context import Context
-from framework.engine.unanswered import outage
+from framework.engine.kafka.outage import outage
+from framework.engine.publish.batch import Batch, next_batch, nothing_waits
+from framework.engine.rules import run_notes
+from framework.engine.spark import defects
 from framework.errors import SluiceError, SparkEnded
-from framework.plan.model import Pipeline, in_order
+from framework.model import Pipeline, in_order
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def catch_up(
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
-            notes.refuse_paused(pipeline.name)
+            run_notes.refuse_paused(pipeline.name)
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
                     on_batch(batch)
@@ -58,7 +59,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     of it is noted, and every error has a name."""
     try:
         while not nothing_waits(context, pipeline):
-            if notes.read(pipeline.name).paused:
+            if run_notes.read(pipeline.name).paused:
                 return  # between two batches: whoever asks for a run knows that beforehand
             pipeline = context.schemas.current(pipeline)
             batch = next_batch(context, pipeline)
@@ -69,11 +70,11 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
         named = _named(pipeline, error)
         if isinstance(named, SparkEnded) and stopped():
             return  # who stops this process may stop Spark with it: nothing is lost
-        notes.failed(pipeline.name, named)
+        run_notes.failed(pipeline.name, named)
         if named is error:
             raise
         raise named from error
-    notes.went_well(pipeline.name)
+    run_notes.went_well(pipeline.name)
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:

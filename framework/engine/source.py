@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from framework.engine import metadata, protocol
-from framework.engine.protocol import Partition, Position, Range, TopicState
+from framework.engine.iceberg import metadata
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.errors import BatchError
-from framework.plan.model import Pipeline, TableSource, Topic
+from framework.model import Pipeline, TableSource, Topic
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:

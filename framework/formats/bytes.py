@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework.plan.model import Column, Decoding, Fault
+from framework.model import Column, Decoding, Fault
 from framework.types import BINARY
 
 COLUMNS = (Column("value", BINARY),)

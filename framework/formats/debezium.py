@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from framework import types
 from framework.formats import json
 from framework.formats.versions import Shape, Unsupported
-from framework.plan.model import Column, Decoding, Fault
-from framework.plan.rows import named, quoted
+from framework.model import Column, Decoding, Fault
+from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, STRING, TIMESTAMP, Struct
 
 OP = Column("_op", STRING, "What was done: c create, u update, d delete, r read in a snapshot, t truncate")
@@ -33,7 +33,7 @@ _TEXT = (
 def decoding(fields: Sequence[json.Field]) -> tuple[tuple[Column, ...], Decoding]:
     """Of envelopes in JSON. A required column is asked for where a row was made or changed: a delete may know the key alone."""
     image = Struct(tuple(types.Field(field.name, field.written) for field in fields))
-    values = {field.name: f"_sluice_decoded.image.{named(field.name)}" for field in fields}
+    values = {field.name: f"_sluice_decoded.image.{identifier(field.name)}" for field in fields}
     columns = [(field.name, json.value(values[field.name], field.written)) for field in fields]
     misfits = (json.misfit(values[field.name], field.written) for field in fields)
     wrong = ["NOT is_valid_utf8(_sluice_text)", "NOT coalesce(_sluice_decoded.sound, false)", *(each for each in misfits if each)]
@@ -111,7 +111,7 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
 def of_envelope(columns: Sequence[str], envelope: str) -> tuple[list[tuple[str, str]], list[Fault], str | None]:
     """SQL of these columns, `_op` and `_source_at` from a decoded struct whose `before` and `after` have all of them, as `unwrap`
     makes sure; what is wrong with it, if it is there; and which messages become rows."""
-    made = [(name, f"{_image(envelope)}.{named(name)}") for name in columns]
+    made = [(name, f"{_image(envelope)}.{identifier(name)}") for name in columns]
     wrong = f"{envelope} IS NOT NULL AND ({_incomplete(envelope)})"
     return _with_own(made, envelope), [Fault("value", "undecodable", _NOT_ONE, wrong)], _kept(envelope)
 
@@ -141,11 +141,11 @@ def _explain(fields: Sequence[json.Field]) -> Iterator[tuple[str, str]]:
     after, before = (f"schema_of_variant(try_variant_get(_sluice_parsed, '$.{name}', 'variant'))" for name in ("after", "before"))
     absent = "coalesce({}, 'VOID') = 'VOID'"
     yield from json.NOT_AN_OBJECT
-    yield f"{op} IS NULL", quoted("the value is no envelope of Debezium: it has no `op`")
+    yield f"{op} IS NULL", literal("the value is no envelope of Debezium: it has no `op`")
     yield f"{op} NOT IN ({_OPS})", f"concat('the envelope has the op ', left({op}, 20), ', which is none of c, u, d, r, t and m')"
-    yield f"'STRING' IN ({after}, {before})", quoted(_TEXT)
+    yield f"'STRING' IN ({after}, {before})", literal(_TEXT)
     yield f"{op} IN ({_WITH_AFTER}) AND {absent.format(after)}", f"concat('the envelope has no `after`, and its op is ', {op})"
-    yield f"{op} = 'd' AND {absent.format(before)}", quoted("the envelope has no `before`, and its op is d")
+    yield f"{op} = 'd' AND {absent.format(before)}", literal("the envelope has no `before`, and its op is d")
     yield json.explain(json.Field("source.ts_ms", TIMESTAMP, format=_MILLIS.format), "$.source.ts_ms")
     for image in ("after", "before"):
         yield from json.explained(fields, f"$.{image}")

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from framework import types
-from framework.plan.model import Column, Decoding, Fault
-from framework.plan.rows import named, quoted
-from framework.sql.quote import substituted
+from framework.model import Column, Decoding, Fault
+from framework.sql.quote import identifier, literal, substituted
 from framework.types import Array, Decimal, Map, Struct, Type
 
 LARGEST = 20_000_000  # bytes; Spark's parser gives up on longer texts
@@ -78,10 +77,10 @@ def decoding(fields: Sequence[Field], unknown_fields: str) -> Decoding:
 
 def parse(fields: Sequence[Field]) -> str:
     """SQL of the struct that the message's fields are read as."""
-    raw = ", ".join(f"{named(field.name)} {_raw(field.written)}" for field in fields)
+    raw = ", ".join(f"{identifier(field.name)} {_raw(field.written)}" for field in fields)
     # Asked inside, so that the parse itself depends on nothing: Spark computes once only what it would always compute.
     text = f"CASE WHEN {_FITS} THEN _sluice_text END"
-    return f"from_json({text}, {quoted(raw + ', `_sluice_corrupt` string')}, {_OPTIONS})"
+    return f"from_json({text}, {literal(raw + ', `_sluice_corrupt` string')}, {_OPTIONS})"
 
 
 def behind(sql: str, bytes_: str, parsed: str) -> str:
@@ -136,7 +135,7 @@ def wrong(fields: Sequence[Field]) -> str:
 def with_mark(type_: Struct) -> str:
     """SQL of a list of the object and the mark, from one parse: for objects that have objects inside."""
     text = f"CASE WHEN {_FITS} THEN concat('[', _sluice_text, ',', _sluice_end_text, ']') END"
-    return f"from_json({text}, concat({quoted(f'array<{_raw(type_)[:-1]}, ')}, _sluice_end_field), {_OPTIONS})"
+    return f"from_json({text}, concat({literal(f'array<{_raw(type_)[:-1]}, ')}, _sluice_end_field), {_OPTIONS})"
 
 
 def is_one(parts: str) -> str:
@@ -158,7 +157,7 @@ def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:
         Fault("value", "undecodable", "the value is not one JSON object with these columns", wrong(fields)),
     ]
     if unknown_fields == "bad":
-        known = ", ".join(quoted(field.name) for field in fields)
+        known = ", ".join(literal(field.name) for field in fields)
         unknown = f"size(array_except(json_object_keys(_sluice_text), array({known}))) > 0"
         faults.append(Fault("value", "unknown_field", "the value has a field that is no column", unknown))
     return (
@@ -172,7 +171,7 @@ def _faults(fields: Sequence[Field], unknown_fields: str) -> tuple[Fault, ...]:
 
 
 def _field(field: Field) -> str:
-    return f"_sluice_decoded.{named(field.name)}"
+    return f"_sluice_decoded.{identifier(field.name)}"
 
 
 def _column(field: Field) -> str:
@@ -187,7 +186,7 @@ def _raw(type_: Type) -> str:
         case Map():
             return f"map<string, {_raw(type_.value)}>"
         case Struct():
-            return "struct<" + ", ".join(f"{named(field.name)}: {_raw(field.type)}" for field in type_.fields) + ">"
+            return "struct<" + ", ".join(f"{identifier(field.name)}: {_raw(field.type)}" for field in type_.fields) + ">"
         case Written() if type_.format in _EPOCHS:
             return "bigint"
         case Decimal() | Written():
@@ -208,7 +207,7 @@ def value(raw: str, type_: Type, depth: int = 0) -> str:
             return f"transform_values({raw}, (k{depth}, x{depth}) -> {value(f'x{depth}', type_.value, depth + 1)})"
         case Struct():
             parts = ", ".join(
-                f"{quoted(field.name)}, {value(f'{raw}.{named(field.name)}', field.type, depth)}" for field in type_.fields
+                f"{literal(field.name)}, {value(f'{raw}.{identifier(field.name)}', field.type, depth)}" for field in type_.fields
             )
             return f"CASE WHEN {raw} IS NOT NULL THEN named_struct({parts}) END"
         case Decimal():
@@ -275,7 +274,7 @@ def misfit(raw: str, type_: Type, depth: int = 0) -> str | None:
             found = misfit(variable, inner, depth + 1)
             return f"coalesce(exists({items}, {variable} -> {found}), false)" if found else None
         case Struct():
-            parts = [misfit(f"{raw}.{named(field.name)}", field.type, depth) for field in type_.fields]
+            parts = [misfit(f"{raw}.{identifier(field.name)}", field.type, depth) for field in type_.fields]
             return " OR ".join(f"({part})" for part in parts if part) or None
         case types.DOUBLE | types.FLOAT:
             return f"coalesce(abs({raw}) = double('Infinity'), false)"
@@ -300,9 +299,9 @@ SOMETHING = ("true", "'a value does not fit its column'")
 
 def explain(field: Field, path: str) -> tuple[str, str]:
     """The same of a field that is found under a path of Spark's."""
-    given = f"schema_of_variant(try_variant_get(_sluice_parsed, {quoted(path)}, 'variant'))"
+    given = f"schema_of_variant(try_variant_get(_sluice_parsed, {literal(path)}, 'variant'))"
     is_other = f"coalesce({given} NOT RLIKE '^({_json_types(field)}|VOID)', false)"
-    return is_other, f"concat({quoted(f'`{field.name}` is not {field.type} but ')}, lower({given}))"
+    return is_other, f"concat({literal(f'`{field.name}` is not {field.type} but ')}, lower({given}))"
 
 
 def explained(fields: Iterable[Field], above: str) -> Iterator[tuple[str, str]]:

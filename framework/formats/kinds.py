@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from framework.formats.framed import Of, Read
+from framework.formats.confluent_frame import Of, Read
 from framework.formats.versions import Merged, Shape
-from framework.registry import Kind, Schema
+from framework.model.schemas import Kind, Schema
 from framework.types import Field
 
 KINDS: Mapping[str, Kind] = {"avro": "AVRO", "debezium_avro": "AVRO", "json_schema": "JSON", "protobuf": "PROTOBUF"}

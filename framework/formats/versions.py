@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from framework.plan.change import widens
-from framework.registry import Version
-from framework.types import STRING, Array, Field, Map, Struct, Type
+from framework.model.schemas import Version
+from framework.types import STRING, Array, Field, Map, Struct, Type, widens
 
 Path = tuple[str, ...]  # of fields' names; arrays and maps on the way have none
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framework.engine.sample import Sample
+from framework.engine.kafka.newest_messages import Sample
 from framework.init import infer
 from framework.init.infer import Column
 from framework.init.lines import Line, of_column, scalar, shown

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from framework.engine.sample import Sample
+from framework.engine.kafka.newest_messages import Sample
 from framework.errors import Problem, SluiceError, Where
-from framework.formats.framed import id_of
+from framework.formats.confluent_frame import id_of
 from framework.formats.kinds import FORMATS
 from framework.init.lines import Line, key, scalar, shown
-from framework.plan.model import Cluster, Column, Registered, SecretStore
+from framework.model import Cluster, Column, Registered, SecretStore
 from framework.plan.registered import Asked, Found, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry

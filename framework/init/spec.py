@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from framework.engine.sample import Sample
+from framework.engine.kafka.newest_messages import Sample
 from framework.errors import SluiceError
 from framework.init import debezium, infer, project, registered
 from framework.init.infer import Column

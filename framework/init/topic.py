@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from framework.engine import sample
+from framework.engine.kafka import newest_messages
 from framework.errors import SluiceError
 from framework.init import files, project, registered, spec
 from framework.init.spec import Spec
-from framework.plan.model import Cluster, Plan, SecretStore, Security
+from framework.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
 
 
@@ -46,7 +46,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     texts[own] = ""
     files.refuse(folder, texts)
     secrets = plan.secrets if plan else SecretStore()
-    found = sample.newest(cluster, secrets, kafka_name, most)
+    found = newest_messages.newest(cluster, secrets, kafka_name, most)
     known = registered.find(kafka_name, found, cluster, secrets)
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text

@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Where
-from framework.plan.model import KAFKA_COLUMNS, KAFKA_TOPIC, Keyed, Pipeline
+from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Keyed, Pipeline
 from framework.types import (
-    BIGINT,
-    DOUBLE,
-    FLOAT,
     INT,
     SMALLINT,
     TINYINT,
     Array,
-    Decimal,
     Field,
     Map,
     Struct,
     Type,
     folded,
+    widens,
 )  # fmt: skip
 
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
@@ -133,13 +130,6 @@ def stored(type_: Type) -> Type:
     if isinstance(type_, Struct):
         return Struct(tuple(Field(field.name, stored(field.type)) for field in type_.fields))
     return INT if type_ in (TINYINT, SMALLINT) else type_
-
-
-def widens(old: Type, new: Type) -> bool:
-    """Whether every value of the old type is one of the new, and Iceberg reads it as such."""
-    if isinstance(old, Decimal) and isinstance(new, Decimal):
-        return old.scale == new.scale and old.precision < new.precision
-    return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))
 
 
 _Found = tuple[Kind, Path, Type | None, Type | None, str]

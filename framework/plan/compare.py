@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from framework.amounts import counted
-from framework.plan.model import Column, Example, Message
+from framework.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
 Row = Mapping[str, Any]

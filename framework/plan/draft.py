@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.errors import Problem, Where
-from framework.plan.model import Catalog, Cluster, Engine, Pipeline, SecretStore, Topic
+from framework.model import Catalog, Cluster, Engine, Pipeline, SecretStore, Topic
 from framework.plan.registered import Schemas
 from framework.spec import Written
 from framework.sql.faults import closest

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.errors import MOST_PROBLEMS, Problem, Where
+from framework.model import Column, Example, GivenRow, Pipeline
 from framework.plan.messages import Messages, kafka_name
-from framework.plan.model import Column, Example, GivenRow, Pipeline
 from framework.plan.values import Wrong, read
 from framework.spec import kinds
 from framework.spec.node import Node

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from framework.errors import Problem, Where
+from framework.model import Expectation, Fault, Keyed, Step
 from framework.plan import unsent
-from framework.plan.model import Expectation, Fault, Keyed, Step
-from framework.plan.rows import Rows, named, quoted
+from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import TESTS
 from framework.spec.scalars import read_time
 from framework.sql.expressions import ExpressionError
 from framework.sql.patterns import groups
-from framework.sql.quote import columns
+from framework.sql.quote import columns, identifier, literal
 from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
@@ -49,7 +49,7 @@ def resolve(
 def _unless(keyed: Keyed, holds: str) -> Iterator[str]:
     if keyed.deletes:
         yield keyed.deletes
-    yield from (unsent.holds(marked, named(name)) for name, marked in keyed.unsent if name in columns(holds))
+    yield from (unsent.holds(marked, identifier(name)) for name, marked in keyed.unsent if name in columns(holds))
 
 
 def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:
@@ -74,7 +74,7 @@ def _tests(said: kinds.Expectation) -> list[str]:
 def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
     """The condition as an expression, and in words."""
     name = said.column or ""
-    column = named(name)
+    column = identifier(name)
     if key == "not_null":
         return f"{column} is not null", f"{name} is not null"
     if key == "matches":
@@ -83,7 +83,7 @@ def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
         except ExpressionError as error:
             rows.refuse(error, "\n", said.place(key))
             return None, f"{name} matches {said.matches}"
-        return f"{column} rlike {quoted(f'^({said.matches})$')}", f"{name} matches {said.matches}"
+        return f"{column} rlike {literal(f'^({said.matches})$')}", f"{name} matches {said.matches}"
     values = said.between or said.one_of or ()
     made = [_literal(text, type_, said.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":
@@ -98,14 +98,14 @@ def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
 def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
     """A value as it would be written for a column of this type; None and a problem where it is none."""
     if type_ == STRING:
-        return quoted(text)
+        return literal(text)
     fits = (
         (is_numeric(type_) and _NUMBER.fullmatch(text))
         or (type_ == BOOLEAN and text in ("true", "false"))
         or (type_ in (TIMESTAMP, TIMESTAMP_NTZ, DATE) and _moment(text))
     )
     if fits:
-        return f"cast({quoted(text)} as {type_.sql})"
+        return f"cast({literal(text)} as {type_.sql})"
     if type_ != VOID:
         hint = "write values of the column's type, or a condition: `when: …`"
         rows.problems.append(Problem(where, "wrong-type", f"`{text}` is no {type_}, which the column is", hint))

@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal as Number
 from typing import Any
 
-from framework.plan.model import Generated
+from framework.model import Generated
 from framework.spec.scalars import read_time
 from framework.types import (
     BIGINT,

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from framework.errors import Problem, Where
+from framework.model import EVENT_TIME, IS_CURRENT, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Fault, Keyed, Step, Topic
 from framework.plan import unsent
-from framework.plan.model import EVENT_TIME, IS_CURRENT, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Fault, Keyed, Step, Topic
-from framework.plan.rows import Rows, named, quoted
+from framework.plan.rows import Rows
 from framework.spec import kinds
+from framework.sql.quote import identifier, literal
 from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type, folded
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
@@ -105,19 +106,19 @@ def _says(into: kinds.Into, ends: str | None) -> str:
 def _op(topic: Topic, *ops: str) -> str:
     """SQL of whether an envelope of Debezium says one of these; where it is no envelope, null is no op."""
     op = dict(topic.decoding.columns).get("_op", "NULL")
-    return f"coalesce({op} IN ({', '.join(map(quoted, ops))}), false)"
+    return f"coalesce({op} IN ({', '.join(map(literal, ops))}), false)"
 
 
 def _of_keys(keyed: Keyed) -> Iterator[Fault]:
     needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
     for name in keyed.keys:
-        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{named(name)} IS NULL{needs}")
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{identifier(name)} IS NULL{needs}")
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
     """What has no place among the others of its key."""
     order = keyed.order[0]
-    null = f"{named(order)} IS NULL"
+    null = f"{identifier(order)} IS NULL"
     if order in (column.name for column in rows.kafka):
         return
     if keyed.versions:

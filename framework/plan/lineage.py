@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.plan.model import EVENT_TIME, VERSION, Column, Pipeline, Step
+from framework.model import EVENT_TIME, VERSION, Column, Pipeline, Step
 from framework.sql.quote import columns
 
 

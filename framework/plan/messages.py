@@ -11,11 +11,11 @@ from datetime import datetime, timedelta, timezone
 from typing import Literal
 
 from framework.errors import Problem, Where
-from framework.formats import plain, written
+from framework.formats import json_values, message_writer
 from framework.formats.kinds import of_kind
+from framework.formats.message_writer import Writer
 from framework.formats.versions import Unsupported
-from framework.formats.written import Writer
-from framework.plan.model import Column, Message, Pipeline
+from framework.model import Column, Message, Pipeline
 from framework.plan.values import Wrong, json_object, json_text, plain_json
 from framework.spec import kinds
 from framework.spec.kinds.topic import REGISTERED
@@ -131,7 +131,7 @@ class Messages:
         for each in self.pipeline.topic.registered:
             if each.of == of and each.newest:
                 try:
-                    return written.writer(each.newest.id, each.newest.schema, each.names)
+                    return message_writer.writer(each.newest.id, each.newest.schema, each.names)
                 except Unsupported:
                     return None
         return None
@@ -144,7 +144,7 @@ class Messages:
             envelope = json_object((name, plain_json(node)) for name, node in given.items())
             if format_ == "debezium_json":
                 return envelope.encode()
-            return self.by_schema(of, lambda writer: writer.whole(plain.loads(envelope)), places)
+            return self.by_schema(of, lambda writer: writer.whole(json_values.loads(envelope)), places)
         if format_ == "json":
             options = self.topic.columns if of == "value" else self.topic.key.columns
             formats = {name: option.format for name, option in options.items()}
@@ -157,7 +157,7 @@ class Messages:
         said = {name: self.json(node, Column(name, known[name]), None) for name, node in given.items()}
         if len(self.problems) > before or not known:
             return None
-        values = {name: plain.loads(text) for name, text in said.items()}
+        values = {name: json_values.loads(text) for name, text in said.items()}
         return self.by_schema(of, lambda writer: writer.columns(values), places)
 
     def by_schema(
@@ -212,9 +212,9 @@ class Messages:
         if writer.single:
             types = {column.name: column.type for column in self.pipeline.topic.columns}
             (name,) = self.pipeline.topic.key_columns
-            value = plain.loads(self.json(node, Column(name, types[name]), None))
+            value = json_values.loads(self.json(node, Column(name, types[name]), None))
             return self.by_schema("key", lambda writer: writer.columns({name: value}), places)
-        said = plain.loads(json_object((key.text, plain_json(value)) for key, value in entries))
+        said = json_values.loads(json_object((key.text, plain_json(value)) for key, value in entries))
         return self.by_schema("key", lambda writer: writer.whole(said), places)
 
     def long(self, node: Node, what: str) -> bytes | None:

@@ -7,10 +7,11 @@ from urllib.parse import quote_plus
 
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem
-from framework.plan.model import Column, Fault, PartitionField, Step
-from framework.plan.rows import Rows, named
+from framework.model import Column, Fault, PartitionField, Step
+from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.sql.faults import closest
+from framework.sql.quote import identifier
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
 _LONGEST = 300  # characters
@@ -47,7 +48,7 @@ def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows
 
 
 def _too_long(field: PartitionField) -> Fault:
-    value = f"substring({named(field.column)}, 1, {field.width})" if field.width else named(field.column)
+    value = f"substring({identifier(field.column)}, 1, {field.width})" if field.width else identifier(field.column)
     left = _LONGEST_NAME - len(quote_plus(field.column) + ("_trunc=" if field.width else "="))
     # Iceberg writes percent signs for all but letters and digits of ASCII. Most are short, which is seen faster.
     long = f"octet_length({value}) > {left // 3} AND length(url_encode(CAST({value} AS STRING))) > {left}"

@@ -8,21 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from framework.errors import MOST_PROBLEMS, Problem, SpecError
+from framework.model import Catalog, Cluster, Engine, Login, Pipeline, Plan, Replanned, SecretStore, Security
 from framework.plan import pipelines, topics
 from framework.plan.draft import Draft, only
-from framework.plan.model import (
-    Catalog,
-    Cluster,
-    Engine,
-    Login,
-    Pipeline,
-    Plan,
-    Replanned,
-    SecretStore,
-    Security,
-)
 from framework.plan.registered import Also, Schemas
-from framework.plan.sound import sound
+from framework.plan.runnable import sound
 from framework.spec import Written, extensions, kinds, load, without_collection
 from framework.spec.options import Kind
 

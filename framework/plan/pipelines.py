@@ -9,9 +9,7 @@ from typing import cast
 
 from framework import types
 from framework.errors import Problem, Where
-from framework.plan import examples, expectations, keyed, topics
-from framework.plan.draft import Draft, only, unknown
-from framework.plan.model import (
+from framework.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     Catalog,
@@ -26,6 +24,8 @@ from framework.plan.model import (
     TableSource,
     Topic,
 )
+from framework.plan import examples, expectations, keyed, topics
+from framework.plan.draft import Draft, only, unknown
 from framework.plan.partitions import partition_fields, short_names, sort_columns
 from framework.plan.rows import Resolved, Rows, stored_name_problems
 from framework.spec import extensions, kinds

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from framework.errors import Problem, SluiceError, Where
-from framework.formats import debezium, framed, json, written
-from framework.formats.framed import Of, Read
+from framework.formats import confluent_frame, debezium, json, message_writer
+from framework.formats.confluent_frame import Of, Read
 from framework.formats.kinds import KINDS, Format, of_kind
 from framework.formats.versions import Merged, Shape, Unsupported, merge
-from framework.plan.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
-from framework.plan.reshape import reshaped, unlike
-from framework.plan.rows import quoted
-from framework.registry import Kind, Schema, Subject, Version
+from framework.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
+from framework.model.schemas import Kind, Schema, Subject, Version
+from framework.plan.schema_fit import reshaped, unlike
 from framework.sql.faults import closest
+from framework.sql.quote import literal
 from framework.types import Field, folded
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     columns, required = _columns(asked, shown, problems)
     absent = (id_ for id_, schema in also.items() if schema is None)
     read = replace(shown.read, columns=tuple((column.name, text) for column, text in columns))
-    decoding = framed.decoding(
+    decoding = confluent_frame.decoding(
         asked.of, merged, read, absent, [(name, shown.lacks(dict(read.columns)[name])) for name in required]
     )
     if shown.keep:  # a tombstone is left out
@@ -154,7 +154,7 @@ def _shown(asked: Asked, merged: Merged, read: Read) -> _Shown:
         return _Shown(merged.shapes, read)
     shapes = debezium.unwrap(merged.shapes)
     own = tuple(column.name for column in debezium.COLUMNS)
-    parts = ", ".join(f"{quoted(name)}, {sql}" for name, sql in read.columns)
+    parts = ", ".join(f"{literal(name)}, {sql}" for name, sql in read.columns)
     envelope = ("_sluice_envelope", f"CASE WHEN {read.apart[0][0]} IS NOT NULL THEN named_struct({parts}) END")
     columns, faults, keep = debezium.of_envelope([each.name for each in shapes if each.name not in own], envelope[0])
     read = replace(read, columns=tuple(columns), apart=(*read.apart, envelope))
@@ -177,7 +177,7 @@ def _of_columns(asked: Asked, error: SluiceError) -> Found | None:
         return None
     problems: list[Problem] = []
     try:
-        schema = written.schema_of(asked.format, asked.topic, [Field(each.name, each.type) for each in asked.contract])
+        schema = message_writer.schema_of(asked.format, asked.topic, [Field(each.name, each.type) for each in asked.contract])
         found = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
     except (Unsupported, KeyError):
         return None

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from framework.errors import Problem, Where
-from framework.plan.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
 from framework.spec.node import NOWHERE, Node
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
-from framework.sql.quote import identifier as named
-from framework.sql.quote import literal as quoted
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
-
-__all__ = ["Resolved", "Rows", "name_problems", "named", "quoted", "stored_name_problems"]
 
 
 @dataclass(frozen=True)

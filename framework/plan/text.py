@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.plan.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
+from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
 
 _WIDTH = 118  # of a line, without what it is indented by
 

@@ -9,14 +9,15 @@ from framework import types
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.formats import bytes as bytes_format
 from framework.formats import json, long, string
+from framework.model import Cluster, Column, Decoding, Fault, Generated, Generator, Registered, Topic
 from framework.plan import generated
-from framework.plan.model import Cluster, Column, Decoding, Fault, Generated, Generator, Registered, Topic
 from framework.plan.registered import Asked, Schemas
 from framework.plan.registered import resolve as resolve_registered
-from framework.plan.rows import name_problems, quoted
+from framework.plan.rows import name_problems
 from framework.spec import kinds
 from framework.spec.kinds.topic import REGISTERED
 from framework.sql.faults import closest
+from framework.sql.quote import literal
 from framework.types import Type
 
 _KEYS = {"string": string.key, "bytes": bytes_format.key, "long": long.key}
@@ -165,7 +166,7 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     unknown = [each.unknown for each in (decoding, key) if each.unknown]
     for name in said.headers:
         # Of equal header names the last counts, as in Kafka's own clients.
-        same = f"h -> h.key = {quoted(name)}"
+        same = f"h -> h.key = {literal(name)}"
         value = f"element_at(filter(_sluice_headers, {same}), -1).value"
         columns.append((name, f"CASE WHEN exists(_sluice_headers, {same}) THEN CAST({value} AS STRING) END"))
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"

@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from framework.plan.model import Column, Fault, Step, Topic
-from framework.plan.rows import Rows, named, quoted
-from framework.sql.quote import columns
+from framework.model import Column, Fault, Step, Topic
+from framework.plan.rows import Rows
+from framework.sql.quote import columns, identifier, literal
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Type
 
 _MARKER = "__debezium_unavailable_value"
@@ -76,28 +76,28 @@ def _texts(step: Step) -> Iterator[str]:
 
 def _only(sql: str) -> str:
     """The column that the text is and nothing else."""
-    return next((name for name in columns(sql) if sql == named(name)), "")
+    return next((name for name in columns(sql) if sql == identifier(name)), "")
 
 
 def _is_marker(type_: Type) -> str:
     """SQL over `?`; nothing where Debezium has no marker."""
     made = f"? IN ({', '.join(_markers(type_))})"
     if isinstance(type_, Map) and (type_.key, type_.value) == (STRING, STRING):
-        made = f"map_keys(?) = array({quoted(_MARKER)})"
+        made = f"map_keys(?) = array({literal(_MARKER)})"
     return "" if made == "? IN ()" else f"coalesce({made}, false)"
 
 
 def _markers(type_: Type) -> Iterator[str]:
     """What stands in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
     if type_ == STRING:
-        yield from (quoted(_MARKER), quoted(json.dumps({_MARKER: _MARKER}, separators=(",", ":"))))
+        yield from (literal(_MARKER), literal(json.dumps({_MARKER: _MARKER}, separators=(",", ":"))))
     elif type_ == BINARY:
-        yield f"CAST({quoted(_MARKER)} AS BINARY)"
+        yield f"CAST({literal(_MARKER)} AS BINARY)"
     elif isinstance(type_, Array) and type_.element == STRING:
         digest = uuid.UUID(bytes=hashlib.md5(_MARKER.encode()).digest(), version=3)
-        yield from (f"array({quoted(_MARKER)})", f"array('{digest}')")
+        yield from (f"array({literal(_MARKER)})", f"array('{digest}')")
     elif isinstance(type_, Array) and type_.element == BINARY:
-        yield f"array(CAST({quoted(_MARKER)} AS BINARY))"
+        yield f"array(CAST({literal(_MARKER)} AS BINARY))"
     elif isinstance(type_, Array) and type_.element in (INT, BIGINT):
         numbers = ", ".join(f"CAST({byte} AS {type_.element.sql})" for byte in _MARKER.encode())
         yield f"array({numbers})"

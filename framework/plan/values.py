@@ -12,7 +12,7 @@ from decimal import Decimal as Number
 from typing import Any
 
 from framework.errors import Where
-from framework.formats import plain
+from framework.formats import json_values
 from framework.spec.node import Node
 from framework.spec.scalars import read_time
 from framework.sql.faults import closest
@@ -106,16 +106,16 @@ def json_object(entries: Iterable[tuple[str, str]]) -> str:
 def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     value = _scalar(node, type_)
     if format_ and format_.startswith("epoch_"):
-        number = plain.epoch(value, format_)
+        number = json_values.epoch(value, format_)
         if number is None:
             raise Wrong(node.where, "wrong-type", f"`{_short(node)}` is no whole number of milliseconds", "leave the rest out")
         return str(number)
     if format_ == "base64" and isinstance(type_, Decimal):
-        return plain.text(plain.base64_of(value, type_.scale))
+        return json_values.text(json_values.base64_of(value, type_.scale))
     if isinstance(value, datetime):
-        return plain.text(plain.iso(value, type_))
+        return json_values.text(json_values.iso(value, type_))
     if isinstance(value, (date, bytes)):
-        return plain.text(value)
+        return json_values.text(value)
     if is_fractional(type_) and not math.isfinite(value):
         raise Wrong(node.where, "wrong-type", f"`{node.text}` is no number that JSON has", "write a number")
     # All digits, as they are written.
@@ -193,7 +193,7 @@ def _fraction(text: str, type_: Type) -> Any:
 
 
 def _decimal(number: Number, type_: Decimal) -> Number:
-    if abs(plain.unscaled(number, type_.scale)) >= 10**type_.precision:
+    if abs(json_values.unscaled(number, type_.scale)) >= 10**type_.precision:
         raise ValueError
     return number
 

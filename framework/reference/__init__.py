@@ -16,7 +16,7 @@ from framework.spec.kinds import KINDS, LATER_KINDS
 from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, LANGUAGE_STEPS
 from framework.spec.scalars import Scalar
 from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
-from framework.spec.words import quoted
+from framework.spec.words import in_quotes
 
 INTRODUCTION = """\
 # The language of specs
@@ -62,10 +62,10 @@ def _step_file(name: str) -> str:
 def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
     kinds = [(f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in KINDS.items()]
     listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
-    later = LATER.format(quoted(name for name in LANGUAGE_STEPS if name not in steps))
+    later = LATER.format(in_quotes(name for name in LANGUAGE_STEPS if name not in steps))
     return _joined(
         INTRODUCTION,
-        f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(quoted(LATER_KINDS))}",
+        f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(LATER_KINDS))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
         f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",
         "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function.",
@@ -87,7 +87,7 @@ def _values() -> Iterator[tuple[str, str]]:
         said = next(iter(getattr(each, "__metadata__", ())), None)
         if isinstance(said, Scalar) and said.rule:
             yield said.noun, said.rule
-    yield "the types there are", f"{quoted(types.NAMES)}, `decimal(18,2)`, {quoted(f'{name}<…>' for name in types.NESTED)}"
+    yield "the types there are", f"{in_quotes(types.NAMES)}, `decimal(18,2)`, {in_quotes(f'{name}<…>' for name in types.NESTED)}"
 
 
 def _kind_page(kind: str, cls: BoundClass) -> str:

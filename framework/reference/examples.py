@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from framework import types
 from framework.errors import Problem, SpecError
-from framework.plan.model import Column
+from framework.model import Column
 from framework.plan.rows import Rows
 from framework.reference.options import table
 from framework.spec import extensions

@@ -22,7 +22,7 @@ from framework.spec.shapes import (
     Slot,
     item_option,
 )
-from framework.spec.words import alternatives, either, quoted, written
+from framework.spec.words import alternatives, either, in_quotes, written
 
 HEAD = ("option", "what it is", "takes", "default")
 NAME = "The name of the document."
@@ -87,7 +87,7 @@ def _default(slot: Slot) -> str:
 
 def takes(shape: Shape, option: Option = NO_OPTION, path: str = "") -> str:
     """What may stand there, in users' words."""
-    later = f" (not in this version: {quoted(option.later)})" if option.later else ""
+    later = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
     return either([_takes(each, option, path) for each in alternatives(shape)]) + later
 
 

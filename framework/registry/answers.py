@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
-from framework.registry import Kind
+from framework.model.schemas import Kind
 from framework.registry.http import Strange
 
 MOST_REFERENCES = 1000

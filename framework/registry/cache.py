@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from framework.home import home, private
-from framework.registry import Schema, Subject, Version
+from framework.model.schemas import Schema, Subject, Version
 
 
 def read(url: str, name: str) -> Subject | None:

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from framework.errors import SluiceError, UnreachableError
-from framework.plan.model import Cluster, SecretStore
-from framework.registry import Kind, Schema, Subject, Version, answers, cache
+from framework.model import Cluster, SecretStore
+from framework.model.schemas import Kind, Schema, Subject, Version
+from framework.registry import answers, cache
 from framework.registry.answers import Entry, Reference
 from framework.registry.http import Channel, Reply, Silent, Strange, Untrusted
 from framework.secrets import reveal

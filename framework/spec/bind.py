@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from framework.errors import Problem
+from framework.model.secret import SecretRef
 from framework.spec.failure import Failure
 from framework.spec.keys import could_mean
 from framework.spec.messages import bad_text, out_of_range
 from framework.spec.node import Node
-from framework.spec.options import Bound, Option, SecretRef, WrittenStep
+from framework.spec.options import Bound, Option, WrittenStep
 from framework.spec.scalars import BOOL, NUMBER, WHOLE, Location
 from framework.spec.shapes import (
     NO_OPTION,

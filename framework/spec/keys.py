@@ -11,7 +11,7 @@ from framework.spec.kinds import KINDS
 from framework.spec.node import Node
 from framework.spec.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.spec.syntax import short
-from framework.spec.words import example, quoted
+from framework.spec.words import example, in_quotes
 from framework.spelling import closest
 
 
@@ -33,7 +33,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             return  # what follows would belong to it
         if name in later:
             hint = (
-                f"{failure.shape.files.noun}s of this version: {quoted(slots)}"
+                f"{failure.shape.files.noun}s of this version: {in_quotes(slots)}"
                 if isinstance(failure.shape, FilesShape)
                 else "remove it for now"
             )
@@ -43,7 +43,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
                 continue
             noun = failure.shape.files.noun
             meant = closest(name, [*slots, *later])
-            hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {quoted(slots)}"
+            hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {in_quotes(slots)}"
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
             hint = _above(failure, name) or _key_hint(name, slots, later)
@@ -87,7 +87,7 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
             yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
     elif failure.keyword == "minProperties" and isinstance(shape, RecordShape | FilesShape):
         slots, _ = _slots(shape)
-        yield failure.problem("missing-key", f"{failure.label} says nothing", f"write one of: {quoted(slots)}")
+        yield failure.problem("missing-key", f"{failure.label} says nothing", f"write one of: {in_quotes(slots)}")
     elif isinstance(shape, ListShape) and shape.length is not None:
         yield failure.problem(
             "wrong-count",
@@ -166,4 +166,4 @@ def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str
     meant = _meant_key(name, slots, later)
     if meant:
         return f"did you mean `{meant}`?"
-    return f"its options are: {quoted(each for each, slot in slots.items() if slot.option.doc)}"
+    return f"its options are: {in_quotes(each for each, slot in slots.items() if slot.option.doc)}"

@@ -10,7 +10,7 @@ from framework.spec.failure import Failure, line_of, not_in_this_version
 from framework.spec.hints import LONGEST, type_hint, wrapped
 from framework.spec.keys import missing_keys, unknown_keys, wrong_count
 from framework.spec.shapes import EnumShape, FilesShape, ListShape, MapShape, RecordShape, ScalarShape, UnionShape
-from framework.spec.words import alternatives, describe, quoted, written
+from framework.spec.words import alternatives, describe, in_quotes, written
 from framework.spelling import closest
 
 
@@ -84,14 +84,14 @@ def _unknown_value(failure: Failure) -> Problem:
     choices = alternatives(failure.shape)
     allowed = [written(value) for each in choices if isinstance(each, EnumShape) for value in each.values]
     if text in failure.option.later:
-        hint = f"this version has: {quoted(allowed)}"
+        hint = f"this version has: {in_quotes(allowed)}"
         return not_in_this_version(node, f"`{failure.key}: {text}`" if failure.key else f"`{text}`", hint)
     texts = [each.scalar for each in choices if isinstance(each, ScalarShape)]
     meant = closest(text, [*allowed, *failure.option.later])
     if meant:
         hint = f"did you mean `{meant}`?"
     elif texts:
-        hint = f"write {quoted(allowed)} or {texts[0].rule or texts[0].example}"
+        hint = f"write {in_quotes(allowed)} or {texts[0].rule or texts[0].example}"
     else:
         such = "one of them, such as " if len(allowed) > 1 else ""
         hint = f"write {wrapped(failure) or such + line_of(failure)}"

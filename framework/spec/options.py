@@ -28,13 +28,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class SecretRef:
-    """The name of a secret. Its value is looked up at the moment of use and kept nowhere."""
-
-    name: Name
-
-
-@dataclass(frozen=True)
 class Bound:
     """Options read from a map. Knows where each of them was written."""
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
+from framework.model.secret import SecretRef
 from framework.spec import extensions
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, Kind, Option, SecretRef
+from framework.spec.options import Bound, Files, Kind, Option
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option("")

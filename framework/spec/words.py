@@ -17,7 +17,7 @@ from framework.spec.shapes import (
 )
 
 
-def quoted(names: Iterable[object]) -> str:
+def in_quotes(names: Iterable[object]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

@@ -10,6 +10,7 @@ from framework.sql import coercion, patterns
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import exact, whole
 from framework.sql.pieces import NULL, Piece, all_of, any_of, as_timestamp, made, present, strict
+from framework.sql.quote import identifier
 from framework.sql.tree import Literal
 from framework.types import (
     BIGINT,
@@ -32,7 +33,6 @@ from framework.types import (
     is_fractional,
     is_integral,
     is_numeric,
-    quoted,
 )
 
 _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
@@ -306,7 +306,7 @@ def member(piece: Piece, name: str, offset: int) -> Piece:
         raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", hint)
     field = piece.type.field(name)
     assert field is not None, "names are checked before types"
-    return strict(offset, f"{piece.sql}.{quoted(field.name)}", field.type, (piece,))
+    return strict(offset, f"{piece.sql}.{identifier(field.name)}", field.type, (piece,))
 
 
 def item(piece: Piece, at: Piece, offset: int) -> Piece:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from framework.sql.faults import refused
-from framework.types import DATE, TIMESTAMP, Type, quoted
+from framework.sql.quote import identifier
+from framework.types import DATE, TIMESTAMP, Type
 
 LARGEST = 60_000
 """Characters of safe SQL: forms that name their argument twice double with every level."""
@@ -97,4 +98,4 @@ def as_timestamp(piece: Piece) -> Piece:
 
 
 def column(name: str, type: Type, offset: int) -> Piece:
-    return Piece(quoted(name), type, None, offset)
+    return Piece(identifier(name), type, None, offset)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from framework.types import quoted
+from framework import types
 
 # `$` too: should a session ever substitute variables, a literal still has none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -28,7 +28,7 @@ def _escape(character: str) -> str:
 
 def identifier(*names: str) -> str:
     """A name, or a path of names, in backquotes."""
-    return ".".join(map(quoted, names))
+    return ".".join(map(types.identifier, names))
 
 
 def columns(sql: str) -> set[str]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault, closest, listed
+from framework.sql.quote import identifier
 from framework.sql.statement import Written
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
-from framework.types import BOOLEAN, VOID, Struct, Type, quoted
+from framework.types import BOOLEAN, VOID, Struct, Type
 
 __all__ = ["Item", "Selected", "select"]
 
@@ -96,7 +97,7 @@ class _Names:
     def items(self, written: Written) -> list[Item]:
         if written.value is None:
             return [
-                Item(name, Checked(quoted(name), self.columns[name], None, frozenset((name,))), name, written.offset)
+                Item(name, Checked(identifier(name), self.columns[name], None, frozenset((name,))), name, written.offset)
                 for name in self.all_but(written.left_out)
             ]
         value = self.typed(written.value)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from framework import types
 from framework.errors import Problem
-from framework.plan.model import Column, Fault
-from framework.plan.rows import Resolved, Rows, named
+from framework.model import Column, Fault
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName, ColumnType
+from framework.sql.quote import identifier
 
 EXAMPLE = """\
 columns: {order_id: string, amount: string}
@@ -41,7 +42,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             continue
         if found is None:
             continue
-        made = rows.expression(f"cast({named(name)} as {type_.sql})", step.place(name), as_written=False)
+        made = rows.expression(f"cast({identifier(name)} as {type_.sql})", step.place(name), as_written=False)
         columns.append(Column(name, type_, found.doc, step.key_place(name)))
         assign.append((name, made.sql))
         faults += rows.faults("cast", f"{name} as {type_}", made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework.plan.model import Column
+from framework.model import Column
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName, Expression

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from framework.errors import Problem
-from framework.plan.model import Each
-from framework.plan.rows import Resolved, Rows, named
+from framework.model import Each
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import ColumnName
+from framework.sql.quote import identifier
 from framework.types import VOID, Array
 
 EXAMPLE = """\
@@ -52,4 +53,4 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
     if found is None:  # later steps are still checked
         columns = (*columns, item)
-    return Resolved(columns, each=Each(named(written.column), into), says=(f"a row for each {into} of {written.column}",))
+    return Resolved(columns, each=Each(identifier(written.column), into), says=(f"a row for each {into} of {written.column}",))

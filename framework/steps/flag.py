@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.plan.model import Fault
-from framework.plan.rows import Resolved, Rows, quoted
+from framework.model import Fault
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Expression
+from framework.sql.quote import literal
 from framework.types import STRING
 
 EXAMPLE = """\
@@ -54,8 +55,8 @@ ADDS = "into"
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
-    cases = " ".join(f"WHEN {rule.sql} THEN {quoted(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
-    otherwise = "NULL" if written.otherwise is None else quoted(written.otherwise)
+    cases = " ".join(f"WHEN {rule.sql} THEN {literal(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
+    otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
     return Resolved(
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
         assign=((written.into, f"CASE {cases} ELSE {otherwise} END"),),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from framework.errors import Problem
-from framework.plan.model import Column
-from framework.plan.rows import Resolved, Rows, named
+from framework.model import Column
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
+from framework.sql.quote import identifier
 from framework.types import VOID
 
 EXAMPLE = """\
@@ -48,5 +49,5 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         replace(column, name=step.value[column.name], where=step.key_place(column.name)) if column.name in step.value else column
         for column in rows.columns
     )
-    assign = tuple((new, named(old)) for old, new in step.value.items())
+    assign = tuple((new, identifier(old)) for old, new in step.value.items())
     return Resolved((*columns, *unknown), assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))

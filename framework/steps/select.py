@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.errors import Problem
-from framework.plan.model import Column
+from framework.model import Column
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import FieldPath

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from framework.errors import Problem
-from framework.plan.rows import Resolved, Rows, named
+from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
+from framework.sql.quote import identifier
 from framework.types import STRING
 
 Written = tuple[ColumnName, ...]
@@ -20,6 +21,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             hint = "name columns of text only"
             rows.problems.append(Problem(step.place(at), "not-text", f"`{name}` is {column.type}, not text", hint))
         elif column is not None:
-            tidied = rows.expression(f"nullif(trim({named(name)}), '')", step.place(at), as_written=False)
+            tidied = rows.expression(f"nullif(trim({identifier(name)}), '')", step.place(at), as_written=False)
             assign.append((name, tidied.sql))
     return Resolved(rows.columns, tuple(assign), says=(f"tidies {', '.join(step.value)}",))

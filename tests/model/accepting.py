@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from framework.engine.protocol import TableState
-from framework.engine.refusals import Acceptance
+from framework.engine.rules.protocol import TableState
+from framework.engine.rules.refusals import Acceptance
 from framework.errors import RefusedError
 from tests.model.catalog import state
 from tests.model.steps import Broken, Ended, Leftovers, Steps, bear, check, open_table, remove, remove_by_offset, roll_forward

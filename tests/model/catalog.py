@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from framework.engine.protocol import Position, Snapshot, TableState
+from framework.engine.rules.protocol import Position, Snapshot, TableState
 
 
 class Refused(Exception):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import cast
 
-from framework.engine import refusals
-from framework.engine.protocol import BRANCH, TopicState
+from framework.engine.rules import refusals
+from framework.engine.rules.protocol import BRANCH, TopicState
 from framework.errors import RefusedError
-from framework.plan.model import Pipeline
+from framework.model import Pipeline
 from tests.model import accepting, steps
 from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import protocol
 from framework.engine.context import Context
-from framework.engine.lake import Lake
-from framework.engine.rows import Changed, Counted, Frame
-from framework.plan.model import Keyed, Pipeline
+from framework.engine.iceberg.lake import Lake
+from framework.engine.rules import protocol
+from framework.engine.spark.row_frame import Changed, Counted, Frame
+from framework.model import Keyed, Pipeline
 from framework.sql.quote import identifier
 from framework.types import Type
 

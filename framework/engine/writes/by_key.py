@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.plan.model import Keyed
-from framework.plan.rows import named
+from framework.model import Keyed
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def same(keyed: Keyed, one: str, other: str) -> str:
-    return " AND ".join(f"{one}.{named(name)} = {other}.{named(name)}" for name in keyed.keys)
+    return " AND ".join(f"{one}.{identifier(name)} = {other}.{identifier(name)}" for name in keyed.keys)
 
 
 def newer(keyed: Keyed, one: str, other: str) -> str:
@@ -22,13 +22,13 @@ def newer(keyed: Keyed, one: str, other: str) -> str:
 
 def moment(keyed: Keyed, of: str = "") -> str:
     """SQL of what tells which of two rows is newer, as one value."""
-    return f"struct({', '.join(f'{of}{named(name)}' for name in keyed.order)})"
+    return f"struct({', '.join(f'{of}{identifier(name)}' for name in keyed.order)})"
 
 
 def newest_first(keyed: Keyed, *then: str) -> str:
     """SQL of a window over the rows of each key. Of equal ones those come first in which the columns `then` are greater."""
-    keys = ", ".join(map(named, keyed.keys))
-    return f"PARTITION BY {keys} ORDER BY {', '.join(f'{named(name)} DESC NULLS LAST' for name in (*keyed.order, *then))}"
+    keys = ", ".join(map(identifier, keyed.keys))
+    return f"PARTITION BY {keys} ORDER BY {', '.join(f'{identifier(name)} DESC NULLS LAST' for name in (*keyed.order, *then))}"
 
 
 def newest(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:

@@ -12,10 +12,11 @@ from datetime import datetime, timedelta, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from framework.engine import protocol, remembered
+from framework.engine.iceberg import remembered_deletes
+from framework.engine.rules import protocol
 from framework.engine.writes import Target, by_key
-from framework.plan.model import Keyed
-from framework.plan.rows import named
+from framework.model import Keyed
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,10 +31,10 @@ def stage(to: Target, deleted: DataFrame) -> None:
     keyed = to.keyed
     day = protocol.DELETES + _now().date().isoformat()
     files = to.lake.remember(to.table, to.attempt, day)
-    rows = deleted.select(*map(named, dict.fromkeys([*keyed.keys, *keyed.order])))
+    rows = deleted.select(*map(identifier, dict.fromkeys([*keyed.keys, *keyed.order])))
     many = files >= _MANY
     if many:
-        rows = rows.unionByName(to.spark.table(to.branch(day)).select(*map(named, rows.columns)))
+        rows = rows.unionByName(to.spark.table(to.branch(day)).select(*map(identifier, rows.columns)))
         rows = (rows.distinct() if keyed.versions else by_key.newest(rows, keyed)).coalesce(1)
     writer = rows.writeTo(to.branch(protocol.deletes_of(day, to.attempt))).option(
         f"snapshot-property.{protocol.ATTEMPT}", to.attempt
@@ -67,22 +68,22 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
     if known is None:
         return
     names = [*keyed.keys, *(name for name in keyed.order if name not in keyed.keys)]
-    keys = batch.select(*map(named, keyed.keys)).distinct().alias("s")
-    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*map(named, names))
+    keys = batch.select(*map(identifier, keyed.keys)).distinct().alias("s")
+    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi").select(*map(identifier, names))
     if keyed.truncates:
-        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys)).select(*map(named, names))
+        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys)).select(*map(identifier, names))
 
 
 def _known(to: Target) -> DataFrame | None:
     from pyspark.sql import DataFrame
 
-    days = sorted(remembered.days(to.table))
+    days = sorted(remembered_deletes.days(to.table))
     return reduce(DataFrame.unionByName, (to.spark.table(to.branch(day)) for day in days)).alias("t") if days else None
 
 
 def _of_all(keyed: Keyed) -> str:
     """SQL of a truncate, which has no keys."""
-    return " AND ".join(f"{named(name)} IS NULL" for name in keyed.keys)
+    return " AND ".join(f"{identifier(name)} IS NULL" for name in keyed.keys)
 
 
 def expired(table: Any, keyed: Keyed | None) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def expired(table: Any, keyed: Keyed | None) -> tuple[str, ...]:
     if keyed is None:
         return ()
     until = protocol.DELETES + (_now() - timedelta(seconds=keyed.remember, days=1)).date().isoformat()
-    return tuple(name for name in remembered.days(table) if name < until)
+    return tuple(name for name in remembered_deletes.days(table) if name < until)
 
 
 def _now() -> datetime:

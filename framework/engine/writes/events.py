@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.engine.rows import DELETE, NTH, TRUNCATES, Frame
+from framework.engine.spark.row_frame import DELETE, NTH, TRUNCATES, Frame
 from framework.engine.writes import Target, by_key
+from framework.model import Keyed
 from framework.plan import unsent
 from framework.plan.change import stored
-from framework.plan.model import Keyed
-from framework.plan.reshape import reshaped
-from framework.plan.rows import named
+from framework.plan.schema_fit import reshaped
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ _FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
 
 def of(to: Target, frame: Frame) -> DataFrame:
     """With the types that the table has, which may be wider."""
-    columns = ((named(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
+    columns = ((identifier(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
     made = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
     good = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
     return good.selectExpr(*made, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
@@ -38,9 +38,13 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
     """With a delete of each key that is in the table or comes with the batch, in the place of a truncate."""
     keys = to.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
-    there = by_key.apart(to.spark.table(to.own).select(*map(named, keys))).unionByName(rows.select(*map(named, keys))).distinct()
+    there = (
+        by_key.apart(to.spark.table(to.own).select(*map(identifier, keys)))
+        .unionByName(rows.select(*map(identifier, keys)))
+        .distinct()
+    )
     deleted = there.crossJoin(batch.where(TRUNCATES).drop(*keys))
-    return rows.unionByName(deleted.select(*map(named, batch.columns)))
+    return rows.unionByName(deleted.select(*map(identifier, batch.columns)))
 
 
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
@@ -56,9 +60,9 @@ def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
 
 def known(name: str, marked: str) -> str:
     """SQL of a value that was sent, in a struct: it may be null."""
-    return f"IF({DELETE} OR {unsent.holds(marked, named(name))}, NULL, named_struct('value', {named(name)}))"
+    return f"IF({DELETE} OR {unsent.holds(marked, identifier(name))}, NULL, named_struct('value', {identifier(name)}))"
 
 
 def still(name: str, marked: str, before: str) -> str:
     """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
-    return f"CASE WHEN {unsent.holds(marked, named(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {named(name)} END"
+    return f"CASE WHEN {unsent.holds(marked, identifier(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {identifier(name)} END"

@@ -15,14 +15,14 @@ from contextlib import ExitStack
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from framework.engine import rows
-from framework.engine.rows import DELETE, NTH, Counted, Frame
-from framework.engine.spark_errors import kept, named_errors
+from framework.engine.spark import row_frame
+from framework.engine.spark.reading_errors import kept, named_errors
+from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
 from framework.engine.writes import Target, by_key, deletes, events, ranges
 from framework.engine.writes.merge import inserts, merge
 from framework.engine.writes.ranges import Near
-from framework.plan.model import IS_CURRENT, Keyed
-from framework.plan.rows import named
+from framework.model import IS_CURRENT, Keyed
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,7 +39,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         stack.enter_context(kept(batch))
         clears = keyed.truncates is not None and events.clears(batch)
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, batch, keyed.keys)
-        counted = rows.counted(to.spark, to.pipeline, frame.observed)
+        counted = row_frame.counted(to.spark, to.pipeline, frame.observed)
         if counted.unknown:
             return counted
         since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
@@ -55,7 +55,7 @@ def stage(to: Target, frame: Frame) -> Counted:
 def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
     """The versions that are new, and those in the table whose end is another now."""
     keyed = to.keyed
-    line, time = _in_order(to, batch, near), named(keyed.order[0])
+    line, time = _in_order(to, batch, near), identifier(keyed.order[0])
     # Of equal ones, which are of one message, the last is the version.
     is_new = f"NOT {_OLD} AND NOT {DELETE} AND NOT {_NEXT} <=> {by_key.moment(keyed)}"
     ends_otherwise = f"{_OLD} AND NOT {_NEXT}.{time} <=> {_ENDED}"
@@ -68,7 +68,7 @@ def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
     from pyspark.sql import functions
 
     keyed = to.keyed
-    keys, order = (", ".join(map(named, names)) for names in (keyed.keys, keyed.order))
+    keys, order = (", ".join(map(identifier, names)) for names in (keyed.keys, keyed.order))
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
     before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     made = {
@@ -90,12 +90,12 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     from pyspark.sql import functions
 
     keyed = to.keyed
-    time = named(keyed.order[0])
-    since = batch.groupBy(*map(named, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
+    time = identifier(keyed.order[0])
+    since = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
     known: DataFrame = to.spark.table(to.own).alias("t")
     met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
-    columns = (f"t.{named(name)}" for name in names)
+    columns = (f"t.{identifier(name)}" for name in names)
     found = known.where(near or "true").join(since, functions.expr(met))
     found = found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
     # Other programs may have added the same row twice.
@@ -104,12 +104,14 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:
     """Where versions ended: something was there, even if the delete is not remembered any more."""
-    return old.where(f"{_ENDED} IS NOT NULL").selectExpr(*map(named, keyed.keys), f"{_ENDED} AS {named(keyed.order[0])}")
+    return old.where(f"{_ENDED} IS NOT NULL").selectExpr(
+        *map(identifier, keyed.keys), f"{_ENDED} AS {identifier(keyed.order[0])}"
+    )
 
 
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     keyed = to.keyed
-    same = [by_key.same(keyed, "s", "t"), *(f"t.{named(name)} <=> s.{named(name)}" for name in keyed.order)]
+    same = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
     met = " AND ".join(filter(None, (f"s.{_OLD}", *same, f"t.valid_to <=> s.{_ENDED}", near)))
     yield f"MERGE INTO {to.own} t USING {view} s ON {met}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.writes import Target
 from framework.engine.writes.ranges import Near
-from framework.plan.rows import named
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ def inserts(to: Target, unless: str) -> str:
 def sources(to: Target) -> dict[str, str]:
     """SQL of what goes into each column of the table; null where the spec no longer has it."""
     ours = {column.name for column in to.pipeline.table.columns}
-    return {named(name): f"s.{named(name)}" if name in ours else "NULL" for name in to.there}
+    return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in to.there}
 
 
 def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:

@@ -13,9 +13,9 @@ from decimal import Decimal as Number
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.rows import DELETE
+from framework.engine.spark.row_frame import DELETE
 from framework.engine.writes import Target
-from framework.plan.rows import named, quoted
+from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ def not_before(to: Target, batch: DataFrame, name: str, of: str, type_: Type) ->
     if not _is_large(to):
         return ""
     try:
-        ((least,),) = _values(batch.selectExpr(f"min({named(of)})"))
-        return "" if least is None else f"(t.{named(name)} IS NULL OR t.{named(name)} >= {_literal(least, type_)})"
+        ((least,),) = _values(batch.selectExpr(f"min({identifier(of)})"))
+        return "" if least is None else f"(t.{identifier(name)} IS NULL OR t.{identifier(name)} >= {_literal(least, type_)})"
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
 
 
 def _looked_at(name: str, type_: Type) -> str:
     """Null where it is too long to be."""
-    column = named(name)
+    column = identifier(name)
     return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
@@ -90,7 +90,7 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
         if not values:
             return "false"
         if len(values) <= _LISTED:
-            return f"t.{named(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
+            return f"t.{identifier(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
         files = to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)).where("low IS NOT NULL AND high IS NOT NULL")
         return _sql(name, _cut(values, _values(files)), type_)
     except (ValueError, OverflowError):  # times that Python does not have
@@ -100,14 +100,14 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
 def _bounded(newest: DataFrame, name: str, type_: Type) -> str:
     """By the least and the greatest alone."""
     try:
-        ((least, greatest),) = _values(newest.selectExpr(f"min({named(name)})", f"max({named(name)})"))
+        ((least, greatest),) = _values(newest.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
     except (ValueError, OverflowError):
         return ""
     return "false" if least is None else _sql(name, [(least, greatest)], type_)
 
 
 def _bounds(name: str) -> Iterator[str]:
-    metrics = f"readable_metrics.{named(name)}"
+    metrics = f"readable_metrics.{identifier(name)}"
     yield from (f"{metrics}.lower_bound AS low", f"{metrics}.upper_bound AS high", "file_size_in_bytes AS size")
 
 
@@ -129,13 +129,13 @@ def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[B
 
 
 def _sql(name: str, found: Sequence[Bounds], type_: Type) -> str:
-    parts = (f"t.{named(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in found)
+    parts = (f"t.{identifier(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in found)
     return f"({' OR '.join(parts)})"
 
 
 def _literal(value: Any, type_: Type) -> str:
     if isinstance(value, str):
-        return quoted(value)
+        return literal(value)
     if isinstance(value, datetime):
         return f"{'TIMESTAMP' if type_ == TIMESTAMP else 'TIMESTAMP_NTZ'}'{value.isoformat(sep=' ')}'"
     if isinstance(value, date):

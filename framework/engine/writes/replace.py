@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from framework.engine import rows
-from framework.engine.rows import Counted, Frame
-from framework.engine.spark_errors import named_errors
+from framework.engine.spark import row_frame
+from framework.engine.spark.reading_errors import named_errors
+from framework.engine.spark.row_frame import Counted, Frame
 from framework.engine.writes import Target
 
 
@@ -13,4 +13,4 @@ def stage(to: Target, frame: Frame) -> Counted:
 
     with named_errors(to.pipeline):
         to.writer(frame.good).overwrite(functions.lit(True))
-    return rows.counted(to.spark, to.pipeline, frame.observed)
+    return row_frame.counted(to.spark, to.pipeline, frame.observed)

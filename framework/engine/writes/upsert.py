@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from framework.engine import rows
-from framework.engine.rows import DELETE, NTH, Counted, Frame
-from framework.engine.spark_errors import kept, named_errors
+from framework.engine.spark import row_frame
+from framework.engine.spark.reading_errors import kept, named_errors
+from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
 from framework.engine.writes import Target, by_key, deletes, events, ranges
 from framework.engine.writes.merge import inserts, merge, sources
 from framework.engine.writes.ranges import Near
 from framework.plan import unsent
-from framework.plan.rows import named
+from framework.sql.quote import identifier
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -32,7 +32,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         newest = by_key.newest(events.filled(spread, keyed), keyed, NTH)
         stack.enter_context(kept(newest))
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, newest, keyed.keys)
-        counted = rows.counted(to.spark, to.pipeline, frame.observed)
+        counted = row_frame.counted(to.spark, to.pipeline, frame.observed)
         if counted.unknown:
             return counted
         new = deletes.without_late(to, newest, near.sql)
@@ -46,7 +46,9 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     keyed = to.keyed
     changed = sources(to)
     for name, marked in keyed.unsent:
-        changed[named(name)] = f"IF({unsent.holds(marked, f's.{named(name)}')}, t.{named(name)}, s.{named(name)})"
+        changed[identifier(name)] = (
+            f"IF({unsent.holds(marked, f's.{identifier(name)}')}, t.{identifier(name)}, s.{identifier(name)})"
+        )
     is_newer = by_key.newer(keyed, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from framework import types
-from framework.formats import plain
+from framework.formats import json_values
 from framework.formats.avro.reader import MARK_BYTES, Writer, schemas
 from framework.formats.avro.schema import record, shapes
-from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
+from framework.formats.confluent_frame import Of, Read, decoded, id_literal, prefix, raw
 from framework.formats.versions import Merged
-from framework.plan.rows import named, quoted
-from framework.registry import Schema
+from framework.model.schemas import Schema
+from framework.sql.quote import identifier, literal
 from framework.types import Type
 
 __all__ = ["MARK_BYTES", "decoder", "encoder", "read", "schema_text", "shapes"]
@@ -30,7 +30,7 @@ def read(of: Of, merged: Merged) -> Read:
     writers = [Writer(at, record(fit.version.schema), fit.names) for at, fit in enumerate(merged.fits)]
     made = schemas(merged.shapes, writers)
     message = f"concat({_index(of, merged)}, substring({raw(of)}, 6), {MARK})"
-    options = f"map('mode', 'PERMISSIVE', 'avroSchema', {quoted(made.reader)})"
+    options = f"map('mode', 'PERMISSIVE', 'avroSchema', {literal(made.reader)})"
     into = decoded(of)
     columns = tuple((name, convert(f"{into}.v")) for name, convert in made.columns)
     unfit = [
@@ -39,7 +39,7 @@ def read(of: Of, merged: Merged) -> Read:
     return Read(
         columns=columns,
         wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *unfit]),
-        apart=((into, f"from_avro({message}, {quoted(made.writer)}, {options})"),),
+        apart=((into, f"from_avro({message}, {literal(made.writer)}, {options})"),),
     )
 
 
@@ -59,7 +59,7 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     from framework.formats.avro import shown
 
     values = shown.decoder(schema)
-    return lambda data: plain.text(values(data))
+    return lambda data: json_values.text(values(data))
 
 
 def _index(of: Of, merged: Merged) -> str:
@@ -88,7 +88,7 @@ def _unfit(sql: str, type_: Type, depth: int = 0) -> str | None:
             found_in = ((of, _unfit(variable, each, depth + 1)) for of, each in ways)
             return " OR ".join(f"coalesce(exists({of}, {variable} -> {found}), false)" for of, found in found_in if found)
         case types.Struct():
-            parts = (_unfit(f"{sql}.{named(each.name)}", each.type, depth) for each in type_.fields)
+            parts = (_unfit(f"{sql}.{identifier(each.name)}", each.type, depth) for each in type_.fields)
             return " OR ".join(part for part in parts if part) or None
     return None
 

@@ -18,7 +18,7 @@ from typing import Any
 from framework import types
 from framework.formats.avro.schema import Node, member_names
 from framework.formats.versions import Path, Shape, Unsupported
-from framework.plan.rows import named, quoted
+from framework.sql.quote import identifier, literal
 from framework.types import Type
 
 Convert = Callable[[str], str]
@@ -96,7 +96,7 @@ class _Builder:
                 converts.append((called, built.convert))
             columns.append((shape.name, _column(converts, shape.type)))
         writers = {at.writer.index: self._record(f"w{at.writer.index}.{name}", at, placed[at.writer.index]) for at in there}
-        plain = all(convert("") == f".{named(column)}" for column, convert in columns)
+        plain = all(convert("") == f".{identifier(column)}" for column, convert in columns)
         reader = {"type": "record", "name": f"r.{name}", "fields": fields}
         return _Built(reader, writers, None if plain else _struct(columns), tuple(columns))
 
@@ -276,7 +276,7 @@ def _applied(convert: Convert | None, sql: str) -> str:
 
 
 def _of(name: str, convert: Convert | None) -> Convert:
-    return lambda sql: _applied(convert, f"{sql}.{named(name)}")
+    return lambda sql: _applied(convert, f"{sql}.{identifier(name)}")
 
 
 def _column(found: Sequence[tuple[str, Convert | None]], type_: Type) -> Convert:
@@ -288,7 +288,7 @@ def _column(found: Sequence[tuple[str, Convert | None]], type_: Type) -> Convert
 
 
 def _made(sql: str, columns: Sequence[tuple[str, str]]) -> str:
-    parts = ", ".join(f"{quoted(name)}, {column}" for name, column in columns)
+    parts = ", ".join(f"{literal(name)}, {column}" for name, column in columns)
     return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({parts}) END"
 
 

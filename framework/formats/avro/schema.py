@@ -14,7 +14,7 @@ from typing import Any
 
 from framework import types
 from framework.formats.versions import Shape, Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from framework.types import Type
 
 _PLAIN: dict[str, Type] = {

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from framework.formats.avro.schema import Node, parse
-from framework.registry import Schema
+from framework.model.schemas import Schema
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROS = {"millis": 1000, "micros": 1}  # microseconds of one

@@ -24,10 +24,10 @@ from uuid import UUID
 import fastavro
 
 from framework import types
-from framework.formats import plain
+from framework.formats import json_values
 from framework.formats.avro.schema import loaded
 from framework.formats.versions import Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from framework.types import Array, Decimal, Field, Map, Struct, Type
 
 Path = tuple[str, ...]
@@ -282,12 +282,12 @@ def _bytes(said: Mapping[str, Any], logical: str, value: Any) -> bytes:
 
 def _decimal(said: Mapping[str, Any], value: Any) -> bytes:
     try:
-        unscaled = plain.unscaled(Number(str(value)), said.get("scale", 0))
+        unscaled = json_values.unscaled(Number(str(value)), said.get("scale", 0))
     except InvalidOperation:
         raise ValueError from None
     if abs(unscaled) >= 10 ** said["precision"]:
         raise ValueError
-    return plain.signed(unscaled, said.get("size"))
+    return json_values.signed(unscaled, said.get("size"))
 
 
 def _no() -> NoReturn:

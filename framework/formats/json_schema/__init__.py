@@ -14,13 +14,13 @@ from functools import lru_cache
 from typing import Any
 
 from framework import types
-from framework.formats import json, plain
-from framework.formats.framed import Of, Read, decoded, id_literal, prefix, raw
-from framework.formats.json_schema.said import Said
+from framework.formats import json, json_values
+from framework.formats.confluent_frame import Of, Read, decoded, id_literal, prefix, raw
+from framework.formats.json_schema.keyword_types import Said
 from framework.formats.json_schema.text import said_of
 from framework.formats.versions import Merged, Path, Shape
-from framework.plan.rows import named, quoted
-from framework.registry import Schema
+from framework.model.schemas import Schema
+from framework.sql.quote import identifier, literal
 from framework.types import Array, Decimal, Map, Struct, Type
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -79,7 +79,7 @@ def read(of: Of, merged: Merged) -> Read:
     def here(sql: str) -> str:
         return json.behind(sql, text, decoded(of) if apart else f"({parse})")
 
-    columns = tuple((field.name, here(json.value(f"_sluice_decoded.{named(field.name)}", field.type))) for field in fields)
+    columns = tuple((field.name, here(json.value(f"_sluice_decoded.{identifier(field.name)}", field.type))) for field in fields)
     wrong = [*(f"{prefix(of)} = {each}" for each in others), *not_alone, here(json.wrong(fields))]
     return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here))
 
@@ -97,13 +97,15 @@ def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
 
 def _why(of: Of, fields: Sequence[json.Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
     found = [json.NOT_AN_OBJECT, json.explained(fields, "$"), [json.SOMETHING]]
-    unknown = quoted("the value does not fit its schema")  # it is too large to be looked at
+    unknown = literal("the value does not fit its schema")  # it is too large to be looked at
     cases = " ".join(f"WHEN {when} THEN {unknown if says == 'message' else says}" for part in found for when, says in part)
     sql = here(f"transform(array({json.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace("'the value ", f"'the {of} ")
     if not others:
         return sql
     return (
-        f"CASE {prefix(of)} " + " ".join(f"WHEN {each} THEN {quoted(said)}" for each, said in others.items()) + f" ELSE {sql} END"
+        f"CASE {prefix(of)} "
+        + " ".join(f"WHEN {each} THEN {literal(said)}" for each, said in others.items())
+        + f" ELSE {sql} END"
     )
 
 
@@ -194,7 +196,7 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
     wrong = judge(schema)
 
     def encode(value: Any) -> bytes:
-        text = plain.text(value)
+        text = json_values.text(value)
         said = wrong(text_of.loads(text))
         if said is not None:
             raise ValueError(_short(said))
@@ -209,7 +211,7 @@ def decoder(_schema: Schema) -> Callable[[bytes], str]:
     def decode(data: bytes) -> str:
         try:
             said = data.decode("utf-8")
-            text_of.loads(said, parse_int=lambda _: 0, parse_float=lambda _: 0.0, parse_constant=plain.no_constant)
+            text_of.loads(said, parse_int=lambda _: 0, parse_float=lambda _: 0.0, parse_constant=json_values.no_constant)
         except (ValueError, RecursionError):
             raise ValueError("it is not JSON") from None
         return said.strip(" \t\r\n")

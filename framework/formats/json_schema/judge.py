@@ -13,7 +13,7 @@ from typing import Any
 
 from framework.formats.json_schema.patterns import found
 from framework.formats.json_schema.wellformed import document
-from framework.registry import Schema
+from framework.model.schemas import Schema
 
 _MOST, _DEEPEST = 20_000, 32  # references that are followed for one value, and those within each other
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from framework.formats.json_schema.said import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
+from framework.formats.json_schema.keyword_types import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
 from framework.formats.json_schema.wellformed import document
 from framework.formats.versions import Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 
 if TYPE_CHECKING:
     from referencing import Registry, Resource

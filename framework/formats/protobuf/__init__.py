@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from framework.formats.framed import Of, Read, decoded
+from framework.formats.confluent_frame import Of, Read, decoded
 from framework.formats.protobuf.columns import shapes
 from framework.formats.protobuf.encode import encoder, schema_text
 from framework.formats.versions import Merged, Path
-from framework.plan.model import Native
-from framework.plan.rows import named
-from framework.registry import Schema
+from framework.model import Native
+from framework.model.schemas import Schema
+from framework.sql.quote import identifier
 from framework.types import BOOLEAN, Field, Struct
 
 __all__ = ["Using", "Written", "decoder", "encoder", "read", "schema_text", "shapes"]
@@ -61,7 +61,7 @@ def read(of: Of, merged: Merged) -> Read:
     type_ = Struct((*columns, Field(WRONG, BOOLEAN)))
     versions = tuple(Written(fit.version.id, fit.version.schema, tuple(sorted(fit.names.items()))) for fit in merged.fits)
     return Read(
-        columns=tuple((column.name, f"{decoded(of)}.{named(column.name)}") for column in columns),
+        columns=tuple((column.name, f"{decoded(of)}.{identifier(column.name)}") for column in columns),
         wrong=f"coalesce({decoded(of)}.{WRONG}, false)",
         natively=(Native(of, decoded(of), type_, Using(versions, type_)),),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from framework.formats.protobuf.compiler import Descriptor, Messages, messages, meta
-from framework.formats.protobuf.known import DECIMAL, KNOWN, UNSIGNED, decimal_type
+from framework.formats.protobuf.well_known_types import DECIMAL, KNOWN, UNSIGNED, decimal_type
 from framework.formats.versions import Shape, Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from framework.types import BIGINT, BINARY, BOOLEAN, DEEPEST, DOUBLE, FLOAT, INT, STRING, Array, Field, Map, Struct, Type
 
 MOST = 5_000

@@ -20,7 +20,7 @@ from typing import Any
 
 from framework.formats.protobuf.imports import FILES
 from framework.formats.versions import Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 
 Descriptor = Any  # protobuf has no types for mypy
 _ONE_AT_A_TIME = Lock()

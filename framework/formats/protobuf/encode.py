@@ -10,12 +10,12 @@ from decimal import InvalidOperation
 from typing import Any
 
 from framework import types
-from framework.formats import plain
+from framework.formats import json_values
 from framework.formats.protobuf.columns import STRING_FIELD
 from framework.formats.protobuf.compiler import Descriptor, meta, to_write
-from framework.formats.protobuf.known import DECIMAL, decimal_type
+from framework.formats.protobuf.well_known_types import DECIMAL, decimal_type
 from framework.formats.versions import Unsupported
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from framework.types import Array, Decimal, Field, Map, Struct, Type
 
 _FIRST_TYPE = b"\0"  # the place of the message type in the schema
@@ -101,10 +101,10 @@ def _decimal(field: Descriptor, value: Any) -> dict[str, Any]:
         raise ValueError(f"{value!r} is no number for `{field.name}`")
     scale = decimal_type(params).scale if params else max(0, -exponent)
     try:
-        unscaled = plain.unscaled(number, scale)
+        unscaled = json_values.unscaled(number, scale)
     except ValueError:
         raise ValueError(f"{value} has more than the {scale} decimal places of `{field.name}`") from None
-    return {"value": plain.base64_of(number, scale), "precision": len(str(abs(unscaled))), "scale": scale}
+    return {"value": json_values.base64_of(number, scale), "precision": len(str(abs(unscaled))), "scale": scale}
 
 
 def _parts(field: Descriptor, text: str, pattern: str) -> dict[str, int]:

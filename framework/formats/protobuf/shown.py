@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from framework.formats import plain
-from framework.formats.framed import prefix_bytes
+from framework.formats import json_values
+from framework.formats.confluent_frame import prefix_bytes
 from framework.formats.protobuf import WRONG
 from framework.formats.protobuf.columns import shapes
-from framework.registry import Schema
+from framework.model.schemas import Schema
 from framework.types import BOOLEAN, TIMESTAMP, Array, Field, Map, Struct, Type
 
 
@@ -27,7 +27,7 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
         (row,) = structs(pyarrow.array([prefix_bytes(0) + data], pyarrow.binary()), ((0, schema, ()),), type_).to_pylist()
         if row is None or row.pop(WRONG):
             raise ValueError("it is cut off, has fields that the schema does not have, or was written by another")
-        return plain.text({each.name: _plain(row[each.name], each.type) for each in type_.fields[:-1]})
+        return json_values.text({each.name: _plain(row[each.name], each.type) for each in type_.fields[:-1]})
 
     return decode
 
@@ -44,7 +44,7 @@ def _plain(value: Any, type_: Type) -> Any:
         case Struct():
             return {each.name: _plain(value[each.name], each.type) for each in type_.fields}
     if isinstance(value, datetime):
-        return plain.iso(value.astimezone(plain.EPOCH.tzinfo), TIMESTAMP)
+        return json_values.iso(value.astimezone(json_values.EPOCH.tzinfo), TIMESTAMP)
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

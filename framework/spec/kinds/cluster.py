@@ -8,7 +8,8 @@ from typing import Literal
 
 from framework.errors import Problem
 from framework.hosts import others, url_is_loopback
-from framework.spec.options import Bound, Kind, SecretRef, option
+from framework.model.secret import SecretRef
+from framework.spec.options import Bound, Kind, option
 from framework.spec.scalars import Addresses, Url
 
 EXAMPLE = """\

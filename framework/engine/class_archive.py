@@ -1,0 +1,164 @@
+"""Spark's classes as Java has them in memory, kept in a file: with it a session takes half the time to its first rows.
+
+Java itself judges at each start whether the file fits its version and the jars, and does without it where it does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from framework import jars, java
+from framework.engine.spark import session
+
+_FAILED = ".failed"
+_DRAFT = "keeping-"
+MADE = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
+"""What this leaves beside the jars, as patterns."""
+_PATIENCE = 600  # seconds
+# Java keeps no classes where one of these folders is on the class path.
+_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+# Each way to read and to write once, so that what it needs is among the classes.
+_WORK = """\
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: lake
+---
+topic: orders
+value: json
+key: {format: string, as: id}
+columns:
+  amount: {type: double, required: true}
+  items: array<struct<name:string,count:int>>
+  at: timestamp
+---
+pipeline: each
+from: {topic: orders}
+steps:
+  - filter: amount >= 0
+  - derive: {double: amount * 2}
+into: {table: a.each, partition_by: [day(at)]}
+{tests}---
+pipeline: newest
+from: {topic: orders}
+into: {table: a.newest, write: upsert, keys: [id], order_by: at, deletes: {when: amount = 0}}
+{tests}"""
+_TESTS = """\
+tests:
+  - name: two batches, and what is wrong
+    given:
+      - {id: a, amount: 1, items: [{name: b, count: 1}], at: 2026-01-05T10:00:00Z}
+      - {message: {raw: "{"}}
+      - new_batch
+      - {id: a, amount: 2, at: 2026-01-06T10:00:00Z}
+    expect: [{id: a}]
+"""
+
+
+def kept() -> bool | None:
+    """Whether they are; None where it was not tried with this Java and these jars."""
+    file = _file()
+    if file.is_file():
+        return True
+    return False if file.with_suffix(_FAILED).exists() else None
+
+
+def keep() -> Path | None:
+    """Makes the file, by a Spark that works a little in a process of its own. Where it cannot be made, the log that says why."""
+    file = _file()
+    folder = file.parent
+    with jars.turn(folder, f"{_DRAFT}*"):
+        if file.is_file():  # somebody else has done it
+            return None
+        for old in (each for pattern in MADE for each in folder.glob(pattern) if each.is_file()):
+            old.unlink()
+        log = folder / "classes.log"
+        with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=folder) as place:
+            draft = Path(place, "classes")
+            if not _made(draft, log):
+                file.with_suffix(_FAILED).touch()
+                return log
+            draft.replace(file)
+        log.unlink()
+    return None
+
+
+def _made(draft: Path, log: Path) -> bool:
+    environment = {name: value for name, value in os.environ.items() if name not in _FOLDERS}
+    said = environment.get("SPARK_SUBMIT_OPTS", "")
+    environment["SPARK_SUBMIT_OPTS"] = f'{said} "-XX:ArchiveClassesAtExit={draft}" -Xlog:disable'
+    command = [sys.executable, "-m", __name__]
+    with open(log, "wb") as out, suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            timeout=_PATIENCE,
+            check=False,
+        )
+        return done.returncode == 0 and draft.exists()
+    return False
+
+
+def _file() -> Path:
+    """Java takes the file only with the same jars at the same places, and made at the same time."""
+    there = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
+    files = (f"{file} {found.st_size} {found.st_mtime_ns}" for file, found in there)
+    of = (java.found().version, str(java.found().home), *files, _WORK)
+    digest = hashlib.sha256("\n".join(of).encode()).hexdigest()[:12]
+    return jars.folder("spark").parent / session.CLASSES.replace("*", digest)
+
+
+def _work() -> None:
+    from framework.engine.trials import trial
+    from framework.plan.passes import make
+
+    with tempfile.TemporaryDirectory(prefix="sluice-classes-") as name:
+        specs = Path(name, "specs")  # beside it a project may have steps of its own
+        specs.mkdir()
+        (specs / "work.yaml").write_text(_WORK.replace("{tests}", _TESTS), encoding="utf-8")
+        with trial.trials(make(specs)) as trials:
+            work = [(pipeline, example) for pipeline in trials.plan.pipelines for example in pipeline.examples]
+            for outcome in trials.outcomes(work):
+                if outcome.error:
+                    raise outcome.error
+            _consume(trials.spark._jvm)
+    _end()
+
+
+def _consume(jvm: Any) -> None:
+    """Asks a Kafka that is not there for messages."""
+    bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+    settings = jvm.java.util.HashMap()
+    for key, value in {"bootstrap.servers": "127.0.0.1:1", "key.deserializer": bytes_, "value.deserializer": bytes_}.items():
+        settings.put(key, value)
+    consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+    consumer.assign(jvm.java.util.List.of(jvm.org.apache.kafka.common.TopicPartition("topic", 0)))
+    consumer.poll(jvm.java.time.Duration.ofMillis(100))
+    consumer.close()
+
+
+def _end() -> None:
+    """Java writes the file while it ends, which nobody else waits for."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+
+
+if __name__ == "__main__":
+    _work()

@@ -1,0 +1,298 @@
+"""Iceberg tables through Spark's JVM: what changes a table is here, and each change is one commit.
+
+Limit: needs a JVM beside this process; Spark Connect has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from framework.engine.iceberg import deletable_files, evolve, remembered_deletes
+from framework.engine.iceberg.existing_table import existing
+from framework.engine.iceberg.jvm_state import branches
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
+from framework.engine.spark.causes import is_spark_gone, not_taken, spark_ended
+from framework.engine.spark.java_errors import Refused, answers, is_a, text
+from framework.engine.spark.java_package import Package
+from framework.errors import BatchError, UnreachableError
+from framework.model import Column, PartitionField, Table
+from framework.plan.change import Change, Existing
+
+Commit = Callable[[Any], None]
+
+
+def commit_transaction(transaction: Any) -> None:
+    """Where every publishing commit passes; tests put a wrapper here that loses or refuses answers."""
+    transaction.commitTransaction()
+
+
+class Lake:
+    """One catalog."""
+
+    def __init__(self, spark: Any, catalog: str, commit: Commit = commit_transaction) -> None:
+        self.name = catalog
+        self.spark = spark
+        self.apache = Package(spark._jvm, "org.apache")
+        self.commit = commit
+        self.iceberg = self.apache.iceberg
+        self._found: set[str] = set()
+        try:
+            self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
+        except Py4JJavaError as error:
+            raise UnreachableError("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
+
+    def load(self, identifier: str) -> Any | None:
+        """The table as it is now, or None."""
+        try:
+            return self.catalog.loadTable(self.parsed(identifier))
+        except (Py4JError, PySparkException, ConnectionRefusedError) as error:
+            if is_spark_gone(error):
+                raise spark_ended() from None
+            if is_a(error, "NoSuchTableException"):
+                return None
+            raise not_taken("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
+
+    def find(self, identifier: str) -> Any | None:
+        """The same of a table that often is not there: an error takes ten times as long as an answer."""
+        try:
+            there = identifier in self._found or self.catalog.tableExists(self.parsed(identifier))
+        except (Py4JError, PySparkException, ConnectionRefusedError):
+            there = True  # loading it says what is wrong
+        found = self.load(identifier) if there else None
+        if found is not None:
+            self._found.add(identifier)
+        return found
+
+    def parsed(self, identifier: str) -> Any:
+        return self.iceberg.catalog.TableIdentifier.parse(identifier)
+
+    def create(
+        self,
+        identifier: str,
+        columns: tuple[Column, ...],
+        partition_by: tuple[PartitionField, ...],
+        sort_by: tuple[str, ...],
+        properties: Mapping[str, str],
+        describe: Callable[[int, int], Mapping[str, str]],
+        begins: Position | None = None,
+        empty: bool = False,
+    ) -> None:
+        """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
+        describe it, in one commit. One that is there already stays as it is."""
+        schema = evolve.schema(self.apache, columns)
+        name = self.parsed(identifier)
+        try:
+            self.catalog.createNamespace(name.namespace())
+        except Py4JJavaError as error:
+            if not is_a(error, "AlreadyExistsException"):
+                raise not_taken("table-not-created", f"the namespace of {identifier} cannot be made", text(error), "") from None
+        builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
+        builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
+        try:
+            transaction = builder.createTransaction()
+            append = transaction.newAppend()
+            if begins is not None:  # a table that is rolled back to its birth begins here again
+                append = append.set(protocol.POSITION, begins.text())
+            append.commit()
+            born = transaction.table().currentSnapshot()
+            set_properties(transaction, describe(born.snapshotId(), born.sequenceNumber()))
+            if empty:
+                transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
+            transaction.commitTransaction()
+        except Py4JJavaError as error:
+            if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
+                raise not_taken("table-not-created", f"the table {identifier} cannot be made", text(error), "") from None
+
+    def drop(self, identifier: str) -> None:
+        """Forgets a table, if there is one; its files stay."""
+        with answers():
+            self.catalog.dropTable(self.parsed(identifier), False)
+
+    def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
+        """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
+        with answers():
+            judged = table.operations().current().metadataFileLocation()
+            transaction = table.newTransaction()
+            now = table.operations().current().metadataFileLocation()
+        try:
+            with answers():
+                evolve.evolve(self.apache, transaction, tuple(changes), planned)
+        except Refused as refused:
+            if now != judged:  # by another commit, after which there may be nothing left to change
+                raise
+            message = f"the table {planned.identifier} cannot become what the spec says: {refused}"
+            raise BatchError("schema-change", message, "rename what it names, by a step or in the schema") from None
+        with answers():
+            if properties:
+                set_properties(transaction, properties)
+            transaction.commitTransaction()
+
+    def mark(self, table: Any, properties: Mapping[str, str]) -> None:
+        with answers():
+            set_properties(table, properties)
+
+    def mark_as_seen(self, transaction: Any, properties: Mapping[str, str]) -> None:
+        """The same, but refused if anything was committed since the transaction began."""
+        with answers():
+            set_properties(transaction, properties)
+            if transaction.table().currentSnapshot() is not None:
+                _pin(transaction)
+            transaction.commitTransaction()
+
+    def branch(self, table: Any, attempt: str, snapshot: int) -> None:
+        """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
+        self.branch_as(table, protocol.BRANCH + attempt, snapshot)
+
+    def branch_as(self, table: Any, name: str, snapshot: int) -> None:
+        with answers():
+            table.manageSnapshots().createBranch(name, snapshot).commit()
+
+    def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
+        """The attempt's branch as it was when it was made."""
+        with answers():
+            table.refresh()
+            table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
+
+    def remember(self, table: Any, attempt: str, day: str) -> int:
+        """A branch on which the attempt adds to a day's deletes; how many files these have."""
+        base = table.snapshot(day) or table.snapshot(protocol.EMPTY)
+        self.branch_as(table, protocol.deletes_of(day, attempt), base.snapshotId())
+        return int(base.summary().get("total-data-files") or 0)
+
+    def begin(self, table: Any) -> Any:
+        """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
+        committed, and it is refused if anything was committed after this."""
+        with answers():
+            return table.newTransaction()
+
+    def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
+        """Main, position, tag, branch and what is remembered of deletes change together or not at all; `forget` are days of which
+        nothing is any more."""
+        with answers():
+            set_properties(transaction, {protocol.POSITION: position.text()})
+            snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
+            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot).removeBranch(protocol.BRANCH + attempt)
+            for day in remembered_deletes.days_of(transaction.table(), attempt):
+                snapshots = remembered_deletes.taken_on(transaction.table(), snapshots, day, attempt)
+            for day in forget:
+                snapshots = snapshots.removeBranch(day)
+            snapshots.commit()
+            self.commit(transaction)
+
+    def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
+        """The position alone, which is what accepting is; main stays. Deletes of batches that are no more are forgotten: they are
+        read again."""
+        with answers():
+            set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
+            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
+            table = transaction.table()
+            published = table.snapshot(position.snapshot)
+            for day in remembered_deletes.days(table) if published else ():
+                snapshots = remembered_deletes.rolled_back(table, snapshots, day, published)
+            snapshots.commit()
+            self.commit(transaction)
+
+    def join(self, table: Any, attempt: str) -> None:
+        """Brings the branch's rows to main, whatever has been committed there since; done already is fine."""
+        transaction = self.begin(table)
+        now = transaction.table()
+        branch = protocol.BRANCH + attempt
+        tip = now.snapshot(branch)
+        if tip is None:
+            return
+        with answers():
+            snapshots = transaction.manageSnapshots()
+            if tip.summary().get(protocol.ATTEMPT) == attempt:
+                behind = tip.parentId() == now.currentSnapshot().snapshotId()
+                snapshots = snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())
+            snapshots.removeBranch(branch).commit()
+            self.commit(transaction)
+
+    def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
+        """Removes the rows of these batches, by whole files: a batch's bad rows are in files of their own."""
+        expressions = self.iceberg.expressions.Expressions
+        filter_ = getattr(expressions, "and")(
+            expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
+        )
+        with answers():
+            transaction.newDelete().deleteFromRowFilter(filter_).commit()
+            _pin(transaction)
+            self.commit(transaction)
+
+    def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
+        """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
+        with answers():
+            transaction.newDelete().deleteFromRowFilter(self.iceberg.expressions.Expressions.alwaysTrue()).commit()
+            for name, _ in list(branches(transaction.table())):
+                transaction.manageSnapshots().removeBranch(name).commit()
+            set_properties(transaction, properties)
+            _pin(transaction)
+            self.commit(transaction)
+
+    def sweep(self, table: Any, attempt: str) -> None:
+        """Removes the branch of a dead attempt, and the files that only it had."""
+        tip = table.snapshot(protocol.BRANCH + attempt)
+        with answers():
+            snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
+            for day in remembered_deletes.days_of(table, attempt):
+                snapshots = snapshots.removeBranch(protocol.deletes_of(day, attempt))
+            snapshots.commit()
+            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(table, tip):
+                # Older than 1970: nothing else is expired on this occasion.
+                table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+
+    def _deletable(self, table: Any, tip: Any) -> bool:
+        """Whether Iceberg may delete what only this snapshot has: that is all it names but main does not."""
+        main = table.currentSnapshot()
+        statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
+        if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
+            return False
+        warehouse = self.spark.conf.get(f"spark.sql.catalog.{self.name}.warehouse")
+        where = deletable_files.of_attempts(warehouse, str(table.location()), table.properties().get("write.data.path"))
+        return deletable_files.names_nothing_else(where, tip.manifestListLocation(), main.manifestListLocation())
+
+    def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
+        """The files of a snapshot: of its rows, or of what marks rows deleted."""
+        of = table.snapshot(snapshot)
+        read = self.iceberg.ManifestFiles.readDeleteManifest if deletes else self.iceberg.ManifestFiles.read
+        for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
+            reader = read(manifest, table.io(), table.specs())
+            files = reader.iterator()
+            while files.hasNext():
+                yield files.next().copy()
+            reader.close()
+
+    def existing(self, table: Any) -> Existing:
+        """What the table is, apart from its rows."""
+        iceberg = self.iceberg
+        return existing(
+            iceberg.SchemaParser.toJson(table.schema()),
+            iceberg.PartitionSpecParser.toJson(table.spec()),
+            iceberg.SortOrderParser.toJson(table.sortOrder()),
+            iceberg.TableUtil.formatVersion(table),
+            table.properties(),
+        )
+
+
+def _pin(transaction: Any) -> None:
+    """A transaction is done over again on whatever was committed since, unless it changes branches: then it is refused. So a
+    branch comes and goes in it."""
+    pin, main = protocol.BRANCH + "pin", transaction.table().currentSnapshot().snapshotId()
+    transaction.manageSnapshots().createBranch(pin, main).removeBranch(pin).commit()
+
+
+def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:
+    tagged = transaction.table().refs().containsKey(tag)
+    return (snapshots.replaceTag if tagged else snapshots.createTag)(tag, snapshot)
+
+
+def set_properties(transaction: Any, properties: Mapping[str, str]) -> None:
+    update = transaction.updateProperties()
+    for key, value in properties.items():
+        update = update.set(key, value)
+    update.commit()

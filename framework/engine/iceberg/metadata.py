@@ -1,0 +1,160 @@
+"""A table's metadata, read as the JSON that it is: the catalog's database says which file is the current one. What a look needs stands
+there, and a library for Iceberg takes longer to load than all the rest of a look.
+
+Limit: catalogs of the type `sql`, files on this machine's disk.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from framework.engine.iceberg import sql_catalog
+from framework.errors import UnreachableError
+from framework.model import Catalog
+
+_DELETED = 2  # of a line in a list of files
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """One metadata file: a table at one moment."""
+
+    file: str
+    said: Mapping[str, Any]
+
+    @property
+    def uuid(self) -> str:
+        return str(self.said["table-uuid"])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.said.get("properties") or {}
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        return _by_id(self.said["schemas"], "schema-id", self.said["current-schema-id"])
+
+    @property
+    def partitions(self) -> Mapping[str, Any]:
+        return _by_id(self.said["partition-specs"], "spec-id", self.said["default-spec-id"])
+
+    @property
+    def order(self) -> Mapping[str, Any]:
+        return _by_id(self.said["sort-orders"], "order-id", self.said["default-sort-order-id"])
+
+    @cached_property
+    def snapshots(self) -> Mapping[int, Mapping[str, Any]]:
+        return {each["snapshot-id"]: each for each in self.said.get("snapshots") or ()}
+
+    @property
+    def main(self) -> Mapping[str, Any] | None:
+        return self.snapshots.get(self.said.get("current-snapshot-id") or -1)
+
+    @property
+    def refs(self) -> Mapping[str, int]:
+        """Branches and tags, and the snapshot of each."""
+        return {name: ref["snapshot-id"] for name, ref in (self.said.get("refs") or {}).items()}
+
+    def ancestors(self) -> Iterator[Mapping[str, Any]]:
+        """Main's snapshots that are still known, the newest first."""
+        seen = self.main
+        while seen is not None:
+            yield seen
+            seen = self.snapshots.get(seen.get("parent-snapshot-id") or -1)
+
+    @cached_property
+    def _published(self) -> Mapping[int, int]:
+        return {each["snapshot-id"]: each["timestamp-ms"] for each in self.said.get("snapshot-log") or ()}
+
+    def published(self, snapshot: Mapping[str, Any]) -> datetime:
+        """When a snapshot became the table: it was written before, by as long as a batch took to be judged."""
+        milliseconds = self._published.get(snapshot["snapshot-id"], snapshot["timestamp-ms"])
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def read(catalog: Catalog, identifier: str) -> Metadata | None:
+    """The table as it is now, or None."""
+    try:
+        file = sql_catalog.location(catalog, identifier)
+        if file is None:
+            return None
+        data = path(file).read_bytes()
+        said = json.loads(gzip.decompress(data) if ".gz." in file else data)
+        if not said["table-uuid"] or not said["schemas"]:
+            raise ValueError(f"{file} is no metadata of a table")
+    except (sqlite3.Error, OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise unreachable(catalog, error) from None
+    return Metadata(file, said)
+
+
+def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
+    said = (str(error) or type(error).__name__).splitlines()[0]
+    hint = f"see `uri` and `warehouse` of the catalog `{catalog.name}`"
+    return UnreachableError("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint)
+
+
+def newest(found: Metadata, column: str) -> datetime | None:
+    """The newest time in a column, by the bounds of the table's files; None where they do not say. *Cost*: a look at every list of
+    files, of which each is read once."""
+    field = next((each for each in found.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
+    main = found.main
+    if field is None or main is None or "manifest-list" not in main:
+        return None
+    try:
+        lists = [each["manifest_path"] for each in records(path(main["manifest-list"])) if not each.get("content")]
+        bounds = [_newest(each, field["id"]) for each in lists]
+    except (OSError, ValueError):
+        return None
+    latest = max((bound for bound in bounds if bound is not None), default=None)
+    return None if latest is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=latest)
+
+
+@lru_cache(maxsize=10_000)
+def _newest(manifest: str, field: int) -> int | None:
+    latest = None
+    for entry in records(path(manifest)):
+        bounds = entry["data_file"]["upper_bounds"] or ()
+        for bound in (each["value"] for each in bounds if each["key"] == field and entry["status"] != _DELETED):
+            moment = int.from_bytes(bound, "little", signed=True)
+            latest = moment if latest is None else max(latest, moment)
+    return latest
+
+
+def records(file: Path) -> list[Any]:
+    """What an Avro file holds: Iceberg's lists of files are such."""
+    import fastavro
+
+    try:
+        with file.open("rb") as opened:
+            return list(fastavro.reader(opened))
+    except (EOFError, IndexError, KeyError, struct.error, zlib.error) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+
+
+def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
+    return (snapshot or {}).get("summary") or {}
+
+
+def rows(total: Mapping[str, str]) -> int:
+    """How many rows a snapshot has, by its summary: those that are marked deleted still stand in files."""
+    return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+
+
+def path(location: str) -> Path:
+    """Of a file as Iceberg names it."""
+    return Path(sql_catalog.local(location))
+
+
+def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(each for each in of if each[key] == wanted)
+    return found

@@ -1,0 +1,129 @@
+"""A table that is made anew: the second one beside it, and the commit by which the first becomes what the second is."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from framework.engine.iceberg import evolve, remembered_deletes
+from framework.engine.iceberg.lake import Lake, set_properties, set_tag
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
+from framework.engine.spark.java_errors import Refused, answers
+from framework.model import Table
+from framework.plan.change import Change
+
+
+def copy(
+    lake: Lake,
+    main: Any,
+    identifier: str,
+    changes: Sequence[Change],
+    planned: Table,
+    properties: Mapping[str, str],
+    begins: Position,
+) -> None:
+    """A second table without rows, which is what the first will be with these changes: the same ids of its columns and partitions,
+    so that its files can become the first's. They are written to the first's folder."""
+    said = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
+    name = str(uuid.uuid4())
+    location = f"{said['location']}__{name[:8]}"  # its own, also where an earlier one left something
+    empty = {
+        "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
+        **{each: [] for each in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
+        "properties": {**properties, "write.data.path": f"{said['location'].rstrip('/')}/data"},
+    }  # fmt: skip
+    made = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**said, **empty}))
+    file = f"{location}/metadata/00000-{name}.metadata.json"
+    with answers():
+        lake.iceberg.TableMetadataParser.write(made, main.io().newOutputFile(file))
+        table = lake.catalog.registerTable(lake.parsed(identifier), file)
+        transaction = table.newTransaction()
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
+        transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
+        born = transaction.table().currentSnapshot()
+        if planned.keyed:
+            transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
+        position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
+        set_properties(transaction, {protocol.POSITION: position.text()})
+        transaction.commitTransaction()
+
+
+def would_be(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, beside: Any) -> bool:
+    """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
+    with answers():
+        transaction = main.newTransaction()
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
+        theirs = planned.keyed is None and not beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
+        return _alike(transaction.table(), beside) and not theirs
+
+
+def become(
+    lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, beside: Any, snapshot: int, position: Position,
+    also: Mapping[str, str],
+) -> int:  # fmt: skip
+    """The table becomes what a second one is at a snapshot: columns, partitions, order, files, position and tag, at once. It
+    says the snapshot. *Cost*: a look at each file."""
+    with answers():
+        before = transaction.table()
+        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
+        if not _alike(transaction.table(), beside):
+            raise Refused("the table's columns have changed")
+        # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which
+        # DuckDB cannot read in the newest one.
+        everything = lake.iceberg.expressions.Expressions.alwaysTrue()
+        transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
+        emptied = transaction.table().currentSnapshot().snapshotId()
+        if planned.keyed or before.refs().containsKey(protocol.EMPTY):
+            _remember_as(lake, transaction, planned, before, beside)
+        rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
+        for file in lake.files(beside, snapshot):
+            rows = rows.addRows(file)
+        for file in lake.files(beside, snapshot, deletes=True):
+            rows = rows.addDeletes(file)
+        rows.set(protocol.POSITION, position.text()).commit()
+        made = transaction.table().currentSnapshot()
+        position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
+        set_properties(transaction, {protocol.POSITION: position.text(), **also})
+        set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
+        lake.commit(transaction)
+        return position.snapshot
+
+
+def _remember_as(lake: Lake, transaction: Any, planned: Table, before: Any, beside: Any) -> None:
+    """What is remembered of deletes becomes what it is in a second table, and stays if it means the same. The table is empty at this
+    moment."""
+    empty = transaction.table().currentSnapshot().snapshotId()
+    stays = _means_the_same(before, transaction.table(), beside, planned)
+    snapshots = transaction.manageSnapshots()
+    if planned.keyed:
+        snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
+    else:
+        snapshots = snapshots.removeTag(protocol.EMPTY)
+    for day in () if stays else remembered_deletes.days(before):
+        snapshots = snapshots.removeBranch(day)
+    snapshots.commit()
+    for day in remembered_deletes.days(beside):
+        if not transaction.table().refs().containsKey(day):
+            transaction.manageSnapshots().createBranch(day, empty).commit()
+        append = transaction.newAppend().toBranch(day)
+        for file in lake.files(beside, beside.snapshot(day).snapshotId()):
+            append = append.appendFile(file)
+        append.commit()
+
+
+def _means_the_same(before: Any, after: Any, beside: Any, planned: Table) -> bool:
+    """Whether rows of keys mean now what they did: the same columns, also to Iceberg."""
+    if planned.keyed is None or before.properties().get(protocol.WRITE) != beside.properties().get(protocol.WRITE):
+        return False
+    names = {*planned.keyed.keys, *planned.keyed.order}
+    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in names)
+    return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
+
+
+def _alike(table: Any, other: Any) -> bool:
+    same = table.schema().asStruct().equals(other.schema().asStruct())
+    return bool(same and table.spec().equals(other.spec()) and table.sortOrder().equals(other.sortOrder()))

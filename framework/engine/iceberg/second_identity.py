@@ -1,0 +1,53 @@
+"""The second table of a rebuild, as it is seen without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from framework.engine.iceberg import metadata
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position
+from framework.errors import BatchError
+from framework.model import Pipeline
+from framework.plan.change import Change, hint, told
+
+_AFTER = "__rebuild"
+GOING = "sluice.going"  # of a table that is being taken away: what is left of it is not gone on with
+
+
+def beside(pipeline: Pipeline) -> Pipeline:
+    """The same pipeline into the second table."""
+    return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{_AFTER}"))
+
+
+def begun(pipeline: Pipeline) -> Position | None:
+    """How far a rebuild of this spec had come that was cut off; None where there is none to go on with, as far as that is seen."""
+    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    left = metadata.read(pipeline.table.catalog, beside(pipeline).table.identifier)
+    said = left.properties.get(protocol.POSITION) if left else None
+    if own is None or left is None or said is None or GOING in left.properties:
+        return None
+    if left.properties.get(protocol.OF) != own.uuid or left.uuid == own.properties.get(protocol.REBUILT):
+        return None
+    position = Position.read(said)
+    return position if position.spec == pipeline.spec else None
+
+
+def identity(pipeline: Pipeline) -> str | None:
+    """What tells the second table that is there from a later one."""
+    left = metadata.read(pipeline.table.catalog, beside(pipeline).table.identifier)
+    return left.uuid if left else None
+
+
+def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
+    """Whether a table by the second's name is one of a rebuild of this pipeline."""
+    said = table.properties.get(protocol.OWNER) if table is not None else None
+    return said is not None and refusals.same_owner(said, refusals.owner(pipeline))
+
+
+def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
+    refused = [change for change in found if not change.allowed and not change.rebuild]
+    if refused:
+        said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
+        raise BatchError("schema-change", said, hint(refused, found, pipeline.name))

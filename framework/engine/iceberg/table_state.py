@@ -1,0 +1,134 @@
+"""A table's state without Spark: from its metadata, or by PyIceberg where rows are wanted. Looks, never changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any
+
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.existing_table import existing as read_existing
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import attempts, protocol
+from framework.engine.rules.protocol import Position, Snapshot, TableState
+from framework.engine.spark.session import database, warehouse
+from framework.model import Catalog, Pipeline, Table
+from framework.plan.change import Existing
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+_opened: dict[tuple[str, str, str], Any] = {}
+_LARGE = 100_000  # messages of a batch that says how fast batches are: a smaller one is mostly what comes before and after
+_RECENT = 20  # snapshots
+
+
+def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
+    """The table as it is now, or None."""
+    if not database(catalog).exists():
+        return None
+    from pyiceberg.exceptions import NoSuchTableError
+
+    try:
+        found: IcebergTable = _catalog(catalog).load_table(identifier)
+    except NoSuchTableError:
+        return None
+    except Exception as error:  # whatever a broken catalog makes of PyIceberg, SQLAlchemy or the file system
+        raise metadata.unreachable(catalog, error) from None
+    return found
+
+
+def state(table_: Table) -> TableState | None:
+    """The table's state, or None where it does not exist or has no snapshot."""
+    found = metadata.read(table_.catalog, table_.identifier)
+    return state_of(found) if found else None
+
+
+def state_of(found: Metadata) -> TableState | None:
+    main = found.main
+    if main is None:
+        return None
+    said = found.properties.get(protocol.POSITION)
+    position = Position.read(said) if said else None
+    return TableState(
+        found.uuid,
+        main["snapshot-id"],
+        {each.id: each for each in _ancestors(found, position.snapshot if position else None)},
+        position,
+        found.properties.get(protocol.OWNER),
+    )
+
+
+def existing(table_: Table) -> Existing | None:
+    """What the table is, apart from its rows; None where it does not exist."""
+    found = metadata.read(table_.catalog, table_.identifier)
+    if found is None:
+        return None
+    return read_existing(
+        json.dumps(found.schema),
+        json.dumps(found.partitions),
+        json.dumps(found.order),
+        found.said["format-version"],
+        found.properties,
+    )
+
+
+def speed(table_: Table) -> float | None:
+    """Messages a second of the fastest of the last batches, from the beginning of an attempt until it was staged; None where
+    none was large."""
+    found = metadata.read(table_.catalog, table_.identifier)
+    if found is None:
+        return None
+    recent = islice(_ancestors(found, None), _RECENT)
+    told = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
+    speeds = []
+    for (snapshot, to), (_, from_) in pairwise(told):
+        messages = sum(end - from_.ends.get(partition, end) for partition, end in to.ends.items())
+        written = found.snapshots[snapshot.id]["timestamp-ms"] / 1000
+        seconds = written - attempts.began(snapshot.attempt) if snapshot.attempt else 0.0
+        if messages >= _LARGE and seconds > 0:
+            speeds.append(messages / seconds)
+    return max(speeds, default=None)
+
+
+def bad_waiting(pipeline: Pipeline, position: Position | None) -> int:
+    """Bad rows of the last batch that had no time to be brought to their table."""
+    return position.bad if position and pending(pipeline, position) else 0
+
+
+def pending(pipeline: Pipeline, position: Position) -> bool:
+    """Whether bad rows still wait to be brought over or to be forgotten."""
+    if not position.bad and position.forget is None:
+        return False
+    bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    if bad is None:
+        return False
+    if protocol.BRANCH + position.attempt in bad.refs:
+        return True
+    if position.forget is None:
+        return False
+    found = table(pipeline.table.catalog, pipeline.table.bad_rows)
+    above, up_to = position.forget
+    return found is not None and found.scan(row_filter=f"batch > {above} and batch <= {up_to}").count() > 0
+
+
+def _ancestors(found: Metadata, until: int | None) -> Iterator[Snapshot]:
+    for each in found.ancestors():
+        said = metadata.summary(each)
+        yield Snapshot(
+            each["snapshot-id"], each.get("parent-snapshot-id"), each.get("sequence-number") or 0,
+            said.get(protocol.ATTEMPT), said.get(protocol.POSITION),
+        )  # fmt: skip
+        if each["snapshot-id"] == until:
+            return
+
+
+def _catalog(catalog: Catalog) -> Any:
+    # The name is part of a table's key in the database: another name would see no tables.
+    key = (catalog.name, f"sqlite:///{database(catalog)}", warehouse(catalog))
+    if key not in _opened:
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        _opened[key] = SqlCatalog(key[0], uri=key[1], warehouse=key[2])
+    return _opened[key]

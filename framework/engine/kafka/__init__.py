@@ -1,0 +1,1 @@
+"""Kafka: what clusters and topics say, and messages read with and without Spark."""

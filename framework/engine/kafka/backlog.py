@@ -1,0 +1,43 @@
+"""What waits in topics behind a position: counted exactly, its size and time estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from framework.engine.kafka.cluster import Kafka
+from framework.engine.rules.protocol import Position, TopicState, next_range, parted
+
+SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A topic's messages up to the last stable offsets. Bytes and speed, which is messages a second, are estimates."""
+
+    topic: str  # as Kafka calls it
+    offsets: tuple[tuple[int, int, int], ...]  # each partition, its next offset, its end
+    bytes: int | None
+    speed: float
+    measured: bool  # by the table's own batches
+
+    @property
+    def messages(self) -> int:
+        return sum(end - start for _, start, end in self.offsets)
+
+    @property
+    def seconds(self) -> float:
+        return self.messages / self.speed
+
+
+def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | None) -> Iterator[Waiting]:
+    range_ = next_range(position, topic, 1)
+    starts = range_.starts if range_ else topic.ends
+    for name in topic.topics:
+        here = {each: start for each, start in starts.items() if parted(each)[0] == name}
+        waits = {each: topic.ends[each] - start for each, start in here.items() if topic.ends[each] > start}
+        messages = sum(waits.values())
+        fullest = sorted(waits, key=lambda each: (-waits[each], each))[:10]
+        size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
+        offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
+        yield Waiting(name, tuple(offsets), None if size is None else round(size * messages), speed or SPEED, speed is not None)

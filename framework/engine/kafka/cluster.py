@@ -1,0 +1,261 @@
+"""What Kafka says of a topic, without Spark: its id, its partitions, its first and its last stable offsets."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
+
+from framework.engine.kafka import spark_reader
+from framework.engine.rules.protocol import Partition, Range, TopicState, parted, partition
+from framework.errors import UnreachableError
+from framework.home import home
+from framework.hosts import others
+from framework.model import Cluster, Pipeline, SecretStore, Topic
+from framework.secrets import reveal
+from framework.services import process
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATIENCE = 10.0  # seconds until Kafka counts as not answering
+_TO_CONNECT = 2.0  # seconds until nobody counts as listening
+_SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
+_TRIES = 4
+_LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
+_LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
+_RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
+_LOGIN = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanism",
+    "username": "sasl.username",
+    "password": "sasl.password",
+}
+
+
+class Kafka:
+    """A connection to one cluster."""
+
+    def __init__(self, cluster: Cluster, secrets: SecretStore, patience: float = _PATIENCE) -> None:
+        self.cluster = cluster
+        self._secrets = secrets
+        self._patience = patience
+        self._turned_away: Any = None  # what the cluster said of the login, which answers themselves do not tell
+        self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._heard}
+        self._admin = AdminClient(self._settings)
+        self._cluster_id = ""
+
+    def look(self, *topics: Topic) -> TopicState:
+        """The topics now. Their ids are asked before and after their offsets, which would else be those of two topics of one name."""
+        while True:
+            described = self._describe(topics)
+            partitions = _partitions(described)
+            starts = self._offsets(partitions, OffsetSpec.earliest())
+            ends = self._offsets(partitions, OffsetSpec.latest())
+            ids = _ids(described)
+            if self.topic_ids(*topics) == ids:
+                return TopicState(self.cluster_id(), ids, starts, ends)
+
+    def cluster_id(self) -> str:
+        if not self._cluster_id:
+            try:
+                self._cluster_id = str(self._admin.describe_cluster(request_timeout=self._patience).result().cluster_id)
+            except KafkaException as error:
+                raise self._unreachable(error) from None
+        return self._cluster_id
+
+    def topic_ids(self, *topics: Topic) -> dict[str, str]:
+        return _ids(self._describe(topics))
+
+    def offsets_at(self, topic: Topic, moment: datetime) -> dict[Partition, int]:
+        """The first offset of each partition at or after a moment; its end where there is none."""
+        partitions = _partitions(self._describe((topic,)))
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        ends = self._offsets(partitions, OffsetSpec.latest())
+        return {each: ends[each] if offset < 0 else offset for each, offset in found.items()}
+
+    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+        """Where a table begins that has nothing of the topic yet."""
+        if isinstance(topic.start_from, datetime):
+            return self.offsets_at(topic, topic.start_from)
+        offsets = seen.starts if topic.start_from == "earliest" else seen.ends
+        return {each: offset for each, offset in offsets.items() if parted(each)[0] == topic.kafka_name}
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        return spark_reader.read(spark, pipeline, range_, self._secrets)
+
+    def compacts(self, topic: Topic) -> bool:
+        """Whether Kafka keeps the newest message of each key only; not known to those who may not ask is no."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic.kafka_name)
+        try:
+            (asked,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
+            policy = asked.result()["cleanup.policy"].value or ""
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return False
+            raise self._unreachable(error) from None
+        return "compact" in policy
+
+    def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
+        """The mean bytes of a message, of so many at these offsets; None if there are none to be had soon. No group joins, nothing
+        is committed."""
+        small = {"fetch.message.max.bytes": 65536, "queued.max.messages.kbytes": 1024}
+        consumer = Consumer({**self._settings, **small, "group.id": "sluice-plan", "enable.auto.commit": False})
+        sizes: list[int] = []
+        until = time.monotonic() + _SAMPLING
+        try:
+            consumer.assign([TopicPartition(*parted(each), offset) for each, offset in starts])
+            while len(sizes) < most and time.monotonic() < until:
+                found = consumer.consume(most - len(sizes), timeout=0.1)
+                sizes += [_size(message) for message in found if message.error() is None]
+                if sizes and not found:
+                    break
+        except KafkaException as error:
+            raise self._unreachable(error) from None
+        finally:
+            consumer.close()
+        return sum(sizes) / len(sizes) if sizes else None
+
+    def _describe(self, topics: Iterable[Topic]) -> list[Any]:
+        asked = {topic.kafka_name: topic for topic in topics}
+        found: dict[str, Any] = {}
+        # A topic that was just made is unknown to a broker for a moment.
+        for attempt in range(3):
+            time.sleep(0.2 * attempt)
+            left = TopicCollection([name for name in asked if name not in found])
+            for name, answer in self._admin.describe_topics(left, request_timeout=self._patience).items():
+                with suppress(_Missing):
+                    found[name] = self._described(answer)
+            if len(found) == len(asked):
+                return [found[name] for name in asked]
+        missing = next(topic for name, topic in asked.items() if name not in found)
+        raise UnreachableError(
+            "no-topic",
+            f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
+            f"`sluice topics create {missing.name}` creates it; or correct `kafka_name` of the topic at {missing.where}",
+        )
+
+    def _described(self, answer: Any) -> Any:
+        try:
+            return self._ask(answer.result)
+        except KafkaException as error:
+            if error.args[0].name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+                raise _Missing from None
+            raise self._unreachable(error) from None
+
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Partition, int]:
+        asked = dict.fromkeys(partitions, spec)
+        attempt = 0
+        while True:
+            time.sleep(0.2 * attempt)
+            attempt += 1
+            # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
+            try:
+                answers = self._admin.list_offsets(
+                    asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
+                )
+                found = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
+                return {partition(*each): offset for each, offset in sorted(found.items())}
+            except KafkaException as error:
+                if error.args[0].name() not in _LEADERLESS or attempt == _TRIES:
+                    raise self._unreachable(error) from None
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            return question()
+        except KafkaException as error:
+            if error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL"):
+                raise self._unreachable(error) from None
+            raise
+
+    def _heard(self, error: Any) -> None:
+        if _turned_away(error):
+            self._turned_away = error
+
+    def _unreachable(self, error: KafkaException) -> UnreachableError:
+        self._admin.poll(0)
+        return unreachable(self.cluster, self._turned_away or error.args[0])
+
+
+def _turned_away(said: Any) -> bool:
+    return said.name() in _LOGIN_FAILED or "SSL handshake failed" in said.str()
+
+
+def unreachable(cluster: Cluster, said: Any) -> UnreachableError:
+    """What a client was told, by a name that says whether to wait or to correct something."""
+    text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", said.str())
+    if _turned_away(said):
+        hint = f"correct `security` of the cluster `{cluster.name}`, or what its secrets are"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} did not let us in: {text}", hint)
+    if said.name().endswith("AUTHORIZATION_FAILED"):
+        hint = "ask who runs the cluster for the right to describe and read it"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
+
+
+def listens(cluster: Cluster, patience: float) -> bool:
+    """Whether anybody answers at one of the addresses. Asked before Kafka's own client, which tries again and again where it is
+    turned away at once."""
+    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
+    for host, _, port in addresses:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
+        except OSError:
+            continue
+        except ValueError:
+            return True  # no port: Kafka's own client says what is wrong
+        return True
+    return False
+
+
+def silent(cluster: Cluster) -> UnreachableError:
+    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
+
+
+def _running(cluster: Cluster) -> str:
+    """What to do where nobody answers: this machine's own Kafka may run at another port."""
+    here = process.running(home() / "services" / "kafka")
+    if here is None or here.address in cluster.bootstrap or others(cluster.bootstrap):
+        return _RUNNING
+    said = f"Kafka runs on this machine at {here.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
+    return f"{said}: correct its `bootstrap`"
+
+
+def refuse_silent(cluster: Cluster) -> None:
+    """Raises soon where nobody listens."""
+    if not listens(cluster, _TO_CONNECT):
+        raise silent(cluster)
+
+
+class _Missing(Exception):
+    """Kafka does not know the topic."""
+
+
+def _size(message: Any) -> int:
+    headers = message.headers() or []
+    return len(message.value() or b"") + len(message.key() or b"") + sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def _partitions(described: Iterable[Any]) -> list[TopicPartition]:
+    return [TopicPartition(each.name, part.id) for each in described for part in sorted(each.partitions, key=lambda one: one.id)]
+
+
+def _ids(described: Iterable[Any]) -> dict[str, str]:
+    return {each.name: str(each.topic_id) for each in described}
+
+
+def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:
+    """librdkafka's settings for talking to a cluster."""
+    settings = {"bootstrap.servers": cluster.bootstrap}
+    for name, setting in _LOGIN.items():
+        value = getattr(cluster.security, name)
+        if value is not None:
+            settings[setting] = reveal(value, secrets)
+    return settings

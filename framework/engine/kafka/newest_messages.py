@@ -1,0 +1,127 @@
+"""The newest messages of a topic, read without Spark. No group joins and nothing is committed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.errors import UnreachableError
+from framework.model import Cluster, SecretStore
+from framework.spelling import closest
+
+_PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
+_NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
+_AT_ONCE = 500  # messages that are asked for at once
+NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group's coordinator, and none is needed
+
+
+@dataclass(frozen=True)
+class Message:
+    partition: int
+    offset: int
+    timestamp: int | None  # milliseconds since 1970
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Messages by partition and offset, and how much the topic has."""
+
+    messages: tuple[Message, ...]
+    offsets: int  # in the topic; messages, where it is neither compacted nor transactional
+    partitions: int
+
+
+def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
+    """At most so many messages, the newest of each partition up to the last stable offsets."""
+    refuse_silent(cluster)
+    Kafka(cluster, secrets).cluster_id()  # says by name what is wrong where nobody answers
+    settings = {**client_settings(cluster, secrets), "log_level": 0}
+    settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer(settings)
+    try:
+        known = consumer.list_topics(timeout=_PATIENCE).topics
+        if topic not in known:
+            raise _missing(cluster, topic, known)
+        bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(known[topic].partitions)}
+        found = read(consumer, topic, _ranges(bounds, most))
+    except KafkaException as error:
+        raise unreachable(cluster, error.args[0]) from None
+    finally:
+        consumer.close()
+    found.sort(key=lambda message: (message.partition, message.offset))
+    return Sample(tuple(found), sum(end - first for first, end in bounds.values()), len(bounds))
+
+
+def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """The first offset of a partition, and the last stable one. One that was just made, or moved, has no leader for a moment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            first, end = consumer.get_watermark_offsets(partition, timeout=_PATIENCE)
+        except KafkaException as error:
+            if error.args[0].name() not in _NO_LEADER or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return first, end
+
+
+def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:
+    """Of each partition that has messages the last offsets: what a small one does not need goes to the larger ones."""
+    left = most
+    ranges = {}
+    ordered = sorted(bounds.items(), key=lambda each: (each[1][1] - each[1][0], each[0]))
+    for at, (number, (first, end)) in enumerate(ordered):
+        share = min(end - first, -(-left // (len(ordered) - at)))
+        left -= share
+        if share:
+            ranges[number] = end - share, end
+    return ranges
+
+
+def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[Message]:
+    """The messages from the first of these offsets to the end of each partition's."""
+    consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
+    found: list[Message] = []
+    left = {number: end for number, (_, end) in ranges.items()}
+    until = time.monotonic() + _PATIENCE
+    while left:
+        messages: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
+        if messages:
+            until = time.monotonic() + _PATIENCE
+        elif time.monotonic() > until:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
+        for message in messages:
+            number, error = message.partition(), message.error()
+            if error is not None and error.code() == NO_GROUP:
+                continue
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            if error is None and message.offset() < left.get(number, 0):
+                found.append(message_of(message))
+            # The end that is known, or an earlier one where the last offsets hold no messages.
+            if error is not None or message.offset() + 1 >= left.get(number, 0):
+                left.pop(number, None)
+    return found
+
+
+def message_of(message: Any) -> Message:
+    kind, timestamp = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Message(message.partition(), message.offset(), timestamp if kind else None, message.key(), message.value(), headers)
+
+
+def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:
+    names = sorted(name for name in known if not name.startswith("__"))
+    meant = closest(topic, names)
+    there = f"there is {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}" if names else "there are no topics yet"
+    message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
+    return UnreachableError("no-topic", message, f"did you mean `{meant}`?" if meant else there)

@@ -1,0 +1,25 @@
+"""An outage of Kafka behind whatever Spark made of it: pages of Java, or an error of a batch that names something else."""
+
+from __future__ import annotations
+
+from framework.engine.kafka.cluster import listens, silent
+from framework.errors import Paused, RefusedError, SetupError, SpecError, UnreachableError
+from framework.model import Pipeline
+
+_SOON = 2.0  # seconds until nobody counts as listening
+_TIMEOUTS = (
+    *("org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"),
+    *("java.util.concurrent.TimeoutException: Cannot fetch record", "Timeout of ", "Timed out waiting for a node assignment"),
+)
+_ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Paused)
+
+
+def outage(pipeline: Pipeline, error: Exception) -> UnreachableError | None:
+    """That Kafka does not answer, if this is what ended a run."""
+    if isinstance(error, _ABOUT_OTHER_THINGS):
+        return None
+    clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}
+    away = next((each for each in clusters.values() if not listens(each, _SOON)), None)
+    if away is None and clusters and any(text in str(error) for text in _TIMEOUTS):
+        away = next(iter(clusters.values()))
+    return silent(away) if away else None

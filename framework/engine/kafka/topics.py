@@ -1,0 +1,92 @@
+"""What Kafka has of the topics of the specs, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
+from framework.engine.rules.protocol import partition
+from framework.errors import UnreachableError
+from framework.model import Cluster, SecretStore, Topic
+
+_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """A partition; its leader is a broker, None where it has none. The offsets are None where nobody says them."""
+
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A topic of the specs; without partitions where Kafka has no such topic."""
+
+    topic: Topic
+    partitions: tuple[PartitionState, ...] | None
+    trouble: str = ""  # why the offsets are not known
+
+    @property
+    def messages(self) -> int | None:
+        """Messages, where the topic is neither compacted nor transactional."""
+        if self.partitions is None or any(each.start is None or each.end is None for each in self.partitions):
+            return None
+        return sum((each.end or 0) - (each.start or 0) for each in self.partitions)
+
+
+def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> Iterator[Listed]:
+    """Topics of one cluster. Raises soon where nobody answers."""
+    asked = tuple(topics)
+    refuse_silent(cluster)
+    kafka = Kafka(cluster, secrets, _PATIENCE)
+    kafka.cluster_id()  # says by name what is wrong where nobody answers
+    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in asked)))
+    answers = admin.describe_topics(names, request_timeout=_PATIENCE)
+    for topic in asked:
+        described = _described(cluster, answers[topic.kafka_name])
+        yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
+
+
+def _described(cluster: Cluster, answer: Any) -> Any:
+    try:
+        return answer.result()
+    except KafkaException as error:
+        said = error.args[0]
+        if said.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+            return None
+        raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said.str()}") from None
+
+
+def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
+    starts: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    trouble = ""
+    try:
+        seen = kafka.look(topic)
+        starts, ends = dict(seen.starts), dict(seen.ends)
+    except UnreachableError as error:  # a partition without a leader has no offsets
+        trouble = error.message
+    partitions = []
+    for each in sorted(described.partitions, key=lambda one: one.id):
+        name = partition(topic.kafka_name, each.id)
+        leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
+        partitions.append(
+            PartitionState(each.id, leader, _brokers(each.replicas), _brokers(each.isr), starts.get(name), ends.get(name))
+        )
+    return Listed(topic, tuple(partitions), trouble)
+
+
+def _brokers(nodes: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(sorted(node.id for node in nodes))

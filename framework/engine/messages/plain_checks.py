@@ -1,0 +1,144 @@
+"""What a message holds, by what its topic's spec says, and what is plainly wrong with it. Needs no Spark.
+
+Limit: most bad rows are not plain. Types, required fields and steps are judged by a batch, and by `sluice preview`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from framework.engine.kafka.newest_messages import Message
+from framework.model import Topic
+
+AS_JSON = ("json", "debezium_json")
+_BLANKS = " \t\r\n"  # of JSON
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_KINDS = ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "true or false"), (int, "a number"))
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Bytes by a format: `text` for people, `json` as a JSON document, which is None where they are not of that format."""
+
+    text: str
+    json: str | None
+
+
+def decoded(format_: str, data: bytes) -> Decoded:
+    """What is no text is shown by its hexadecimal digits."""
+    text = _utf8(data)
+    if format_ == "long" and len(data) == 8:
+        number = str(struct.unpack(">q", data)[0])
+        return Decoded(number, number)
+    if format_ == "bytes" or text is None:
+        return Decoded(f"0x{data.hex()}", json.dumps(data.hex()) if format_ == "bytes" else None)
+    if format_ == "string":
+        return Decoded(text, json.dumps(text, ensure_ascii=False))
+    try:
+        found = _first(text) if format_ in AS_JSON else None
+    except RecursionError:  # as deep as that it is shown as it is
+        found = None
+    return Decoded(text, text.strip(_BLANKS) if found and not found.more else None)
+
+
+def in_one_line(document: str) -> str:
+    """The JSON document without its line breaks. Its tokens stay as they are: no digit of a number is lost."""
+    return "".join({",": ", ", ":": ": "}.get(token, token) for token in _TOKEN.findall(document))
+
+
+def indented(document: str) -> list[str]:
+    """The lines of the JSON document, one for each field and item."""
+    lines = [""]
+    depth = 0
+    before = ""
+    for token in _TOKEN.findall(document):
+        opened, closes = before in ("{", "["), token in ("}", "]")
+        depth -= closes
+        if before == "," or opened != closes:
+            lines.append("  " * depth)
+        lines[-1] += ": " if token == ":" else token
+        depth += token in ("{", "[")
+        before = token
+    return lines
+
+
+Wrong = tuple[str, str]
+
+
+def plainly_wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Wrong | None:
+    """The code and the reason by which any batch would make a bad row of the message, whose value and key are found wrong or not;
+    None where that takes a closer look."""
+    known = {fault.code for fault in topic.decoding.faults}
+    return next((wrong for wrong in _wrong(topic, message, value, key) if wrong and wrong[0] in known), None)
+
+
+def _wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Iterator[Wrong | None]:
+    yield ("null_value", "the message has no value") if message.value is None else value
+    yield key
+    headers = dict(message.headers)  # of equal names the last counts
+    for name in topic.headers:
+        if _utf8(headers.get(name) or b"") is None:
+            yield "undecodable_header", f"the header `{name}` is not UTF-8 text"
+
+
+def unlike(format_: str, data: bytes) -> str | None:
+    """Why these bytes are not what the format takes; None where they are, or where that cannot be said here."""
+    if format_ == "long":
+        return None if len(data) == 8 else "is not a number of 8 bytes"
+    text = _utf8(data)
+    if format_ not in (*AS_JSON, "string"):
+        return None
+    if text is None:
+        return "is not UTF-8 text"
+    return _unlike_object(text) if format_ in AS_JSON else None
+
+
+def _unlike_object(text: str) -> str | None:
+    if not text.strip(_BLANKS):
+        return "is empty"
+    try:
+        found = _first(text)
+    except RecursionError:
+        return None
+    if found is None:
+        return "is not JSON"
+    if found.kind != "an object":
+        return f"is no JSON object but {found.kind}"
+    return "has more text behind the JSON object" if found.more else None
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first document of a text."""
+
+    kind: str
+    more: bool  # whether anything follows
+
+
+def _first(text: str) -> _First | None:
+    text = text.strip(_BLANKS)
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    return _First(next((noun for type_, noun in _KINDS if isinstance(value, type_)), "null"), end < len(text))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+# Numbers are not looked at: Python would refuse one of very many digits. `NaN` is no JSON, though Python's parser takes it.
+_DECODER = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_refuse)
+
+
+def _utf8(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,106 @@
+"""What the registry says while pipelines run: asked before each batch, and for every id that a message names and nobody knows.
+
+Guarantee: while the registry is away, batches go on by the schemas that are known, and a message with another id waits; it becomes a bad
+row only if the registry says that it has no such schema.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from framework.errors import BatchError, SpecError, UnreachableError
+from framework.formats.confluent_frame import ALL
+from framework.model import Pipeline, Plan, Registered, Topic
+from framework.model.schemas import Schema
+from framework.registry.client import Registry
+
+_PATIENCE = 30.0  # seconds that a registry has to answer when a batch cannot go on without it
+_SOON = 3.0  # and when it can
+_ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
+_MOST = 1000  # ids that a batch asks for; messages that name more are not of this registry
+
+
+class Unknown(Exception):
+    """Messages name schemas that are not known here."""
+
+    def __init__(self, ids: frozenset[int]) -> None:
+        super().__init__()
+        self.ids = ids
+
+
+@dataclass
+class Schemas:
+    """Of one process. `also` are schemas by topic and id that are not of the topic's subject; None where there is none."""
+
+    plan: Plan
+    also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
+    _absent: dict[tuple[str, int], float] = field(default_factory=dict)
+    _registries: dict[str, Registry] = field(default_factory=dict)
+
+    def current(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline as the registry wants it now."""
+        if not any(topic.registered for topic in pipeline.topics):
+            return pipeline
+        pipeline = self.plan.pipeline(pipeline.name) or pipeline
+        moved = [self._moved(topic, each) for topic in pipeline.topics for each in topic.registered]  # all of them are asked
+        if any(moved) or self._forget():
+            pipeline = self._again(pipeline)
+        for each in (each for topic in pipeline.topics for each in topic.registered):
+            if each.trouble and not each.numbers:
+                raise each.trouble
+        return pipeline
+
+    def learn(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
+        """The pipeline with schemas that messages name."""
+        wanted = sorted(ids)
+        for topic in pipeline.topics:
+            registry = self._registry(topic, _PATIENCE)
+            known = self.also.setdefault(topic.name, {})
+            for id_ in [each for each in wanted if known.get(each) is None][:_MOST]:
+                known[id_] = registry.schema(id_)
+                if known[id_] is None:
+                    self._absent[topic.name, id_] = time.monotonic()
+            if len(wanted) > _MOST:
+                known[ALL] = None
+                self._absent[topic.name, ALL] = time.monotonic()
+        return self._again(pipeline)
+
+    def _moved(self, topic: Topic, registered: Registered) -> bool:
+        try:
+            now = self._registry(topic, _SOON if registered.numbers else _PATIENCE).numbers(registered.subject)
+        except UnreachableError:
+            if registered.numbers:
+                return False
+            raise
+        return now != registered.numbers
+
+    def _registry(self, topic: Topic, patience: float) -> Registry:
+        name = topic.cluster.name
+        if name not in self._registries:
+            self._registries[name] = Registry(topic.cluster, self.plan.secrets)
+        self._registries[name].patience = patience
+        return self._registries[name]
+
+    def _forget(self) -> bool:
+        """Ids that were asked for long ago may have a schema by now."""
+        now = time.monotonic()
+        old = [each for each, since in self._absent.items() if now - since > _ABSENT_FOR or each[1] == ALL]
+        for topic, id_ in old:
+            del self._absent[topic, id_]
+            self.also[topic].pop(id_, None)
+        return bool(old)
+
+    def _again(self, pipeline: Pipeline) -> Pipeline:
+        assert self.plan.again is not None
+        replanned = self.plan.again(self.also)
+        runnable = {each.name: each for each in replanned.runnable}
+        if pipeline.name not in runnable:
+            hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
+            said = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
+            raise BatchError("specs-broken", said, hint)
+        # The others stay as they were, so that each is told when it runs, and keeps no other from running.
+        pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
+        self.plan = replace(replanned.plan, pipelines=pipelines)
+        return runnable[pipeline.name]

@@ -1,0 +1,89 @@
+"""The schemas by which a topic's keys and values are written now: the newest of their subjects, or new ones made of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from framework.errors import SluiceError
+from framework.formats import json_values, message_writer
+from framework.formats.message_writer import Writer
+from framework.formats.versions import Unsupported
+from framework.model import Registered, SecretStore, Topic
+from framework.model.schemas import Version
+from framework.registry.client import Registry
+
+_PATIENCE = 5.0  # seconds
+
+
+@dataclass(frozen=True)
+class Newest:
+    """What writes keys or values. `new`: the subject has no schema yet, and this one waits to be registered."""
+
+    of: Literal["key", "value"]
+    subject: str
+    version: Version
+    writer: Writer
+    new: bool = False
+
+
+def newest(topic: Topic, secrets: SecretStore) -> tuple[Newest, ...]:
+    """Of keys and values that have their schemas in the registry. Raises where it does not answer: what is newest is its to say."""
+    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    return tuple(_newest(topic, each, registry) for each in topic.registered)
+
+
+def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
+    try:
+        subject = registry.subject(registered.subject)
+    except SluiceError as error:
+        if error.code != "no-subject":
+            raise
+        if registered.newest is None or registered.numbers:
+            hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
+            raise SluiceError(error.code, error.message, hint) from None
+        return Newest(registered.of, registered.subject, registered.newest, _writer(registered.newest), new=True)
+    if subject.trouble:
+        raise subject.trouble
+    version = subject.versions[-1]
+    names = registered.names if registered.newest == version else ()
+    return Newest(registered.of, registered.subject, version, _writer(version, names))
+
+
+def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:
+    try:
+        return message_writer.writer(version.id, version.schema, names)
+    except Unsupported as error:
+        raise SluiceError("unsupported-schema", f"nothing can be written by {version}: {error.message}", error.hint) from None
+
+
+def registered(topic: Topic, secrets: SecretStore, found: tuple[Newest, ...]) -> Iterator[Newest]:
+    """The same, each with a schema that the registry has."""
+    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    for each in found:
+        if each.new:
+            schema = each.version.schema
+            version = Version(registry.register(each.subject, schema.kind, schema.text), schema, 1)
+            yield replace(each, version=version, writer=replace(each.writer, id=version.id))
+        else:
+            yield each
+
+
+def encoded(newest: Newest, said: bytes) -> bytes:
+    """A message of what somebody wrote: JSON or, where it is one value, a text or a number. A ValueError says what does not fit."""
+    try:
+        text = said.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+    if newest.writer.single and newest.of == "key":
+        with suppress(ValueError):
+            return newest.writer.whole(text)
+    try:
+        value = json_values.loads(text)
+    except (ValueError, RecursionError):
+        if not newest.writer.single:
+            raise ValueError("it is not one JSON object, or names a field twice") from None
+        value = text
+    return newest.writer.whole(value)

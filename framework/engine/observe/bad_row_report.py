@@ -1,0 +1,119 @@
+"""A pipeline's bad rows, counted by what is wrong with them, and some of them. Without Spark; looks, never changes.
+
+Cost: reads codes, reasons and places of all bad rows, and the messages of those alone that are shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.rules.protocol import POSITION, Position
+from framework.model import Pipeline
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+_PLACE = ("batch", "code", "message", "topic", "partition", "offset", "item")
+_SHOWN = (*_PLACE, "stage", "timestamp", "key", "value")
+
+
+@dataclass(frozen=True)
+class Kind:
+    code: str
+    message: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """Where it came from is null where the pipeline reads a table that does not say so."""
+
+    batch: int
+    stage: str
+    code: str
+    message: str
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    item: str | None
+    timestamp: datetime | None
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """`kinds` with the most rows first, `samples` of each kind the newest; `waiting` counts those that the next run brings."""
+
+    kinds: tuple[Kind, ...]
+    samples: tuple[BadRow, ...]
+    waiting: int
+
+    @property
+    def rows(self) -> int:
+        return sum(kind.rows for kind in self.kinds)
+
+
+def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
+    """Those of one code, or all."""
+    waiting = _waiting(pipeline)
+    table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
+    if table is None:
+        return Quarantine((), (), waiting)
+    import pyarrow.compute as pc
+
+    found = table.scan(selected_fields=_PLACE).to_arrow()
+    if code:
+        found = found.filter(pc.equal(found["code"], code))
+    counted = found.group_by(["code", "message"]).aggregate([([], "count_all")]).to_pylist()
+    counted.sort(key=lambda each: (-each["count_all"], each["code"], each["message"]))
+    kinds = tuple(Kind(each["code"], each["message"], each["count_all"]) for each in counted)
+    newest = []
+    for kind, share in zip(kinds, _shares(kinds, limit), strict=False):
+        of_kind = found.filter(pc.and_(pc.equal(found["code"], kind.code), pc.equal(found["message"], kind.message)))
+        ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
+        newest += ordered.slice(0, share).to_pylist()
+    return Quarantine(kinds, tuple(_samples(table, newest)), waiting)
+
+
+def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
+    """How many of each kind are shown: one of each as far as that goes, then another of each that has one."""
+    shares = [0] * min(len(kinds), limit)
+    while sum(shares) < limit:
+        more = [at for at, share in enumerate(shares) if share < kinds[at].rows]
+        if not more:
+            break
+        for at in more[: limit - sum(shares)]:
+            shares[at] += 1
+    return shares
+
+
+def _samples(table: IcebergTable, wanted: list[dict[str, Any]]) -> Iterator[BadRow]:
+    """The whole rows that these places are of."""
+    if not wanted:
+        return
+    batches = ", ".join({str(each["batch"]) for each in wanted})
+    offsets = {str(each["offset"]) for each in wanted if each["offset"] is not None}
+    among = [f"offset in ({', '.join(offsets)})"] if offsets else []
+    among += ["offset is null"] if any(each["offset"] is None for each in wanted) else []
+    scan = table.scan(f"batch in ({batches}) and ({' or '.join(among)})", selected_fields=_SHOWN)
+    found = defaultdict(list)
+    for row in scan.to_arrow().to_pylist():
+        found[tuple(row[name] for name in _PLACE)].append(row)
+    for each in wanted:
+        same = found[tuple(each[name] for name in _PLACE)]
+        if same:
+            yield BadRow(**same.pop())
+
+
+def _waiting(pipeline: Pipeline) -> int:
+    """Bad rows of the last batch that had no time to be brought to their table."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    said = table.properties.get(POSITION) if table else None
+    position = Position.read(said) if said else None
+    return table_state.bad_waiting(pipeline, position)

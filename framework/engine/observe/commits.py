@@ -1,0 +1,131 @@
+"""The commits of a table, as its metadata and that of its bad rows tell them. Looks, never changes.
+
+Limit: what has expired is gone. Where the position was moved without a batch, by `sluice accept` or for a new topic, it is not known
+from where the next batch read; nor is it of a rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Partition, Position
+from framework.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One snapshot of the table's main branch. `offsets` is each partition, the first offset that was read, if that is known, and
+    the one behind the last; `bad` is None where it is not known."""
+
+    snapshot: int
+    at: datetime
+    ours: bool
+    by: str
+    operation: str
+    added: int
+    deleted: int
+    batch: int | None = None  # none of a commit that is not Sluice's; 0 is the table's birth
+    bad: int | None = None
+    offsets: tuple[tuple[Partition, int | None, int], ...] = ()
+    spec: str = ""  # a digest; none of commits that do not say it
+    spec_changed: bool = False  # since the batch before
+    moved: bool = False  # the position, since the batch before
+    anew: bool = False  # by a rebuild
+
+
+@dataclass(frozen=True)
+class History:
+    """The newest first. `expired`: there were older ones; `rolled_back` counts those that were main once and are no more."""
+
+    commits: tuple[Commit, ...]
+    expired: bool
+    rolled_back: int
+    spec: str  # of the last batch
+
+
+def history(pipeline: Pipeline) -> History | None:
+    """None where there is no table."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    if table is None:
+        return None
+    said = table.properties.get(protocol.POSITION)
+    position = Position.read(said) if said else None
+    bad = _bad(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
+    snapshots = list(table.ancestors())
+    commits = tuple(_told([_commit(table, each, position, bad) for each in snapshots]))
+    known = {each["snapshot-id"] for each in snapshots}
+    once = {each["snapshot-id"] for each in table.said.get("snapshot-log") or ()} - known
+    expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
+    gone = len(once & table.snapshots.keys())
+    return History(tuple(commit for commit, _ in commits), expired, gone, position.spec if position else "")
+
+
+def _commit(
+    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
+) -> tuple[Commit, Position | None]:
+    """As its summary says, and the position in it, which of the table's last batch is the table's own."""
+    said = metadata.summary(snapshot)
+    ours = any(key.startswith("sluice.") for key in said)
+    engine = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said)
+    found = Commit(
+        snapshot["snapshot-id"], table.published(snapshot), ours, "Sluice" if ours else engine, said.get("operation", ""),
+        int(said.get("added-records", 0)), _deleted(said),
+    )  # fmt: skip
+    if protocol.POSITION not in said:
+        return found, None
+    to = Position.read(said[protocol.POSITION])
+    if position and position.attempt == to.attempt:
+        to = replace(to, spec=position.spec)
+    known = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
+    return replace(found, batch=to.batch, bad=known, spec=to.spec), to
+
+
+def _deleted(said: Mapping[str, str]) -> int:
+    """Rows of files that went, and those that are marked as deleted; the marks of a file that went have been counted."""
+    files, marked, unmarked = (
+        int(said.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
+    )
+    return files + marked - unmarked
+
+
+def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:
+    """Each with what it changed since the batch before it, which comes behind it here."""
+    for at, (commit, to) in enumerate(commits):
+        if to is None or to.attempt == protocol.BORN:
+            yield commit, to
+            continue
+        before = next((position for _, position in commits[at + 1 :] if position is not None), None)
+        moved = before is not None and to.batch != before.batch + 1 and not to.made_anew
+        starts = before.ends if before and not moved and not to.made_anew else {}
+        offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
+        changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
+        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, anew=to.made_anew), to
+
+
+def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
+    return protocol.parted(pair[0])
+
+
+def _bad(pipeline: Pipeline, table: Metadata | None, position: Position | None) -> Mapping[str, int | None] | None:
+    """Bad rows by attempt, under "" those of an attempt that has none; None where they are not kept."""
+    if pipeline.bad_rows == "drop":
+        return None
+    found: dict[str, int | None] = {"": 0}
+    last: Mapping[str, Any] = {}
+    for last in table.ancestors() if table else ():
+        said = metadata.summary(last)
+        source = table.snapshots.get(int(said["source-snapshot-id"])) if table and "source-snapshot-id" in said else None
+        attempt = said.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
+        if attempt:
+            found[attempt] = int(said.get("added-records", 0))
+    if last.get("parent-snapshot-id") is not None:
+        found[""] = None  # it may have expired
+    if position:
+        found[position.attempt] = position.bad
+    return found

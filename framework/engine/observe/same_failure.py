@@ -1,0 +1,63 @@
+"""Whether a run that failed would fail the same way again, because nothing that it goes by has changed.
+
+New messages change nothing: the next batch begins at the same offsets, with what made it fail. What does change something moves the
+table's metadata (a position that was accepted, a schema change that was accepted, a rollback), or stands in the specs or the registry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata
+from framework.engine.rules import run_notes
+from framework.engine.rules.run_notes import Failed
+from framework.model import Catalog, Pipeline
+
+_HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
+# What another system did at that moment. The next run does not find it again.
+PASSING = (
+    *("kafka-unreachable", "catalog-unreachable", "registry-unreachable", "no-topic", "source-missing", "source-changed"),
+    *("table-busy", "not-published", "bad-rows-not-published", "table-dropped", "messages-gone"),
+)
+
+
+def note(context: Context, pipeline: Pipeline) -> None:
+    """Remembers what the run went by that just failed."""
+    run_notes.failed_at(pipeline.name, _digest(context, pipeline))
+
+
+def same_failure(context: Context, pipeline: Pipeline) -> Failed | None:
+    """The failure of the last run, if the next one would end by it too."""
+    noted = run_notes.read(pipeline.name)
+    failed = noted.failed
+    if failed is None or noted.failed_at is None or failed.code in PASSING:
+        return None
+    seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(failed.at)).total_seconds()
+    if not failed.suspended and seconds > _HOUR:
+        return None
+    return failed if noted.failed_at == _digest(context, pipeline) else None
+
+
+def _digest(context: Context, pipeline: Pipeline) -> str:
+    pipeline = context.schemas.current(pipeline)
+    into, source = pipeline.table, pipeline.source
+    tables = [(into.catalog, into.identifier), (into.catalog, into.bad_rows)]
+    tables += [(source.catalog, source.identifier)] if source else []
+    asked = (
+        pipeline.spec,
+        pipeline.batch_rows,
+        pipeline.bad_rows,
+        into.schema_changes,
+        context.plan.engine,
+        context.plan.secrets,
+    )
+    topics = [(topic.kafka_name, topic.cluster, topic.start_from) for topic in pipeline.topics]
+    return hashlib.sha256(repr((asked, topics, [_file(*each) for each in tables])).encode()).hexdigest()[:16]
+
+
+def _file(catalog: Catalog, identifier: str) -> str:
+    """A table's metadata file, which is another one after each commit."""
+    table = metadata.read(catalog, identifier)
+    return table.file if table else ""

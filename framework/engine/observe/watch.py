@@ -1,0 +1,201 @@
+"""What landed and what still waits, pipeline by pipeline. Reads Kafka and the catalog, changes nothing, starts no JVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Generic, TypeVar
+
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.kafka.cluster import Kafka, silent
+from framework.engine.observe.next_run import connected, going_on
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
+from framework.engine.source import FromTable, FromTopics, Source
+from framework.errors import SluiceError
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
+from framework.types import TIMESTAMP
+
+_PATIENCE = 10.0  # seconds until Kafka counts as not answering
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """A partition: the next offset that a run reads, and the last stable one, which is behind the last message."""
+
+    partition: Partition
+    next: int
+    end: int
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.end - self.next)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A pipeline now. `bad_rows` counts those too that the next batch brings to their table, which are `bad_waiting`. Where the
+    lag is not known, `trouble` says why: Kafka or the catalog does not answer, or a run would refuse to go on."""
+
+    pipeline: str
+    table: str
+    rows: int = 0
+    bad_rows: int = 0
+    lag: int | None = (
+        None  # messages up to the last stable offsets; rows of another table, if it has changed since they were read
+    )
+    position: Position | None = None
+    committed: datetime | None = None
+    files: int = 0
+    bytes: int = 0
+    location: str = ""
+    trouble: SluiceError | None = None
+    bad_waiting: int = 0
+    metadata: str = ""  # the current metadata file; none where there is no table, or the catalog does not answer
+    snapshot: int | None = None
+    offsets: tuple[Offsets, ...] = ()
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the catalog does not answer, so that nothing is known."""
+        return self.trouble is not None and self.trouble.code == "catalog-unreachable"
+
+
+def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = _PATIENCE) -> tuple[Watched, ...]:
+    """These pipelines, or all of them; Kafka is asked about all at the same time."""
+    chosen = tuple(plan.pipelines if pipelines is None else pipelines)
+    asked_of = {each.topic.cluster.name for each in chosen if not each.source}
+    clusters = {each.name: each for each in plan.clusters if each.name in asked_of}
+    connecting = {name: _Asked(partial(connected, each, plan.secrets, patience)) for name, each in clusters.items()}
+    # Tables before topics: what is committed in between is still counted as lag, never missing from both.
+    landed = [_landed(pipeline) for pipeline in chosen]
+    kafkas = {name: asked.answer(patience) or silent(clusters[name]) for name, asked in connecting.items()}
+    asking = [_Asked(partial(_ahead, pipeline, seen, kafkas)) for pipeline, seen in zip(chosen, landed, strict=True)]
+    found = []
+    for pipeline, seen, asked in zip(chosen, landed, asking, strict=True):
+        # Each request has its own end; this one is for whatever else may hang.
+        ahead = asked.answer(5 * patience)
+        found.append(ahead or replace(seen.watched, trouble=silent(clusters[pipeline.topic.cluster.name])))
+    return tuple(found)
+
+
+def watched(plan: Plan, pipeline: Pipeline) -> Watched:
+    (found,) = watch(plan, [pipeline])
+    if found.unseen and found.trouble:
+        raise found.trouble
+    return found
+
+
+def event_time(pipeline: Pipeline) -> str | None:
+    """The column that says how new a row is: the topic's event time, else Kafka's; None where the table keeps neither."""
+    kept = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
+    asked = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
+    return next((name for name in asked if name in kept), None)
+
+
+def newest(pipeline: Pipeline) -> datetime | None:
+    """The newest event time in the table, by the bounds of its files."""
+    column = event_time(pipeline)
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
+    return metadata.newest(table, column) if table and column else None
+
+
+@dataclass(frozen=True)
+class _Landed:
+    """What the catalog says; `of_another`: bad rows of a former table are still there."""
+
+    watched: Watched
+    state: TableState | None
+    of_another: bool
+
+
+def _landed(pipeline: Pipeline) -> _Landed:
+    watched = Watched(pipeline.name, pipeline.table.identifier)
+    try:
+        table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+        state = table_state.state_of(table) if table else None
+        if table and not state:  # nothing was ever written to it, so Sluice did not make it
+            state = TableState(table.uuid, -1, {}, None, table.properties.get(protocol.OWNER))
+        position = state.position if state else None
+        waiting = table_state.bad_waiting(pipeline, position)
+    except SluiceError as error:
+        return _Landed(replace(watched, trouble=error), None, False)
+    of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
+    watched = replace(watched, bad_rows=_rows(bad) + waiting, bad_waiting=waiting, position=position)
+    if table is None:
+        return _Landed(watched, state, of_another)
+    total = metadata.summary(table.main)
+    watched = replace(
+        watched, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
+        committed=table.published(table.main) if table.main else None, location=table.said["location"], metadata=table.file,
+        snapshot=table.main["snapshot-id"] if table.main else None,
+    )  # fmt: skip
+    return _Landed(watched, state, of_another)
+
+
+def _rows(table: Metadata | None) -> int:
+    return metadata.rows(metadata.summary(table.main if table else None))
+
+
+def _ahead(pipeline: Pipeline, seen: _Landed, kafkas: Mapping[str, Kafka | SluiceError]) -> Watched:
+    """What landed, with what Kafka, or the table that is read, says of the rest."""
+    found = seen.watched
+    if found.trouble:
+        return found
+    try:
+        if seen.of_another:
+            raise refusals.leftovers(pipeline)
+        source = _source(pipeline, kafkas)
+        position, now = going_on(pipeline, seen.state, source)
+        range_ = source.next(position, now)
+        if isinstance(source, FromTable):
+            return replace(found, lag=source.rows() if range_ else 0)
+        return replace(found, lag=range_.waiting if range_ else 0, offsets=_offsets(position, now))
+    except SluiceError as error:
+        return replace(found, trouble=error)
+
+
+def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> Source:
+    if pipeline.source:
+        return FromTable(pipeline)
+    kafka = kafkas[pipeline.topic.cluster.name]
+    if isinstance(kafka, SluiceError):
+        raise kafka
+    return FromTopics(pipeline, kafka)
+
+
+def _offsets(position: Position, now: TopicState) -> tuple[Offsets, ...]:
+    ordered = sorted(now.ends, key=protocol.parted)
+    return tuple(Offsets(each, position.ends.get(each, now.starts.get(each, 0)), now.ends[each]) for each in ordered)
+
+
+_Answer = TypeVar("_Answer")
+
+
+class _Asked(Generic[_Answer]):
+    """A question that is asked beside others. One that is never answered keeps no process from ending."""
+
+    def __init__(self, question: Callable[[], _Answer]) -> None:
+        self._question = question
+        self._answer: _Answer | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def answer(self, seconds: float) -> _Answer | None:
+        """None where it did not come in time."""
+        self._thread.join(seconds)
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._question()
+        except BaseException as error:  # whoever waits for the answer gets it
+            self._error = error

@@ -1,0 +1,75 @@
+"""Going on from what was refused, once a person has read what it means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from framework.engine.context import Context
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.publish import bad_rows
+from framework.engine.publish.batch import next_batch
+from framework.engine.publish.tables import accept_changes, bear, open_table
+from framework.engine.rules import attempts, refusals
+from framework.engine.rules.refusals import Acceptance
+from framework.engine.spark.causes import not_taken
+from framework.engine.spark.java_errors import Refused, Unknown
+from framework.errors import BatchError, ColumnsChanged, RefusedError, TableRecreated
+from framework.model import Pipeline
+
+
+def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
+    """Why the pipeline does not go on. With `bad_rows: stop` that only a batch can tell, which is published if nothing stops it."""
+    try:
+        table = open_table(context, context.lake(pipeline), pipeline)
+        refusals.check(pipeline, state(table), context.source(pipeline).look())
+        if pipeline.bad_rows == "stop":
+            next_batch(context, pipeline)
+    except RefusedError as refused:
+        return refused
+    return None
+
+
+def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
+    """Does what the refusal said that accepting means. Killed halfway, it can be done again."""
+    accepts = refused.accepts
+    try:
+        if isinstance(refused, TableRecreated):
+            _begin_anew(context, pipeline)
+        elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
+            accept_changes(context.lake(pipeline), pipeline, accepts)
+        elif isinstance(accepts, Acceptance):
+            _move(context, pipeline, accepts)
+        else:
+            raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
+    except (Refused, Unknown) as error:
+        hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
+        raise not_taken("table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint) from None
+
+
+def _begin_anew(context: Context, pipeline: Pipeline) -> None:
+    """A new table first; its predecessor's bad rows go, if they are still its predecessor's."""
+    lake = context.lake(pipeline)
+    if lake.load(pipeline.table.identifier) is None:
+        bear(context, lake, pipeline)
+    bad_rows.begin_anew(lake, pipeline)
+
+
+def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
+    lake = context.lake(pipeline)
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        raise Refused
+    now = state(table)
+    if now.position is not None:
+        bad_rows.roll_forward(lake, pipeline, now.uuid, now.position)
+    with attempts.attempt() as attempt:
+        transaction = lake.begin(table)
+        now = state(transaction.table())
+        if (now.uuid, now.main, now.position) != (accepts.refused.uuid, accepts.refused.main, accepts.refused.position):
+            raise Refused
+        moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
+        if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
+            moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
+        lake.move_position(transaction, moved)
+        attempts.forget(attempt)
+    bad_rows.roll_forward(lake, pipeline, now.uuid, moved)

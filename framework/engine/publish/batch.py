@@ -1,0 +1,298 @@
+"""One batch: an exact range of offsets becomes one commit of one table, or nothing.
+
+Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from framework import amounts
+from framework.engine import writes
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.jvm_state import staged, state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.messages import schema_lookup
+from framework.engine.publish import bad_rows
+from framework.engine.publish.sweep import sweep, withdraw
+from framework.engine.publish.tables import join_topics, open_table
+from framework.engine.rules import attempts, protocol, refusals
+from framework.engine.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
+from framework.engine.spark import row_frame
+from framework.engine.spark.causes import not_taken
+from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.row_frame import Changed
+from framework.engine.writes import Target, deletes
+from framework.errors import BatchError, RefusedError, Unexpected
+from framework.model import Pipeline
+
+_TRIES = 5  # how often a batch is staged again because another commit came between
+_START = "start"  # the phase in which Spark starts
+_MOST = 200  # how often it begins again since another run was faster, or since it learned what a schema is
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A published batch."""
+
+    pipeline: str
+    number: int
+    read: int
+    rows: int
+    bad: int
+    filtered: int
+    changed: Changed | None  # of rows by their keys
+    warnings: tuple[tuple[str, int], ...]  # expectations that do not hold, with the rows that fail them
+    waiting: int  # messages left up to the last stable offsets
+    snapshot: int
+    phases: tuple[tuple[str, float], ...]  # seconds
+
+    @property
+    def seconds(self) -> float:
+        """Without those that Spark took to start."""
+        return sum(seconds for phase, seconds in self.phases if phase != _START)
+
+    @property
+    def counts(self) -> list[str]:
+        """What became of its messages, in words."""
+        counts = [amounts.counted(self.rows, "row")]
+        if self.changed:
+            counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
+        counts += [f"{self.bad:,} bad"] if self.bad else []
+        counts += [f"{self.filtered:,} filtered"] if self.filtered else []
+        return counts + [f"{count:,} not as `{name}` expects" for name, count in self.warnings]
+
+
+class Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._phases: dict[str, float] = {}
+
+    def done(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
+        self._last = now
+
+    @property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        return tuple(self._phases.items())
+
+
+def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
+    """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
+    seen = table_state.state(pipeline.table)
+    source = context.source(pipeline)
+    topic = source.look()
+    if seen is None or seen.position is None:
+        return False
+    if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
+        return False
+    position = refusals.check(pipeline, seen, topic)
+    if position.topics.keys() != topic.topics.keys():
+        return False
+    return source.next(position, topic) is None and not table_state.pending(pipeline, position)
+
+
+def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
+    """Publishes the next batch; None where nothing waits."""
+    clock = Clock()
+    context.lake(pipeline)
+    clock.done(_START)
+    tries, cause = 0, ""
+    for _ in range(_MOST):
+        with attempts.attempt() as attempt:
+            tried = _Attempt(context, pipeline, attempt, clock)
+            try:
+                done = tried.run()
+            except schema_lookup.Unknown as unknown:
+                pipeline = context.schemas.learn(pipeline, unknown.ids)
+                continue
+        if not isinstance(done, Verdict):
+            return done
+        cause = tried.cause or cause
+        # Another batch was published: the table has come further, and this is no try in vain.
+        tries += done is not Verdict.AGAIN
+        if tries == _TRIES:
+            break
+    said = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    if not cause:
+        said = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
+    raise not_taken("table-busy", said, cause, "run again when the other writer is done; nothing was lost")
+
+
+@dataclass(frozen=True)
+class _Staged:
+    snapshot: protocol.Snapshot
+    position: Position
+    counted: row_frame.Counted
+    forget: tuple[str, ...]  # what need not be remembered of deletes any more
+
+
+class _Attempt:
+    """One try, under an id of its own."""
+
+    def __init__(self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock) -> None:
+        self.context = context
+        self.pipeline = pipeline
+        self.attempt = attempt
+        self.clock = clock
+        self.lake: Lake = context.lake(pipeline)
+        self.source = context.source(pipeline)
+        self.at: Callable[[str], None] = context.at
+        self.cause = ""  # what the catalog said when it last took no commit
+
+    def run(self) -> Batch | Verdict | None:
+        table = open_table(self.context, self.lake, self.pipeline)
+        opened = state(table)
+        # After the table: a topic that was seen before it could seem to have lost what others have read meanwhile.
+        topic = self.source.look()
+        self.at("opened")
+        position = refusals.check(self.pipeline, opened, topic)
+        bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
+            sweep(self.lake, self.pipeline)
+        self.at("rolled_forward")
+        if position.topics.keys() != topic.topics.keys():
+            try:
+                join_topics(self.context, self.pipeline, opened, topic, self.attempt)
+                joined = Verdict.AGAIN
+            except (Refused, Unknown) as error:
+                joined = self._not_taken(error)
+            attempts.forget(self.attempt)
+            return joined
+        range_ = self.source.next(position, topic)
+        self.clock.done("open")
+        if range_ is None:
+            sweep(self.lake, self.pipeline)
+            attempts.forget(self.attempt)
+            return None
+        self.at("ranged")
+        try:
+            self.lake.branch(table, self.attempt, opened.main)
+        except (Refused, Unknown) as error:
+            withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
+            return self._not_taken(error)
+        self.at("branched")
+        try:
+            made = self._stage(table, opened, position, topic, range_)
+            self.clock.done("stage")
+            judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
+        except (RefusedError, schema_lookup.Unknown):
+            with suppress(BatchError):  # what stops the batch is what is told
+                withdraw(self.lake, self.pipeline, self.attempt)
+            raise
+        if made is None or judged is not Verdict.DONE:
+            withdraw(self.lake, self.pipeline, self.attempt)
+            return judged
+        self.at("published")
+        if made.position.bad or made.position.forget:
+            bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
+        self.at("published_bad_rows")
+        self.clock.done("publish")
+        attempts.forget(self.attempt)
+        sweep(self.lake, self.pipeline)
+        self.at("swept")
+        self.clock.done("sweep")
+        return self._batch(made, range_)
+
+    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
+        """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
+        try:
+            counted = self._write(table, position.batch + 1, range_, topic)
+        except (Refused, Unknown) as error:
+            self._not_taken(error)
+            return None
+        self.at("staged")
+        if counted.unknown:
+            raise schema_lookup.Unknown(counted.unknown)
+        bad_rows.stop(self.pipeline, opened, position, counted)
+        self._expect(counted)
+        if counted.bad and self.pipeline.bad_rows != "drop":
+            try:
+                bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+            except (Refused, Unknown) as error:
+                self._not_taken(error)
+                return None
+            self.at("staged_bad_rows")
+        now = self._table()
+        tip = staged(now, self.attempt)
+        if tip is None or tip.attempt != self.attempt:
+            return None
+        bad = counted.bad if self.pipeline.bad_rows != "drop" else 0
+        to = Position(
+            self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
+            self.pipeline.spec, bad, position.accepted,
+            (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
+        )  # fmt: skip
+        counted = replace(counted, changed=writes.changed(now, self.attempt, self.pipeline.table.write))
+        return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.keyed))
+
+    def _expect(self, counted: row_frame.Counted) -> None:
+        """Refuses a batch for which an expectation with `else: stop` does not hold."""
+        for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
+            if failing and expected.otherwise == "stop":
+                raise Unexpected(
+                    expected.name,
+                    "not-as-expected",
+                    f"{failing:,} of {counted.rows:,} rows are not as `{expected.name}` expects ({expected.where})",
+                    "nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+                )
+
+    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
+        frame = row_frame.frame(self.source.read(self.context.spark, range_), self.pipeline, range_.size)
+        ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
+        summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
+        target = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
+        return writes.of(self.pipeline.table.write)(target, frame)
+
+    def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
+        """DONE once the batch is published; any other verdict says why it begins again."""
+        if self.source.ids() != topic.topics:
+            return Verdict.AGAIN
+        for left in reversed(range(_TRIES)):
+            try:
+                transaction = self.lake.begin(self._table())
+                now = transaction.table()
+                judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
+                if judged is not Verdict.PUBLISH:
+                    return judged
+                if left == 0:
+                    break
+                self.at("checked")
+                self.lake.publish(transaction, self.attempt, made.position, made.forget)
+            except (Refused, Unknown) as error:
+                self._not_taken(error)
+                continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
+            return Verdict.DONE
+        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+        raise not_taken("not-published", said, self.cause, "nothing was lost: run again")
+
+    def _not_taken(self, error: Refused | Unknown) -> Verdict:
+        self.cause = str(error)
+        return Verdict.RESTAGE
+
+    def _warnings(self, counted: row_frame.Counted) -> tuple[tuple[str, int], ...]:
+        found = zip(self.pipeline.expectations, counted.failing, strict=True)
+        return tuple((expected.name, failing) for expected, failing in found if failing)
+
+    def _table(self) -> Any:
+        table = self.lake.load(self.pipeline.table.identifier)
+        if table is None:
+            raise BatchError(
+                "table-dropped", f"the table {self.pipeline.table.identifier} was dropped while a batch ran", "run again"
+            )
+        return table
+
+    def _batch(self, made: _Staged, range_: Range) -> Batch:
+        counted = made.counted
+        return Batch(
+            self.pipeline.name, made.position.batch, counted.read, counted.rows, counted.bad,
+            counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
+        )  # fmt: skip

@@ -1,0 +1,133 @@
+"""A pipeline's table: born with a position, and given what its spec has changed, as far as tables can."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from framework.engine.context import Context
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.publish import bad_rows
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position, TableState, TopicState
+from framework.engine.spark.causes import not_taken
+from framework.engine.spark.java_errors import Refused, Unknown
+from framework.errors import BatchError, ColumnsChanged
+from framework.model import Pipeline, Table
+from framework.plan.change import Change, acceptable, changes, hint, keyed_by, told
+
+LAYOUT = {
+    # Rows stay in the task that read them: no shuffle, and a file per task and partition.
+    "write.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.parquet.compression-codec": "zstd",
+    "write.parquet.compression-level": "1",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+_ROWS_CHANGE = {
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is written anew
+    # Each batch looks through all manifests, and writes those anew whose deletion vectors it replaces.
+    "commit.manifest.min-count-to-merge": "10",
+}
+_TRIES = 5  # how often columns are added again because another commit came between
+
+
+def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
+    """The table as it is now; made if it is missing."""
+    identifier = pipeline.table.identifier
+    table = lake.load(identifier)
+    if table is None or table.currentSnapshot() is None:
+        bad_rows.refuse_leftovers(lake, pipeline, None)
+        bear(context, lake, pipeline)
+        table = lake.load(identifier)
+    if table is None:
+        raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
+    bad_rows.refuse_leftovers(lake, pipeline, table)
+    return _with_columns(lake, pipeline, table)
+
+
+def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+    """Makes the table, with the position from which reading begins: a first batch that fails begins there again, even with
+    `start_from: latest`."""
+    table = pipeline.table
+    source = context.source(pipeline)
+    seen = source.look()
+    first = Position(protocol.BORN, 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
+
+    def describe(snapshot: int, sequence: int) -> dict[str, str]:
+        position = replace(first, snapshot=snapshot, sequence=sequence)
+        return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
+
+    properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
+    properties |= written(table)
+    empty = table.keyed is not None
+    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
+
+
+def written(table: Table) -> dict[str, str]:
+    """What the table says of how it is written."""
+    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: keyed_by(table.keyed)}
+
+
+def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:
+    """Where topics are new to the table, its position says from now on where they begin. A commit of its own: `latest` would
+    mean something else the next time."""
+    assert opened.position is not None
+    lake = context.lake(pipeline)
+    ends = {**opened.position.ends, **context.source(pipeline).starts(seen, opened.position.topics)}
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        return
+    transaction = lake.begin(table)
+    now = state(transaction.table())
+    if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
+        moved = replace(
+            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None, topics=seen.topics, ends=ends,
+            snapshot=now.main, sequence=now.snapshots[now.main].sequence,
+        )  # fmt: skip
+        lake.move_position(transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
+
+
+def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+    """The table with what its spec has gained, in one commit, so that nobody ever sees half of it. What the spec does not allow,
+    or this version cannot do, is refused as a whole, and no batch begins."""
+    said = ""
+    for _ in range(_TRIES):
+        there = lake.existing(table)
+        if there.owner is None or not refusals.same_owner(there.owner, refusals.owner(pipeline)):
+            return table  # of somebody else: nothing is changed in it, and it is refused when it is looked at next
+        found = changes(pipeline, there)
+        if any(not change.allowed for change in found):
+            raise _schema_change(pipeline, found)
+        wanted = [change for change in found if change.kind not in ("drop", "narrow")]  # these leave the column as it is
+        if not wanted:
+            return table
+        try:
+            lake.change(table, wanted, pipeline.table)
+        except (Refused, Unknown) as error:
+            said = str(error)  # looked at again, which also tells whether a lost answer was a yes
+        table = lake.load(pipeline.table.identifier)
+        if table is None:
+            break
+    message = f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}"
+    raise not_taken("table-busy", message, said, "run again when the other writer is done; nothing was lost")
+
+
+def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
+    """Takes on what was refused, and notes it, in one commit."""
+    table = lake.load(pipeline.table.identifier)
+    there = lake.existing(table) if table is not None else None
+    if there is None or changes(pipeline, there) != changes_:
+        raise Refused
+    refused = [change for change in changes_ if not change.allowed]
+    noted = json.dumps(sorted({*there.accepted, *(change.key for change in refused)}))
+    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: noted})
+
+
+def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
+    refused = [change for change in found if not change.allowed]
+    said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
+    return ColumnsChanged("schema-change", said, hint(refused, found, pipeline.name), found if acceptable(found) else None)

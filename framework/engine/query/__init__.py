@@ -1,0 +1,1 @@
+"""One select over tables, answered by DuckDB."""

@@ -1,0 +1,1 @@
+"""A table built next to the current one and swapped in by one commit."""

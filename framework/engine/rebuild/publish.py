@@ -1,0 +1,176 @@
+"""The one commit that makes a table what was built beside it, and when it may not be done."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from framework.engine.context import Context
+from framework.engine.iceberg import replaced_table
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.iceberg.second_identity import GOING, beside
+from framework.engine.publish import bad_rows
+from framework.engine.publish.sweep import withdraw
+from framework.engine.publish.tables import written
+from framework.engine.rebuild import second_table
+from framework.engine.rebuild.outlook import Outlook, foreign, owned
+from framework.engine.rules import attempts, protocol, refusals
+from framework.engine.rules.protocol import Position, TableState
+from framework.engine.spark.causes import not_taken
+from framework.engine.spark.java_errors import Refused, Unknown
+from framework.errors import BatchError, RefusedError, RolledBack, SparkEnded
+from framework.model import Pipeline
+
+_COMMITS = 5  # how often one commit is tried
+
+
+@dataclass(frozen=True)
+class Published:
+    """`only_ended`: all but the taking away of the second table was done before."""
+
+    number: int
+    snapshot: int
+    only_ended: bool = False
+
+
+class Publishing:
+    """One try to publish, under an attempt's id of its own; `using` is another, by which others see that it uses the second table. One id
+    in both tables would be forgotten with the first branch that is swept."""
+
+    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook, attempt: str, using: str) -> None:
+        self.context = context
+        self.lake = lake
+        self.pipeline = pipeline
+        self.second = beside(pipeline)
+        self.ahead = ahead
+        self.attempt = attempt
+        self.using = using
+        self.cause = ""  # what the catalog said when it last took no commit
+
+    def run(self) -> Published | None:
+        """None where it is to be built further first."""
+        own, second = loaded(self.lake, self.pipeline), loaded(self.lake, self.second)
+        opened, built = state(own), state(second)
+        self._refuse_others(opened)
+        position, reached = said(opened), said(built)
+        if second.properties().get(protocol.OF) != opened.uuid:
+            return None  # an ordinary table, born where another rebuild had ended and taken the second one away
+        if behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
+            return None
+        bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        bad_rows.roll_forward(self.lake, self.second, built.uuid, reached)
+        number = position.batch + 1
+        try:
+            # Whoever throws the second table away looks for who is alive in it first, and marks it.
+            self.lake.branch(second, self.using, built.main)
+            if GOING in loaded(self.lake, self.second).properties():
+                self._withdraw()
+                return None
+            bad = bad_rows.take_over(
+                self.context, self.lake, self.pipeline, self.second, self.attempt, opened, number, reached.batch
+            )
+            self.context.at("rebuild_staged")
+            to = Position(
+                self.attempt, number, reached.cluster, reached.topics, reached.ends, 0, 0, self.pipeline.spec, bad, position.accepted,
+                (0, position.batch), number,
+            )  # fmt: skip
+            made = self._commit(opened, second, built, to)
+        except (Refused, Unknown) as error:
+            self.cause, made = str(error), None
+        except SparkEnded:
+            raise  # perhaps behind the commit: the next one finds out
+        except (BatchError, RefusedError):
+            self._withdraw()
+            raise
+        if made is None:
+            self._withdraw()
+            return None
+        self.context.at("rebuild_published")
+        return made
+
+    def _withdraw(self) -> None:
+        second = self.lake.load(self.second.table.identifier)
+        with suppress(Refused, Unknown):
+            if second is not None and second.snapshot(protocol.BRANCH + self.using) is not None:
+                self.lake.sweep(second, self.using)
+            attempts.forget(self.using)
+        with suppress(Refused, Unknown):
+            withdraw(self.lake, self.pipeline, self.attempt)
+
+    def _commit(self, opened: TableState, second: Any, built: TableState, to: Position) -> Published | None:
+        for left in reversed(range(_COMMITS)):
+            try:
+                transaction = self.lake.begin(loaded(self.lake, self.pipeline))
+                now = state(transaction.table())
+                if now.position is not None and now.position.attempt == self.attempt:
+                    return Published(to.batch, now.position.snapshot)
+                if (now.uuid, now.main, now.position) != (opened.uuid, opened.main, opened.position):
+                    return None
+                wanted = second_table.wanted(self.lake, self.pipeline, transaction.table())
+                if not replaced_table.would_be(self.lake, loaded(self.lake, self.pipeline), wanted, self.pipeline.table, second):
+                    return None  # its columns were changed meanwhile: the second table begins again
+                if left == 0:
+                    break
+                self.context.at("rebuild_checked")
+                also = {
+                    **written(self.pipeline.table),
+                    protocol.REBUILT: built.uuid,
+                    protocol.OWNER: refusals.owner(self.pipeline),
+                }
+                snapshot = replaced_table.become(
+                    self.lake, transaction, wanted, self.pipeline.table, second, built.main, to, also
+                )
+            except (Refused, Unknown) as error:
+                self.cause = str(error)
+                continue  # looked at again, where an answer that was lost is found
+            return Published(to.batch, snapshot)
+        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
+        hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here"
+        raise not_taken("not-published", said, self.cause, hint)
+
+    def _refuse_others(self, opened: TableState) -> None:
+        """Names the commit of another program that came since it was shown, unless a run would compute the table anew all the same."""
+        if refuse(self.context, self.pipeline, opened) and not self.ahead.rolled_back:
+            refusals.check(self.pipeline, opened, self.context.source(self.pipeline).look())
+        if self.pipeline.source:
+            return
+        known = {each.snapshot for each in self.ahead.foreign}
+        came = [each for each in foreign(owned(self.pipeline)) if each.snapshot not in known]
+        if came:
+            raise RefusedError(
+                "commits-of-others",
+                f"{self.pipeline.table.identifier} was changed while it was rebuilt, which would be undone: {came[0].words}",
+                f"nothing was published; `sluice rebuild {self.pipeline.name}` shows it and goes on from here",
+            )
+
+
+def refuse(context: Context, pipeline: Pipeline, seen: TableState) -> bool:
+    """What a run would refuse, but for a rollback, after which all can be made anew; whether there was one."""
+    try:
+        refusals.check(pipeline, seen, context.source(pipeline).look())
+    except RolledBack:
+        return True
+    return False
+
+
+def behind(second: Position, own: Position) -> bool:
+    """Whether the pipeline's own table has messages that the second one lacks. Of a topic that was made again only the new counts."""
+    return any(
+        second.ends.get(each, 0) < end
+        for each, end in own.ends.items()
+        if own.topics.get(protocol.parted(each)[0]) == second.topics.get(protocol.parted(each)[0])
+    )
+
+
+def loaded(lake: Lake, pipeline: Pipeline) -> Any:
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        raise BatchError("table-dropped", f"the table {pipeline.table.identifier} was dropped during a rebuild", "look again")
+    return table
+
+
+def said(seen: TableState) -> Position:
+    assert seen.position is not None  # asked of tables that were made with one
+    return seen.position

@@ -1,0 +1,171 @@
+"""A table made anew as its spec says: built beside it by ordinary batches, and published by one commit.
+
+Guarantee: readers see the old table or the new one, each message exactly once, whatever dies when (DECISIONS.md, "Rebuild"). Runs of the
+pipeline go on meanwhile.
+Cost: the second table's files, and until snapshots expire those of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.iceberg.second_identity import beside, identity, refuse_changes
+from framework.engine.publish import bad_rows
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.publish.sweep import sweep
+from framework.engine.rebuild import second_table
+from framework.engine.rebuild.outlook import Outlook, beginnings, lost, outlook, owned
+from framework.engine.rebuild.publish import Published, Publishing, behind, loaded, refuse, said
+from framework.engine.rules import attempts, protocol
+from framework.engine.rules.protocol import Partition
+from framework.engine.spark.causes import not_taken
+from framework.errors import BadRowsStop, BatchError, RefusedError
+from framework.model import Pipeline
+from framework.plan.change import Change, changes
+
+POINTS = (
+    "rebuild_born",  # the second table is there and empty
+    "rebuild_built",  # it has come as far as the pipeline's own
+    "rebuild_staged",  # its bad rows are on a branch of the own table's
+    "rebuild_checked",  # all was looked at again; the next thing is the commit
+    "rebuild_published",  # the own table is the new one
+    "rebuild_bad_rows",  # and so are its bad rows
+    "rebuild_ended",  # the second table is gone
+)
+_TRIES = 10  # how often it is built and published again because the table came further, or was changed
+
+
+def look_first(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Outlook, tuple[Change, ...]]:
+    """What a rebuild would read, lose and change. What it would not do is refused; without Spark."""
+    own = owned(pipeline)
+    seen, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
+    assert seen is not None
+    rolled_back = refuse(context, pipeline, seen)
+    found = changes(pipeline, existing)
+    refuse_changes(pipeline, found)
+    taken = own.properties.get(protocol.REBUILT)
+    if taken and taken == identity(pipeline) and said(seen).spec == pipeline.spec:
+        return Outlook(ended=True), found
+    ahead = replace(outlook(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
+    if not without_lost:
+        refuse_lost(pipeline, ahead)
+    return ahead, found
+
+
+def refuse_lost(pipeline: Pipeline, ahead: Outlook) -> None:
+    hint = f"`sluice rebuild {pipeline.name} --without-lost` does it all the same"
+    if ahead.lost:
+        words = "; ".join(each.words for each in ahead.lost)
+        message = f"a rebuild of {pipeline.table.identifier} would be without {words}"
+        raise RefusedError("rows-not-in-kafka", message, hint)
+    if ahead.foreign:
+        words = "; ".join(each.words for each in ahead.foreign)
+        message = f"a rebuild of {pipeline.table.identifier} would undo what others committed: {words}"
+        raise RefusedError("commits-of-others", message, hint)
+
+
+def rebuild(
+    context: Context, pipeline: Pipeline, ahead: Outlook, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+) -> Published | None:
+    """Builds and publishes what was shown before; None where it was stopped, after which it can be gone on with."""
+    lake = context.lake(pipeline)
+    finished = _finish(context, lake, pipeline)
+    if finished and ahead.ended:
+        return finished
+    before, cause = _rebuilt(lake, pipeline), ""
+    for _ in range(_TRIES):
+        if _rebuilt(lake, pipeline) != before:  # by somebody else meanwhile
+            return _finish(context, lake, pipeline) or _ended(lake, pipeline)
+        _open(context, lake, pipeline, ahead)
+        for batch in _build(context, lake, pipeline):
+            on_batch(batch)
+            if stopped():
+                return None
+        context.at("rebuild_built")
+        with attempts.attempt() as attempt, attempts.attempt() as using:
+            publishing = Publishing(context, lake, pipeline, ahead, attempt, using)
+            published = publishing.run()
+            cause = publishing.cause or cause
+            if published is not None:
+                _end(context, lake, pipeline)
+                attempts.forget(attempt)
+                attempts.forget(using)
+                sweep(lake, pipeline)
+                return published
+    message = f"{_TRIES} times {pipeline.table.identifier} came further before the rebuild was published"
+    hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
+    raise not_taken("table-busy", message, cause, hint)
+
+
+def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
+    """What a rebuild that died had no time to do after it was published."""
+    own, second = lake.load(pipeline.table.identifier), lake.load(beside(pipeline).table.identifier)
+    if own is None or second is None or not second_table.was_taken(own, second):
+        return None
+    _end(context, lake, pipeline)
+    sweep(lake, pipeline)
+    return _ended(lake, pipeline)
+
+
+def _ended(lake: Lake, pipeline: Pipeline) -> Published:
+    position = said(state(loaded(lake, pipeline)))
+    return Published(position.rebuilt, position.snapshot, only_ended=True)
+
+
+def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
+    found: str | None = loaded(lake, pipeline).properties().get(protocol.REBUILT)
+    return found
+
+
+def _end(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+    """The bad rows follow, and the second table goes; its files are the own table's."""
+    seen = state(loaded(lake, pipeline))
+    bad_rows.roll_forward(lake, pipeline, seen.uuid, said(seen))
+    context.at("rebuild_bad_rows")
+    second_table.take_away(lake, pipeline, data=False)
+    context.at("rebuild_ended")
+
+
+def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook) -> None:
+    """The second table, found or made."""
+    own = loaded(lake, pipeline)
+    bad_rows.refuse_leftovers(lake, pipeline, own)
+    source = context.source(pipeline)
+    topic = source.look()
+    if second_table.find(lake, pipeline, own, topic) is not None:
+        return
+    starts: dict[Partition, int] = {}
+    if not pipeline.source:
+        seen = owned(pipeline)
+        starts = beginnings(pipeline, source, topic, seen)
+        if tuple(lost(pipeline, seen, topic, starts)) and not ahead.lost:  # less is there than when it was asked for
+            refuse_lost(pipeline, outlook(pipeline, context.kafka(pipeline)))
+    second_table.bear(context, lake, pipeline, own, starts, said(state(own)).accepted)
+    context.at("rebuild_born")
+
+
+def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
+    """Batches of the second table until it is caught up and at least as far as the pipeline's own."""
+    second = beside(pipeline)
+    while True:
+        try:
+            batch = next_batch(context, second)
+        except BadRowsStop as stop:
+            hint = "correct the spec, or say `bad_rows: quarantine`; then rebuild again"
+            raise BatchError(stop.code, f"the rebuild stops: {stop.message}", hint) from None
+        except RefusedError as refused:
+            if refused.accepts is None:
+                raise
+            message = f"the rebuild cannot go on: {refused.message}"
+            raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` begins it again") from None
+        if batch:
+            yield batch
+        if (batch is None or not batch.waiting) and not behind(
+            said(state(loaded(lake, second))), said(state(loaded(lake, pipeline)))
+        ):
+            return

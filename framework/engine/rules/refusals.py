@@ -1,0 +1,165 @@
+"""When a batch must not begin: each case is named, with its offsets and with what accepting it would mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Lost, Partition, Position, Standing, TableState, TopicState, parted, standing
+from framework.errors import OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
+from framework.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What `sluice accept` would do: the position from which the pipeline goes on, said in words. It holds for `refused` alone,
+    which is what the table was when it was refused: somebody else may accept and go on meanwhile."""
+
+    says: str
+    position: Position
+    refused: TableState
+
+
+def owner(pipeline: Pipeline) -> str:
+    where = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
+    return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sorted(pipeline.sources)}, sort_keys=True)
+
+
+def same_owner(said: str, mine: str) -> bool:
+    """A pipeline may take more topics into its table, but leave none."""
+    before, now = json.loads(said), json.loads(mine)
+    return {**before, "topics": now["topics"]} == now and set(before["topics"]) <= set(now["topics"])
+
+
+def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
+    """The position from which to go on, or the refusal."""
+    table = pipeline.table.identifier
+    position = state.position
+    if position is None or state.owner is None:
+        raise RefusedError(
+            "table-not-ours",
+            f"the table {table} exists and Sluice did not make it",
+            f"give `{pipeline.name}` another table, or rename that one",
+        )
+    if not same_owner(state.owner, owner(pipeline)):
+        raise RefusedError(
+            "table-of-another",
+            f"the table {table} belongs to {_words(state.owner)}, this is {_words(owner(pipeline))}",
+            "two pipelines, topics or environments never share a table: give this one another table",
+        )
+    if pipeline.source:  # all of it is computed anew, so that nothing can be skipped or repeated
+        return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
+    if standing(state) is Standing.ROLLED_BACK:
+        raise _rolled_back(pipeline, state, position)
+    other = position.cluster != topic.cluster
+    made_again = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
+    if made_again:
+        raise _recreated(pipeline, state, position, topic, made_again)
+    gone = protocol.lost(position, topic)
+    if gone:
+        raise _gone(pipeline, state, position, gone)
+    short = protocol.beyond(position, topic)
+    if short:
+        raise _short(pipeline, state, position, short)
+    return position
+
+
+def leftovers(pipeline: Pipeline) -> TableRecreated:
+    """Of a table that is not there, or is another one than its bad rows were found for."""
+    again = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
+    return TableRecreated(
+        "table-recreated",
+        f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
+        f"`sluice accept {pipeline.name}`: those bad rows are dropped and {again} into a new table",
+    )
+
+
+def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
+    back = _newest_position(state)
+    accepts = None
+    hint = "restore the table's main branch; no snapshot of it says a position to go back to"
+    if back is not None and back.batch < position.rebuilt:
+        hint = f"`sluice rebuild {pipeline.name}` makes it anew; accepting cannot: bad rows of before the last rebuild are gone"
+    elif back is not None:
+        again = _count(back.ends, position.ends)
+        says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
+        to = replace(position, ends=back.ends, cluster=back.cluster, topics=back.topics, forget=(back.batch, position.batch))
+        to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+        accepts = Acceptance(says, to, state)
+        hint = _hint(pipeline, says)
+    return RolledBack(
+        "rolled-back",
+        f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, "
+        "but main no longer has those rows",
+        hint,
+        accepts,
+    )
+
+
+def _newest_position(state: TableState) -> Position | None:
+    seen: int | None = state.main
+    while seen is not None and seen in state.snapshots:
+        snapshot = state.snapshots[seen]
+        if snapshot.position:
+            return Position.read(snapshot.position)
+        seen = snapshot.parent
+    return None
+
+
+def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]) -> TopicRecreated:
+    what = "deleted and made again" if position.cluster == topic.cluster else "made in another Kafka cluster"
+    starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
+    others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
+    accepted = {each: offset for each, offset in position.accepted.items() if parted(each)[0] not in names}
+    says = f"reading begins at {_offsets(starts)} of the new topic; rows of the old one stay"
+    to = replace(position, cluster=topic.cluster, topics=topic.topics, ends={**others, **starts}, accepted=accepted)
+    return TopicRecreated(
+        "topic-recreated",
+        f"the topic {', '.join(names)} was {what}: the position {_offsets(position.ends)} belongs to the old one",
+        _hint(pipeline, says),
+        Acceptance(says, to, state),
+    )
+
+
+def _gone(pipeline: Pipeline, state: TableState, position: Position, gone: tuple[Lost, ...]) -> OffsetsGone:
+    lost = sum(each.first - each.next for each in gone)
+    says = f"{lost:,} messages are never read; reading goes on at {_offsets({each.partition: each.first for each in gone})}"
+    ends = {**position.ends, **{each.partition: each.first for each in gone}}
+    where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in gone)
+    return OffsetsGone(
+        "offsets-gone",
+        f"Kafka no longer has {lost:,} messages that come next ({where})",
+        _hint(pipeline, says),
+        Acceptance(says, replace(position, ends=ends), state),
+    )
+
+
+def _short(pipeline: Pipeline, state: TableState, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
+    says = f"reading goes on at {_offsets({each.partition: each.first for each in short})}"
+    ends = {**position.ends, **{each.partition: each.first for each in short}}
+    where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
+    return OffsetsGone(
+        "topic-shorter",
+        f"Kafka lost messages that were read already ({where})",
+        _hint(pipeline, says),
+        Acceptance(says, replace(position, ends=ends), state),
+    )
+
+
+def _hint(pipeline: Pipeline, says: str) -> str:
+    return f"`sluice accept {pipeline.name}`: {says}"
+
+
+def _count(start: Mapping[Partition, int], end: Mapping[Partition, int]) -> int:
+    return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
+
+
+def _offsets(ends: Mapping[Partition, int]) -> str:
+    return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
+
+
+def _words(owner_: str) -> str:
+    said = json.loads(owner_)
+    return f"the pipeline {said['pipeline']} from {', '.join(said['topics'])} of {said['cluster']}"

@@ -1,0 +1,35 @@
+"""Errors that nobody foresaw: told in a line, and kept whole in a file of `.sluice/logs`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import traceback
+from contextlib import suppress
+
+from framework.engine.spark.causes import is_spark_gone, spark_ended
+from framework.engine.spark.java_errors import text
+from framework.errors import Defect, SluiceError
+from framework.home import home, private
+
+
+def told(name: str, error: Exception) -> SluiceError:
+    """An error of a pipeline or a command as what it is: by its own name, or as one that nobody foresaw."""
+    if isinstance(error, SluiceError):
+        return error
+    return spark_ended() if is_spark_gone(error) else named(name, error)
+
+
+def named(name: str, error: Exception) -> Defect:
+    said = f"{type(error).__name__}: {text(error)}"
+    # The same error comes back each time that a pipeline is tried: it has one file.
+    places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    digest = hashlib.sha256("\n".join([type(error).__name__, *places]).encode()).hexdigest()[:12]
+    path = home() / "logs" / f"{name}-{digest}.log"
+    hint = "run again; if it comes back, report it"
+    with suppress(OSError):  # a full disk hides no error
+        private("logs")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("".join(traceback.format_exception(error)))
+        hint += f" with {path}, which has the whole error"
+    return Defect("unexpected-error", said, hint)

@@ -1,0 +1,80 @@
+"""What a catalog answers to a commit: nothing wrong, refused, or something that leaves it open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from framework.engine.spark.causes import is_spark_gone, spark_ended
+
+
+class Refused(Exception):
+    """The catalog refused a commit: something else was committed before it."""
+
+
+class Unknown(Exception):
+    """The answer to a commit is lost, which does not say that the commit is."""
+
+
+_REFUSALS = (
+    "CommitFailedException",
+    "ValidationException",
+    "IllegalArgumentException",
+    "IllegalStateException",
+    "CherrypickAncestorCommitException",
+)
+
+
+_CLASS = re.compile(r"^([a-z]\w*\.)+\w+(Exception|Error): ")  # Java says its error's class before what it says
+_LONGEST = 300  # characters of what a cause says
+_DEEPEST = 8  # causes of causes
+
+
+@contextmanager
+def answers() -> Iterator[None]:
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        if is_spark_gone(error):
+            raise spark_ended() from None
+        name = java_class(error)
+        if name in _REFUSALS:
+            raise Refused(text(error)) from None
+        raise Unknown(text(error)) from None
+
+
+def is_a(error: Exception, name: str) -> bool:
+    return java_class(error) == name
+
+
+def java_class(error: Exception) -> str:
+    """The Java class of an error, of which PySpark turns some into its own."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getName()).rpartition(".")[2]
+    return type(error).__name__
+
+
+def text(error: Exception) -> str:
+    """The first lines of what an error and its causes say."""
+    found: list[str] = []
+    for said in _said(error):
+        line = _CLASS.sub("", (said.splitlines() or [""])[0])[:_LONGEST]
+        if line and not any(line in before for before in found):
+            found.append(line)
+    return ": ".join(found) or java_class(error)
+
+
+def _said(error: Exception) -> Iterator[str]:
+    if not isinstance(error, Py4JJavaError):
+        yield str(error)
+        return
+    cause = error.java_exception
+    for _ in range(_DEEPEST):
+        if cause is None:
+            return
+        yield str(cause.getMessage() or "")
+        cause = cause.getCause()

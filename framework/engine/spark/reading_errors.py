@@ -1,0 +1,78 @@
+"""What Spark throws while it reads and writes, by a name that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, spark_ended, words
+from framework.errors import BatchError
+from framework.model import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_SMALLER = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
+
+
+@contextmanager
+def named_errors(pipeline: Pipeline) -> Iterator[None]:
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionRefusedError) as error:
+        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in words(error):
+            raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
+        if is_spark_gone(error):
+            raise spark_ended() from None
+        _name(pipeline, error)
+        raise
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """A frame that is computed once. That Spark is gone when it could be forgotten hides no error."""
+    from py4j.protocol import Py4JError
+
+    frame.persist()
+    try:
+        yield frame
+    finally:
+        with suppress(Py4JError, ConnectionError):
+            frame.unpersist()
+
+
+def _name(pipeline: Pipeline, error: Exception) -> None:
+    said = str(error)
+    if any(each in said.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
+        names = ", ".join(pipeline.sources)
+        message = f"Kafka lost messages of {names} while they were read"
+        raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
+    if "SslAuthenticationException" in said or "SaslAuthenticationException" in said:
+        why = "does not trust its certificate" if "PKIX" in said or "SSL handshake" in said else "was not let in"
+        hint = (
+            "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
+        )
+        raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
+    if "Cannot use branch (does not exist)" in said:
+        # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
+        from framework.engine.spark.java_errors import Refused, text
+
+        raise Refused(text(error)) from None
+    if cause := cause_of(said):
+        message = f"Spark failed, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
+        raise BatchError(cause.code, message, cause.hint) from None
+
+
+def _line_of(said: str, cause: Cause) -> str:
+    """The line that says it, without the names of Java's errors."""
+    line = next(line for line in said.splitlines() if cause_of(line) == cause)
+    return line.rpartition("Exception: ")[2][:300]
+
+
+def _bootstrap(pipeline: Pipeline) -> str:
+    return ", ".join(dict.fromkeys(topic.cluster.bootstrap for topic in pipeline.topics))

@@ -1,0 +1,369 @@
+"""An offset range becomes rows: one lazy frame of Spark SQL expressions, the same every time it is run.
+
+Cost: each message is fetched, decoded and walked once. Bad rows come out of the same pass, as long as they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from secrets import token_bytes, token_hex
+from typing import TYPE_CHECKING, Any, cast
+
+from framework.formats.avro import MARK_BYTES
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
+from framework.sql.quote import identifier, literal, substituted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
+_MOST_PER_ROW = 64 << 10
+_END = f"_sluice_end_{token_hex(8)}"
+_MEANT = {  # what plain names in a decoding's SQL stand for
+    "_sluice_text": "CAST(_sluice_value AS STRING)",
+    # Marks behind a message's end, which no message can know.
+    "_sluice_end": _END,
+    "_sluice_end_text": literal(f'{{"{_END}":true}}'),
+    "_sluice_end_list": literal(f"array<struct<{_END}:boolean>>"),
+    "_sluice_end_field": literal(f"{_END}:boolean>>"),
+    # No byte can end one of Avro's numbers.
+    "_sluice_mark_bytes": f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'",
+}
+_INLINED = 40  # columns up to which a message is parsed in the projection that uses it
+_TRAVELLING = (
+    "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
+    " headers array<struct<key: string, value: binary>>, dropped boolean"
+)
+# Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
+DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
+_WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a batch writes: `good` to the table; `observed` says after the write what else there was."""
+
+    good: DataFrame
+    made: DataFrame  # good and bad
+    observed: Observation
+
+    @property
+    def bad(self) -> DataFrame:
+        """Read only where the bad rows did not fit into the observation."""
+        return self.made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a batch did to a table's rows by their keys; of its other rows newer ones were there."""
+
+    inserted: int
+    updated: int = 0
+    deleted: int = 0
+    ended: int = 0  # versions
+
+    @property
+    def words(self) -> dict[str, int]:
+        return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one pass over a batch found. `carried` are its bad rows, which stay in the JVM; of `too_large` among them the bytes
+    are missing."""
+
+    read: int
+    rows: int
+    filtered: int
+    bad: int
+    failing: tuple[int, ...]  # rows for which each expectation of the batch does not hold
+    carried: DataFrame | None
+    too_large: int
+    unknown: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
+    changed: Changed | None = None
+
+
+def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
+    """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
+    counted as such."""
+    from pyspark.sql import Observation
+
+    # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
+    settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
+    if pipeline.expectations:
+        settled = len(pipeline.steps)
+    bad = _travelling(pipeline, size, carry)
+    made = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
+    for step in pipeline.steps[:settled]:
+        made = apply(made, step, pipeline, bad)
+    observed = Observation()
+    made = made.observe(observed, *_observations(pipeline, made.columns, carry))
+    good = made.where(_sound(made.columns))
+    for step in pipeline.steps[settled:]:
+        good = apply(good, step, pipeline, bad)
+    good = good.selectExpr(*_written(pipeline, good.columns))
+    return Frame(good, made, observed)
+
+
+def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
+    """What a row of the table is made of, and of rows by keys what they do."""
+    keyed = pipeline.table.keyed
+    for column in pipeline.table.sent:
+        name = identifier(column.name)
+        if keyed and keyed.stands_in and column.name == keyed.order[0]:
+            # Kafka's time stands in for one that a message without a value does not have.
+            name = f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
+        elif keyed and keyed.truncates and column.name in keyed.keys:
+            name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
+        yield name
+    if keyed:
+        yield f"{keyed.deletes or 'false'} AS {DELETE}"
+        item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
+        yield f"{item if '_sluice_item' in columns else 'CAST(NULL AS array<int>)'} AS {NTH}"
+        if keyed.truncates:
+            yield TRUNCATES
+
+
+def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
+    from pyspark.sql import functions
+
+    found = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
+    if "_sluice_first" in columns:
+        found["rows"] = f"count_if({_sound(columns)})"
+    if "_sluice_keep" in columns:
+        found["filtered"] = "count_if(NOT _sluice_keep AND _sluice_bad IS NULL)"
+    if carry and pipeline.bad_rows != "drop":
+        found["carried"] = "collect_list(_sluice_bad)"
+        found["too_large"] = "count_if(_sluice_bad.dropped)"
+    else:
+        found["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+    if "_sluice_unknown" in columns:
+        found["unknown"] = "collect_set(_sluice_unknown)"
+    for at, expected in enumerate(pipeline.expectations):
+        found[f"expected{at}"] = f"count_if({_judged(columns)} AND NOT {expected.holds})"
+    return [functions.expr(sql).alias(name) for name, sql in found.items()]
+
+
+def _sound(columns: list[str]) -> str:
+    """Of a row so far: it is kept and there is nothing wrong with it."""
+    return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
+
+
+def _judged(columns: list[str], of_tombstones: bool = False) -> str:
+    """Of a sound row: whether it has what a step or an expectation looks at."""
+    tombstones = "_sluice_tombstone" in columns and not of_tombstones
+    return f"{_sound(columns)} AND NOT _sluice_tombstone" if tombstones else _sound(columns)
+
+
+def _or_tombstone(columns: list[str], keep: str) -> str:
+    """What keeps a row; no step leaves out a tombstone."""
+    return f"(_sluice_tombstone OR {keep})" if "_sluice_tombstone" in columns else f"({keep})"
+
+
+def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
+    """What was observed. As Python objects ten thousand bad rows would take longer than writing them does."""
+    from pyspark.sql import DataFrame
+
+    jvm: Any = spark._jvm
+    row = cast(Any, observed)._jo.getRow()
+    found = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
+    carried = None
+    bad = found.get("bad", 0)
+    if "bad" not in found:
+        listed = row.getList(row.fieldIndex("carried"))
+        bad = listed.size()
+        if bad:
+            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(_TRAVELLING)
+            carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
+    filtered = found.get("filtered", 0)
+    rows = found.get("rows", found["read"] - bad - filtered)
+    failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
+    unknown = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
+    return Counted(found["read"], rows, filtered, bad, failing, carried, found.get("too_large", 0), unknown)
+
+
+def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
+    """Rows of the bad rows' table, from travelling bad rows: what is said of each is looked up here, off the fast path."""
+    faults = pipeline.faults
+    decoding = Decoding(None, (), ()) if pipeline.source else pipeline.topic.decoding
+    lookup = {part: ", ".join(literal(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
+    made = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
+    said = "message"
+    if decoding.explain:
+        made = made.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
+        cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
+        said = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
+    why = " ".join(f"WHEN {at} THEN {_explained(fault.why)}" for at, fault in enumerate(faults) if fault.why)
+    said = f"CASE fault {why} ELSE {said} END" if why else said
+    return made.selectExpr(
+        f"{batch} AS batch", "stage", "code", f"{said} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
+        f"CAST({_explained(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+    )  # fmt: skip
+
+
+def _explained(sql: str) -> str:
+    return substituted(_inlined(sql), {"_sluice_value": "value", "_sluice_key": "key"})
+
+
+def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
+    """One projection that parses, converts and judges. The parse stands in it many times and is computed once (common
+    subexpressions are): as a column of its own it would be copied for each message, and so would the message's bytes, which
+    are wanted of bad rows only. With very many columns the plan would be too large for that."""
+    decoding = pipeline.topic.decoding
+    headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
+    event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
+    found = {
+        **{column.name: column.name for column in pipeline.kafka_columns},
+        **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
+        **{identifier(name): sql for name, sql in decoding.columns},
+        **({EVENT_TIME: event_time} if any(EVENT_TIME in text for text in _texts(pipeline)) else {}),
+        "_sluice_bad": _found_bad(decoding.faults, 0, bad),
+    }
+    if decoding.unknown:
+        found["_sluice_unknown"] = decoding.unknown
+    found |= _more(pipeline)
+    for native in decoding.natively:
+        messages = _natively(messages, native)
+    made = messages.selectExpr(
+        *(f"{sql} AS {name}" for name, sql in raw.items()),
+        *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
+        "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
+        *(native.into for native in decoding.natively),
+    )  # fmt: skip
+    for name, sql in decoding.apart:
+        made = made.selectExpr("*", f"{_inlined(sql)} AS {name}")
+    parse = decoding.parse
+    if parse and len(decoding.columns) > _INLINED:
+        made = made.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
+        parse = None
+    return made.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in found.items()))
+
+
+def _natively(messages: DataFrame, native: Native) -> DataFrame:
+    """With a column that Python makes of the key or the value, whole batches of Arrow at a time. As `mapInArrow` does, which
+    wants pandas to be there and does not use it; a function of columns would be called twice where a filter names its result."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    whole = messages.schema
+    of, using, into = native.of, native.using, native.into
+
+    def made(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield batch.append_column(into, using(batch.column(of)))
+
+    schema = StructType([*whole.fields, *cast(StructType, StructType.fromDDL(f"{into} {native.type.sql}")).fields])
+    columns = _create_udf(made, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(*(messages[name] for name in messages.columns))
+    jvm: Any = messages
+    return DataFrame(jvm._jdf.mapInArrow(cast(Any, columns)._jc, False, None), messages.sparkSession)
+
+
+def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The rows of a table; of a bad one its text as JSON takes the place of a message's value."""
+    assert pipeline.source is not None
+    names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
+    found = {}
+    if any(step.faults for step in pipeline.steps):
+        found["_sluice_key"] = "CAST(NULL AS BINARY)"
+        found["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
+        found["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    found["_sluice_bad"] = f"CAST(NULL AS struct<{_TRAVELLING}>)"
+    found |= _more(pipeline)
+    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in found.items()))
+
+
+def _more(pipeline: Pipeline) -> dict[str, str]:
+    """What Sluice carries along with each row because of a step."""
+    found = {}
+    keep = None if pipeline.source else pipeline.topic.decoding.keep
+    if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
+        found["_sluice_keep"] = keep or "true"
+    if pipeline.explodes:
+        found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
+    if pipeline.table.keyed and pipeline.table.keyed.ends:
+        found["_sluice_tombstone"] = pipeline.table.keyed.ends
+    if pipeline.table.keyed and pipeline.table.keyed.truncates:
+        found[TRUNCATES] = pipeline.table.keyed.truncates
+    return found
+
+
+def _inlined(sql: str, parse: str | None = None) -> str:
+    sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
+    return substituted(sql, _MEANT)
+
+
+def _texts(pipeline: Pipeline) -> Iterator[str]:
+    for step in pipeline.steps:
+        yield from (sql for _, sql in step.assign)
+        yield from (fault.when for fault in step.faults)
+        yield step.keep or ""
+    yield from pipeline.table.keyed.order if pipeline.table.keyed else ()
+
+
+def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
+    """The columns after a step, and what it finds wrong with a row that is still kept and sound."""
+    if step.each:
+        made = _each(made, step)
+    assign = {identifier(name): sql for name, sql in step.assign}
+    # Sluice's own columns stay through every step; those of the message are the step's.
+    columns = {name: name for name in made.columns if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
+    if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
+        columns.pop(EVENT_TIME, None)
+    columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
+    if step.faults:
+        item = "_sluice_item" if "_sluice_item" in made.columns else _WHOLE
+        found = _found_bad(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
+        columns["_sluice_bad"] = f"CASE WHEN {_judged(made.columns, step.of_tombstones)} THEN {found} ELSE _sluice_bad END"
+    if step.keep:
+        columns["_sluice_keep"] = f"_sluice_keep AND {_or_tombstone(made.columns, f'coalesce({step.keep}, false)')}"
+    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+
+
+def _each(made: DataFrame, step: Step) -> DataFrame:
+    """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
+    assert step.each is not None
+    sound = _sound(made.columns)
+    items = f"posexplode_outer(CASE WHEN {sound} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
+    made = made.selectExpr("*", items)
+    found = {
+        "_sluice_keep": f"_sluice_keep AND {_or_tombstone(made.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
+        "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",
+        "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
+        identifier(step.each.into): "_sluice_each",
+    }
+    kept = {
+        identifier(name): identifier(name)
+        for name in made.columns
+        if name not in (*found, step.each.into, "_sluice_at", "_sluice_each")
+    }
+    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept, **found}.items()))
+
+
+def _found_bad(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE) -> str:
+    """The bad row, if one of the faults is there: with the number of the first, counted over the whole pipeline."""
+    any_ = " OR ".join(f"({fault.when})" for fault in faults)
+    first = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
+    found = substituted(bad, {"_sluice_fault": first, "_sluice_of": item})
+    return f"CASE WHEN {any_} THEN {found} END"
+
+
+def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:
+    """A bad row on its way: with its bytes, unless all bad rows of a batch of that size could be too much for memory."""
+    # In steps of two: another number would be other code, which Java compiles anew for each batch.
+    most = min(_MOST_PER_ROW, max(256, CARRIED >> size.bit_length()))
+    # All headers as one text: a sum over them is code that Spark does not compile with the rest.
+    sizes = (f"coalesce(octet_length({sql}), 0)" for sql in ("_sluice_value", "_sluice_key", "CAST(_sluice_headers AS STRING)"))
+    bytes_ = " + ".join(sizes)
+    large = f"{bytes_} > {most}" if carry else "false"
+    topic = KAFKA_TOPIC.name if KAFKA_TOPIC in pipeline.kafka_columns else literal(pipeline.sources[0])
+    there = [column.name for column in pipeline.kafka_columns]
+    kafka = ", ".join(
+        f"'{column.name.removeprefix('_kafka_')}', {column.name if column.name in there else f'CAST(NULL AS {column.type.sql})'}"
+        for column in KAFKA_COLUMNS
+    )
+    parts = ", ".join(f"'{name}', IF({large}, NULL, _sluice_{name})" for name in ("key", "value", "headers"))
+    return f"named_struct('fault', _sluice_fault, 'item', _sluice_of, 'topic', {topic}, {kafka}, {parts}, 'dropped', {large})"

@@ -1,0 +1,164 @@
+"""The Spark session that a plan asks for: one per process, made when it is first needed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from framework import jars
+from framework.engine.spark.java_package import Package
+from framework.errors import SetupError
+from framework.home import home, private
+from framework.model import Catalog, Plan
+from framework.sql.meaning import LOCAL, MEANING, OLDER
+
+CLASSES = "classes-*.jsa"
+LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+
+_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
+    for what, most in {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 10_000_000}.items()
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def settings(plan: Plan) -> dict[str, str]:
+    """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means and who may talk
+    to a Spark of this machine."""
+    scratch = home() / "spark"
+    said = {
+        "spark.master": plan.engine.master,
+        "spark.app.name": "sluice",
+        "spark.driver.memory": plan.engine.memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
+        "spark.driver.extraClassPath": jars.class_path("spark"),
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
+        # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
+        "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),
+        "spark.executor.defaultJavaOptions": _LIMITS,
+        # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
+        "spark.sql.subexpressionElimination.enabled": "true",
+        # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
+    for catalog in plan.catalogs:
+        said.update(_catalog(catalog))
+    said |= dict(plan.engine.conf)
+    return {**said, **MEANING, **(LOCAL if said["spark.master"].startswith("local") else {})}
+
+
+def _classes() -> Iterator[str]:
+    """What `sluice setup` keeps of Spark's classes. Java says nothing where they do not fit it."""
+    for file in (home() / "jars").resolve().glob(CLASSES):
+        yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
+
+
+def _catalog(catalog: Catalog) -> dict[str, str]:
+    key = f"spark.sql.catalog.{catalog.name}"
+    return {
+        key: "org.apache.iceberg.spark.SparkCatalog",
+        f"{key}.type": "jdbc",
+        f"{key}.uri": f"jdbc:sqlite:{database(catalog)}?busy_timeout=30000",
+        f"{key}.jdbc.schema-version": "V1",
+        f"{key}.warehouse": warehouse(catalog),
+        # A cached table would hide another writer's commits.
+        f"{key}.cache-enabled": "false",
+    }
+
+
+def database(catalog: Catalog) -> Path:
+    return Path(catalog.uri.removeprefix("sqlite:///")).absolute()
+
+
+def warehouse(catalog: Catalog) -> str:
+    return "file://" + str(Path(catalog.warehouse.removeprefix("file://")).absolute())
+
+
+def prepare(plan: Plan) -> None:
+    """What must be there before a session starts."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    private("spark")
+    for catalog in plan.catalogs:
+        database(catalog).parent.mkdir(parents=True, exist_ok=True)
+
+
+def start(plan: Plan) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    prepare(plan)
+    builder = SparkSession.builder
+    for key, value in settings(plan).items():
+        builder = builder.config(key, value)
+    logging.getLogger().addFilter(_is_no_remark_of_py4j)
+    spark = builder.getOrCreate()
+    _found_once(spark)
+    return spark
+
+
+def refuse_older(spark: SparkSession) -> None:
+    """`spark-defaults.conf` of this machine can say what a spec cannot."""
+    conf = cast(Any, spark)._jsc.sc().conf()
+    for prefix in OLDER:
+        if len(found := conf.getAllWithPrefix(prefix)):
+            message = f"this machine's spark-defaults.conf sets `{prefix}{found[0]._1()}`, which decides what SQL means"
+            raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")
+
+
+def _is_no_remark_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs a traceback where Java's process ends; it also raises, and that is told."""
+    return record.module not in ("clientserver", "java_gateway")
+
+
+def is_gone(spark: SparkSession) -> bool:
+    """Whether its JVM has ended, or it in the JVM."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return bool(cast(Any, spark)._jsc.sc().isStopped())
+    except (Py4JError, ConnectionError):
+        return True
+
+
+def stop(spark: SparkSession) -> None:
+    """Ends it. Of one whose JVM is gone PySpark forgets what it knows, so that another one can be started."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            spark.stop()
+    except (Py4JError, ConnectionError):
+        with suppress(Py4JError, OSError):
+            cast(Any, SparkContext)._gateway.shutdown()
+        for owner, name in ((SparkContext, "_gateway"), (SparkContext, "_jvm"), (SparkContext, "_active_spark_context")):
+            setattr(owner, name, None)
+        for name in ("_instantiatedSession", "_activeSession"):
+            setattr(SparkSession, name, None)
+
+
+def _found_once(spark: SparkSession) -> None:
+    """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
+    searched for a package `py4j`: as long as a commit takes."""
+    jvm: Any = spark._jvm
+    jvm.__dict__["py4j"] = Package(jvm, "py4j")

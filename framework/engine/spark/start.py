@@ -1,0 +1,124 @@
+"""The start of Spark: an error with a name where Java is missing or does not come up, and a Ctrl-C that ends it at once.
+
+PySpark has neither: what Ctrl-C breaks while it starts is told in tracebacks, and the Java behind it stays for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework import java
+from framework.engine.spark import session
+from framework.errors import SetupError, SluiceError
+from framework.model import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
+_OFTEN = 0.05  # seconds between two looks for a Ctrl-C
+
+
+def start(plan: Plan) -> SparkSession:
+    java.java()
+    before = _children()
+
+    def kill() -> None:
+        for each in _children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+
+    try:
+        with _ctrl_c(kill):
+            _launch(plan)
+            return session.start(plan)
+    except SluiceError:
+        raise
+    except Exception as error:
+        kill()
+        raise _named(error) from error
+
+
+def _launch(plan: Plan) -> None:
+    """Java as PySpark would start it, but for its remarks on standard error, which nobody can act on."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    session.prepare(plan)
+    conf = SparkConf().setAll(list(session.settings(plan).items()))
+    reads, writes = os.pipe()
+    threading.Thread(target=_forward, args=(reads,), daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": writes})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(writes)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _forward(reads: int) -> None:
+    with open(reads, "rb") as said:
+        for line in said:
+            # After a Ctrl-C a command has logging off: what it broke is not told, here either.
+            if not line.startswith(_REMARKS) and logging.root.manager.disable < logging.CRITICAL:
+                with suppress(OSError, ValueError):  # nobody listens any more
+                    os.write(2, line)
+
+
+def _named(error: Exception) -> SetupError:
+    from pyspark.errors import PySparkException
+
+    from framework.engine.spark.java_errors import text
+
+    gone = isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
+    why = "its Java ended before it answered, and says why above" if gone else text(error)
+    hint = "see `memory` and `conf` of the specs' engine; `sluice doctor` checks this machine"
+    return SetupError("spark-not-started", f"Spark did not start: {why}", hint)
+
+
+@contextmanager
+def _ctrl_c(kill: Callable[[], None]) -> Iterator[None]:
+    """Inside, a Ctrl-C is no exception, which could come anywhere in PySpark and py4j: it kills the Java that they talk to. What
+    follows from that is a KeyboardInterrupt. Afterwards it has its meaning again, which PySpark changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    meaning = signal.getsignal(signal.SIGINT)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_OFTEN):
+            if signal.SIGINT in signal.sigpending():
+                kill()
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    interrupted = False
+    try:
+        yield
+    except Exception:
+        if signal.SIGINT not in signal.sigpending():
+            raise
+    finally:
+        over.set()
+        watching.join()
+        interrupted = signal.SIGINT in signal.sigpending()
+        signal.signal(signal.SIGINT, meaning)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waits comes now
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _children() -> set[int]:
+    """The processes that this one has started."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split()}

@@ -1,0 +1,1 @@
+"""Pipelines on given messages or on the next ones, without a trace in the real tables."""

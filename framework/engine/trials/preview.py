@@ -1,0 +1,270 @@
+"""Some messages of a pipeline, looked at after each step, by the same frames as a run. Nothing is written: no table, no branch,
+no attempt, no position.
+
+Cost: one Spark job over some offsets of each partition, and further ones where no message was behind those. What is wrong with bad
+rows is said over again, from what came back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.observe.next_run import going_on
+from framework.engine.rules.protocol import Position, Range, TopicState, next_range
+from framework.engine.source import Source
+from framework.engine.spark import row_frame, scratch_session
+from framework.engine.spark.reading_errors import named_errors
+from framework.errors import RefusedError
+from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Pipeline, Plan
+from framework.sql.quote import identifier, literal
+from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Decimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Which = Literal["next", "earliest", "latest"]
+
+_BEGINNING = Position("", 0, "", {}, {}, 0, 0)
+_LEAST = 20  # offsets that are looked at: not behind each of them is a message
+_BYTES = 16 << 20
+_FURTHER = 50  # times as many come next where no message was behind any of them
+_CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
+_AS_TEXT = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\","
+    " 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
+
+    item: str | None  # which of the message's rows, where a list was taken apart
+    after: tuple[Mapping[str, Any], ...]
+    fate: Literal["lands", "deletes", "filtered", "bad"]
+    code: str = ""  # of a bad row, as the bad rows' table would have it
+    stage: str = ""
+    message: str = ""
+    unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
+
+
+@dataclass(frozen=True)
+class Message:
+    """Of a row of a table its place in Kafka may be unknown."""
+
+    topic: str
+    partition: int | None
+    offset: int | None
+    timestamp: str | None
+    key: bytes | None
+    value: bytes | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """`which` says which messages they are: where nothing waits, or `refused` says why a run would not go on, not the next."""
+
+    messages: tuple[Message, ...]
+    which: Which
+    waiting: int | None
+    refused: RefusedError | None = None
+
+
+def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """As `preview`, with a Spark of its own that starts fast and ends with it."""
+    with _quick(plan, pipeline) as made:
+        context = Context(made)
+        try:
+            return preview(context, pipeline, count, which)
+        finally:
+            context.stop()
+
+
+@contextmanager
+def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
+    """The plan with an engine that starts fast and leaves nothing behind."""
+    with scratch_session.folder("preview"):
+        # Spark would make the folder of a catalog that nobody has written to.
+        catalogs = plan.catalogs if pipeline.source else ()
+        yield replace(plan, engine=scratch_session.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
+
+
+def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
+    pipeline = context.schemas.current(pipeline)
+    source = context.source(pipeline)
+    if pipeline.source:
+        range_ = Range({}, source.look().ends, 0)
+        return Preview(_looked_at(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
+    refused, position, now = _asked(pipeline, source, which)
+    most = max(_LEAST, 4 * count)
+    next_ = next_range(position, now, most) if position else None
+    waiting = None if refused or which != "next" else next_.waiting if next_ else 0
+    if position is None or next_ is None:
+        return Preview(_any_of(context, pipeline, _back(now, most), count, "desc"), "latest", waiting, refused)
+    return Preview(_any_of(context, pipeline, _on(position, now, most), count, "asc"), which, waiting)
+
+
+def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
+    """Why a run would not go on, where to begin, and what the topics have now."""
+    try:
+        if which == "next":
+            return None, *going_on(pipeline, table_state.state(pipeline.table), source)
+    except RefusedError as error:
+        return error, None, source.look()
+    now = source.look()
+    return None, replace(_BEGINNING, ends=now.starts) if which == "earliest" else None, now
+
+
+def _on(position: Position, now: TopicState, most: int) -> Iterator[Range]:
+    """Offsets from a position on, each time more of them."""
+    while (range_ := next_range(position, now, most)) is not None:
+        yield range_
+        position, most = replace(position, ends=range_.ends), most * _FURTHER
+
+
+def _back(now: TopicState, most: int) -> Iterator[Range]:
+    """So many offsets of each partition, as any of them can have the newest; then more and more of those before."""
+    ends = now.ends
+    while True:
+        starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
+        if starts == ends:
+            return
+        yield Range(starts, ends, 0, now.topics)
+        ends, most = starts, most * _FURTHER
+
+
+def _any_of(
+    context: Context, pipeline: Pipeline, ranges: Iterator[Range], count: int, order: Literal["asc", "desc"]
+) -> tuple[Message, ...]:
+    """The oldest or newest messages of the first range that has any."""
+    for range_ in ranges:
+        if found := _looked_at(context, pipeline, _few(context.source(pipeline).read(context.spark, range_), count, order)):
+            return found
+    return ()
+
+
+def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> DataFrame:
+    """At most so many, and no more bytes than this process holds as well once for each step; one at least."""
+    from pyspark.sql import Window, functions
+
+    places = [getattr(functions.col(name), order)() for name in ("timestamp", "topic", "partition", "offset")]
+    size = " + ".join(f"coalesce(octet_length({sql}), 0)" for sql in ("value", "key", "CAST(headers AS STRING)"))
+    total = functions.sum(functions.expr(size)).over(Window.orderBy(*places))
+    few = messages.orderBy(*places).limit(count).withColumn("_sluice_before", total - functions.expr(size))
+    return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
+
+
+def _looked_at(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
+    """The messages by their time, each with what becomes of it."""
+    with named_errors(pipeline):
+        found = [row.asDict() for row in _frame(messages, pipeline).collect()]
+    unknown = {row["_sluice_unknown"] for row in found if row.get("_sluice_unknown") is not None}
+    if unknown:  # schemas that the registry is asked for, once
+        return _looked_at(context, context.schemas.learn(pipeline, unknown), messages)
+    with named_errors(pipeline):
+        said = _said(context.spark, pipeline, found)
+    by_message: dict[tuple[Any, ...], list[int]] = {}
+    for at, row in enumerate(found):
+        place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
+        # Rows of a table are not told apart by the messages that they once came from.
+        by_message.setdefault((at,) if pipeline.source else place, []).append(at)
+    made = [_message(pipeline, {at: found[at] for at in each}, said) for each in by_message.values()]
+    return tuple(sorted(made, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
+
+
+def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """What each row is after each step, as text that is carried beside the row itself."""
+    bad = row_frame._travelling(pipeline, 1, carry=False)
+    made = (
+        row_frame.of_table(messages, pipeline) if pipeline.source else row_frame.decode(messages, pipeline, bad, carry_raw=True)
+    )
+    made = _seen(made, 0, _columns_after(pipeline, 0))
+    for at, step in enumerate(pipeline.steps, 1):
+        made = _seen(row_frame.apply(made, step, pipeline, bad), at, _columns_after(pipeline, at))
+    fails = (f"coalesce({row_frame._judged(made.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    found = {name: name for name in made.columns if name.startswith(("_kafka_", "_sluice_"))}
+    if "_kafka_timestamp" in found:
+        found["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
+    if pipeline.table.keyed:
+        found[row_frame.DELETE] = pipeline.table.keyed.deletes or "false"
+    found["_sluice_fails"] = f"array({', '.join(fails)})"
+    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in found.items()))
+
+
+def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
+    """The columns after reading, which is step 0, or after a step."""
+    if step:
+        return pipeline.steps[step - 1].columns
+    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
+
+
+def _seen(made: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
+    # A decimal as text keeps all its digits.
+    values = (
+        f"CAST({identifier(each.name)} AS STRING)" if isinstance(each.type, Decimal) else identifier(each.name)
+        for each in columns
+    )
+    parts = ", ".join(f"{literal(each.name)}, {value}" for each, value in zip(columns, values, strict=True))
+    keep = "_sluice_keep" if "_sluice_keep" in made.columns else "true"
+    seen = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
+    return made.selectExpr("*", f"to_json({seen}, {_AS_TEXT}) AS _sluice_seen{at}")
+
+
+def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    """Stage, code and message of the bad rows among those that were found, as a run says them."""
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    # What a run says depends on neither offset nor time; the offset here tells one from the other.
+    bad = [
+        {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
+        for at, row in enumerate(found)
+        if row["_sluice_bad"] is not None
+    ]
+    if not bad:
+        return {}
+    # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
+    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(row_frame._TRAVELLING))))
+    frame = spark.createDataFrame(table).coalesce(1)
+    return {row.offset: row for row in row_frame.bad_rows(pipeline, 0, frame).collect()}
+
+
+def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: Mapping[int, Any]) -> Message:
+    first = next(iter(found.values()))
+    key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
+    partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
+    made = [_row(pipeline, row, said.get(at)) for at, row in found.items()]
+    made.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
+    topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
+    return Message(topic, partition, offset, timestamp, key, None if pipeline.source else value, tuple(made))
+
+
+def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
+    after: list[Mapping[str, Any]] = []
+    item = found.get("_sluice_item") or None
+    for at in range(len(pipeline.steps) + 1):
+        seen = json.loads(found[f"_sluice_seen{at}"])
+        if seen["bad"]:
+            return Row(item, tuple(after), "bad", said.code, said.stage, said.message)
+        if not seen["keep"]:
+            return Row(item, tuple(after), "filtered")
+        after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
+    fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
+    unexpected = tuple(each.name for each, failing in fails if failing)
+    return Row(item, tuple(after), "deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
+
+
+def _value(column: Column, value: Any) -> Any:
+    if column.type in (TIMESTAMP, TIMESTAMP_NTZ) and value is not None:
+        zone = "Z" if value.endswith("Z") else ""
+        return f"{value.removesuffix('Z').rstrip('0').rstrip('.')}{zone}"
+    return value

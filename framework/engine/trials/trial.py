@@ -1,0 +1,145 @@
+"""Tests of pipelines: the engine as it is, on the messages of a test, into a catalog that is thrown away."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.publish.batch import next_batch
+from framework.engine.spark import defects, scratch_session
+from framework.engine.trials.given_messages import Local
+from framework.errors import SluiceError
+from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
+from framework.plan.compare import Beyond
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a test: the rows and bad rows of all batches, or why a batch was not published."""
+
+    rows: tuple[Mapping[str, Any], ...] = ()
+    bad: tuple[Mapping[str, Any], ...] = ()
+    error: SluiceError | None = None
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Where tests run, several at once if need be: a Spark session, and the plan with catalogs that may be written to."""
+
+    spark: SparkSession
+    plan: Plan
+    slices: int = 1  # partitions of a batch's frame
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def outcomes(self, work: Iterable[tuple[Pipeline, Example]]) -> Iterator[Outcome]:
+        """Of each test, in the order of the tests. Two run at once: each is mostly planned and committed by one thread."""
+        with ThreadPoolExecutor(2) as pool:
+            yield from pool.map(lambda each: self.run(*each), work)
+
+    def run(self, pipeline: Pipeline, example: Example) -> Outcome:
+        """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
+        own = f"test{next(self.numbers)}_"
+        table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
+        source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
+        tried = replace(pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_known, pipeline.topics)))
+        # What a session's catalogs are is asked of the thread.
+        jvm: Any = self.spark._jvm
+        jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
+        try:
+            for batch in example.batches:
+                if source:
+                    self.put(
+                        source, [each.values for each in example.given if isinstance(each, GivenRow) and each.batch == batch]
+                    )
+                messages = tuple(each for each in example.given if isinstance(each, Message))
+                context = Context(self.plan, spark=lambda: self.spark, source=Local(messages, batch, self.slices))
+                done = next_batch(context, tried)
+                while done and done.waiting:
+                    done = next_batch(context, tried)
+        except Exception as error:
+            return Outcome(error=defects.told(pipeline.name, error))
+        return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
+
+    def put(self, source: TableSource, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds rows to the table that a pipeline reads."""
+        import pyarrow
+        from pyspark.sql.pandas.types import to_arrow_schema
+        from pyspark.sql.types import StructType
+
+        columns = (*source.columns, *source.kafka)
+        schema = cast(StructType, StructType.fromDDL(", ".join(f"{identifier(each.name)} {each.type.sql}" for each in columns)))
+        frame = self.spark.createDataFrame(pyarrow.Table.from_pylist(list(rows), to_arrow_schema(schema)))
+        namespace, _, _ = source.identifier.rpartition(".")
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {identifier(source.catalog.name, namespace)}")
+        table = identifier(source.catalog.name, *source.identifier.split("."))
+        writer = frame.writeTo(table).tableProperty("format-version", "3")
+        if metadata.read(source.catalog, source.identifier):
+            writer.append()
+        else:
+            writer.using("iceberg").create()
+
+
+@contextmanager
+def trials(plan: Plan) -> Iterator[Trials]:
+    """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
+    with scratch_session.folder("test") as folder:
+        moved = thrown_away(plan, folder)
+        context = Context(moved)
+        try:
+            yield Trials(context.spark, moved)
+        finally:
+            context.stop()
+
+
+def _known(topic: Topic) -> Topic:
+    """By the schemas that are known: for another one the registry would be asked, and all be planned anew for the real tables."""
+    return replace(topic, decoding=replace(topic.decoding, unknown=None))
+
+
+def thrown_away(plan: Plan, folder: Path) -> Plan:
+    """The plan with its tables in a folder, in catalogs of the same names. What the engine's `conf` says of catalogs would lead to
+    the real tables."""
+    catalogs = {
+        each.name: Catalog(each.name, "sql", f"sqlite:///{folder}/{each.name}.db", str(folder / each.name))
+        for each in plan.catalogs
+    }
+    pipelines = tuple(
+        replace(
+            each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
+            source=each.source and replace(each.source, catalog=catalogs[each.source.catalog.name]),
+        )
+        for each in plan.pipelines
+    )  # fmt: skip
+    return replace(
+        plan,
+        engine=scratch_session.engine(plan.engine, {}, catalogs=False),
+        catalogs=tuple(catalogs.values()),
+        pipelines=pipelines,
+    )
+
+
+def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
+    found = table_state.table(table.catalog, identifier)
+    if found is None:
+        return ()
+    arrow = found.scan().to_arrow()
+    columns = [[_value(each) for each in column] for column in arrow.columns]
+    return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):  # before year 1 or after year 9999
+        return Beyond(f"a time beyond the years 1 to 9999 in {scalar.type}")

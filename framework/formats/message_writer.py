@@ -1,0 +1,117 @@
+"""Messages by a schema of the registry, written outside of Spark of what people say or `generate` makes.
+
+Values are what plain JSON has: dates and times are ISO text or the numbers that the schema has, decimals numbers or text, bytes base64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal as Number
+from functools import lru_cache
+from typing import Any
+
+from framework.formats import json_values
+from framework.formats.confluent_frame import prefix_bytes
+from framework.formats.kinds import KINDS, of_kind
+from framework.formats.versions import Path
+from framework.model.schemas import Schema
+from framework.types import Array, Decimal, Field, Map, Struct, Type
+
+
+def schema_of(format_: str, name: str, columns: Sequence[Field]) -> Schema:
+    """A schema whose messages have these columns. Unsupported where a format has no such column."""
+    kind = KINDS[format_]
+    return Schema(kind, of_kind(kind).schema_text(name, columns))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes keys or values by one schema. `single`: they are one value that has no fields."""
+
+    id: int
+    schema: Schema
+    single: bool
+    encode: Callable[[Any], bytes]
+    ways: Mapping[str, Type]  # of JSON the fields' types, which say how times and decimals are written
+    back: Mapping[tuple[Path, str], str]  # by its place and what columns call it: a field's own name
+
+    def whole(self, value: Any) -> bytes:
+        """A message, of a value as JSON has it."""
+        if not self.single and not isinstance(value, Mapping):
+            raise ValueError("it is no JSON object")
+        try:
+            return prefix_bytes(self.id) + self.encode(value)
+        except ValueError as error:  # a library's own words may go on for lines
+            raise ValueError(str(error).strip().splitlines()[0].rstrip(".")) from None
+
+    def columns(self, values: Mapping[str, Any]) -> bytes:
+        """A message, of the values of columns; what is not named is left out."""
+        if self.single and len(values) > 1:
+            raise ValueError(f"it is one value, and there are {', '.join(f'`{name}`' for name in values)}")
+        wrong: ValueError | None = None
+        for base64_ in (False, True) if self.ways else (False,):  # a decimal is a number, or text where the schema takes none
+            said = {
+                name: _written(value, self.ways.get("value" if self.single else name), base64_) for name, value in values.items()
+            }
+            try:
+                return self.whole(next(iter(said.values()), None) if self.single else _renamed(said, (), self.back))
+            except ValueError as error:
+                wrong = wrong or error
+        assert wrong is not None
+        raise wrong
+
+    def column(self, field: str) -> str:
+        """What columns call a field of the message."""
+        return next((column for (path, column), name in self.back.items() if not path and name == field), field)
+
+
+@lru_cache(maxsize=256)
+def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -> Writer:
+    """`names` are fields that columns call otherwise. Unsupported where the schema cannot be read."""
+    single, ways = False, {}
+    if schema.kind == "AVRO":
+        from framework.formats.avro.schema import parse
+
+        single = parse(schema).kind != "record"
+    elif schema.kind == "JSON":
+        from framework.formats.json_schema.text import said_of
+
+        said = said_of(schema)
+        single, ways = said.single, {name: each.type for name, each in said.fields}
+    back = {(path[:-1], column): path[-1] for path, column in names}
+    return Writer(id_, schema, single, of_kind(schema.kind).encoder(schema), ways, back)
+
+
+def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> Any:
+    """With the fields' own names."""
+    if not back:
+        return value
+    if isinstance(value, list):
+        return [_renamed(each, path, back) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    named = {back.get((path, name), name): each for name, each in value.items()}
+    return {name: _renamed(each, (*path, name), back) for name, each in named.items()}
+
+
+def _written(value: Any, type_: Type | None, base64_: bool) -> Any:
+    from framework.formats.json import Written
+
+    match type_:
+        case Array() if isinstance(value, list):
+            return [_written(each, type_.element, base64_) for each in value]
+        case Map() if isinstance(value, Mapping):
+            return {name: _written(each, type_.value, base64_) for name, each in value.items()}
+        case Struct() if isinstance(value, Mapping):
+            types_ = {each.name: each.type for each in type_.fields}
+            return {name: _written(each, types_.get(name), base64_) for name, each in value.items()}
+        case Written(Decimal() as decimal, "base64") if base64_ and isinstance(value, (int, Number)):
+            with suppress(ValueError):
+                return json_values.base64_of(Number(value), decimal.scale)
+        case Written(inner, way) if isinstance(value, str) and way != "base64":
+            with suppress(ValueError):
+                number = json_values.epoch(json_values.moment(value, inner), way)
+                return value if number is None else number
+    return value

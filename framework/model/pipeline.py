@@ -1,0 +1,150 @@
+"""What runs: steps, expectations, pipelines, and the plan of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from typing import Literal
+
+from framework.errors import Problem, Where
+from framework.model.example import Example
+from framework.model.schemas import Schema
+from framework.model.table import Catalog, Maintain, Table, TableSource
+from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
+    a list, every item of it becomes a row of its own, in which the item is the column `into`."""
+
+    name: str
+    where: Where = field(compare=False, repr=False)
+    says: tuple[str, ...]
+    assign: tuple[tuple[str, str], ...]
+    keep: str | None
+    faults: tuple[Fault, ...]
+    columns: tuple[Column, ...]
+    each: Each | None = None
+    of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
+
+
+@dataclass(frozen=True)
+class Each:
+    """SQL of a list, and the column that takes its items."""
+
+    list: str
+    into: str
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What must hold for rows: `holds` is SQL that is true where it does."""
+
+    name: str
+    where: Where = field(compare=False, repr=False)
+    says: str
+    holds: str
+    otherwise: Literal["quarantine", "warn", "stop"]
+
+    @property
+    def message(self) -> str:
+        return self.says if self.name == self.says else f"{self.name}: {self.says}"
+
+
+@dataclass(frozen=True)
+class Engine:
+    master: str = "local[*]"
+    memory: str = "4g"
+    conf: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """When Dagster runs it: one of these, or neither if by hand."""
+
+    every: int | None = None  # seconds
+    cron: str | None = None
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    name: str
+    where: Where
+    doc: str
+    owner: str | None
+    tags: tuple[tuple[str, str], ...]
+    topics: tuple[Topic, ...]  # none where the rows come from a table
+    source: TableSource | None
+    kafka_columns: tuple[Column, ...]  # what Kafka says of each message
+    steps: tuple[Step, ...]
+    table: Table
+    batch_rows: int
+    run: Run
+    bad_rows: Literal["quarantine", "stop", "drop"]
+    fresh_within: int | None
+    warn_after: int | None
+    expected: tuple[Expectation, ...]
+    maintain: Maintain
+    spec: str  # a digest of all above that says what rows come out
+    examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def topic(self) -> Topic:
+        """The first topic: several in one pipeline have one shape."""
+        return self.topics[0]
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        decoding = () if self.source else self.topic.decoding.faults
+        return decoding + tuple(fault for step in self.steps for fault in step.faults)
+
+    @property
+    def explodes(self) -> bool:
+        """Whether there can be any number of rows of one message."""
+        return any(step.each for step in self.steps)
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """Those of a whole batch; of single rows the last step is."""
+        return tuple(each for each in self.expected if each.otherwise != "quarantine")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What its rows come from, as Kafka or the catalog calls it."""
+        return (self.source.identifier,) if self.source else tuple(topic.kafka_name for topic in self.topics)
+
+
+def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
+    """As they run: one whose rows come from a table behind the one that writes it."""
+    named = {pipeline.name: pipeline for pipeline in pipelines}
+    before = {name: {pipeline.source.pipeline} if pipeline.source else set() for name, pipeline in named.items()}
+    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
+
+
+@dataclass(frozen=True)
+class Plan:
+    environment: str
+    engine: Engine
+    secrets: SecretStore
+    clusters: tuple[Cluster, ...]
+    catalogs: tuple[Catalog, ...]
+    topics: tuple[Topic, ...]
+    pipelines: tuple[Pipeline, ...]
+    # The same specs planned again, with what the registry says by then and, for each topic, schemas of other subjects.
+    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+    def pipeline(self, name: str) -> Pipeline | None:
+        return next((pipeline for pipeline in self.pipelines if pipeline.name == name), None)
+
+
+@dataclass(frozen=True)
+class Replanned:
+    """A plan that was made again, with the problems of its specs; `runnable` are the pipelines that none of them stands behind."""
+
+    plan: Plan
+    problems: tuple[Problem, ...]
+    runnable: tuple[Pipeline, ...]

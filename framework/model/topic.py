@@ -1,0 +1,153 @@
+"""What is read: clusters, topics, and how a message becomes columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from framework.errors import SluiceError, Where
+from framework.model.schemas import Version
+from framework.model.secret import SecretRef
+from framework.types import BIGINT, INT, STRING, TIMESTAMP, Struct, Type
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: Type
+    doc: str = ""
+    where: Where | None = field(default=None, compare=False, repr=False)  # what in the specs made it
+    # Fields of it, or it itself, that had another name in an older schema: the place with that name, and the name now.
+    renamed: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
+
+
+KAFKA_COLUMNS = (
+    Column("_kafka_partition", INT, "Kafka partition of the message"),
+    Column("_kafka_offset", BIGINT, "Kafka offset of the message"),
+    Column("_kafka_timestamp", TIMESTAMP, "Kafka timestamp of the message"),
+)
+KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # where a pipeline has several
+EVENT_TIME = "_event_time"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What can be wrong with one message: `when` is SQL that is true where it is. `why` is SQL of what is said of one message, over
+    `_sluice_key` and `_sluice_value`, where the same message does not do for all."""
+
+    stage: str
+    code: str
+    message: str
+    when: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a message becomes columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and over
+    `_sluice_decoded`, which stands for `parse`. What the fault `undecodable` says of one message is found later, by `explain`."""
+
+    parse: str | None
+    columns: tuple[tuple[str, str], ...]
+    faults: tuple[Fault, ...]
+    explain: tuple[tuple[str, str], ...] = ()
+    explained: str = "NULL"  # what `explain` calls `_sluice_parsed`
+    apart: tuple[tuple[str, str], ...] = ()  # columns and SQL of what is computed before all this, once
+    natively: tuple[Native, ...] = ()  # columns that Python computes before that
+    keep: str | None = None  # SQL that is true of messages that become rows; others are left out and counted
+    schema_id: str = "NULL"  # SQL of the id of a bad row's schema
+    unknown: str | None = None  # SQL of a schema's id that is none of those known here, else null; of these the registry is asked
+
+
+@dataclass(frozen=True)
+class Native:
+    """A column that Python computes of the messages' `key` or `value`, whole Arrow arrays at a time. `using` takes a binary array
+    and gives a struct array of the type; it must be something that can be pickled."""
+
+    of: Literal["key", "value"]
+    into: str
+    type: Struct
+    using: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Security:
+    protocol: str = "PLAINTEXT"
+    mechanism: str | None = None
+    username: str | SecretRef | None = None
+    password: SecretRef | None = None
+
+
+@dataclass(frozen=True)
+class Login:
+    username: str | SecretRef
+    password: SecretRef
+
+
+@dataclass(frozen=True)
+class Cluster:
+    name: str
+    bootstrap: str
+    security: Security
+    registry: str | None = None
+    registry_auth: Login | None = None
+
+
+@dataclass(frozen=True)
+class SecretStore:
+    store: Literal["env", "file"] = "env"
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class Generated:
+    """How one field of generated messages is made; exactly one is set."""
+
+    one_of: tuple[str, ...] | None
+    between: tuple[float, float] | None
+    pattern: str | None
+
+
+@dataclass(frozen=True)
+class Generator:
+    rate: float
+    fields: tuple[tuple[str, Type, Generated], ...]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What the registry said of a topic's keys or values when the plan was made. `refused` are versions that not every table takes:
+    the schema's id, what it does, and that in words. `trouble`: the registry did not answer, or has no such subject."""
+
+    of: Literal["key", "value"]
+    subject: str
+    numbers: tuple[int, ...]
+    refused: tuple[tuple[int, str, str], ...]
+    known: bool  # whether the columns are
+    trouble: SluiceError | None = field(default=None, compare=False, repr=False)
+    # By what messages are written: the newest schema or, while there is none, one that is made of the spec's columns and has the id 0.
+    # `names` are its fields, by their places, that columns call otherwise.
+    newest: Version | None = field(default=None, compare=False, repr=False)
+    names: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: str
+    where: Where
+    doc: str
+    cluster: Cluster
+    kafka_name: str
+    partitions: int
+    value: str
+    columns: tuple[Column, ...]
+    key_columns: tuple[str, ...]
+    key_format: str
+    headers: tuple[str, ...]
+    decoding: Decoding
+    event_time: str | None
+    start_from: Literal["earliest", "latest"] | datetime
+    generator: Generator | None
+    registered: tuple[Registered, ...] = ()
