@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from framework import types
-from framework.sql import dialects, reserved
+from framework.sql import foreign_operators, reserved
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
@@ -88,7 +88,7 @@ class Parser:
         token = self.next
         found = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
         return (
-            dialects.operator(self.tokens, self.at)
+            foreign_operators.find(self.tokens, self.at)
             or reserved.meaning(token)
             or refused(
                 token.offset,
@@ -100,7 +100,7 @@ class Parser:
 
     def end(self) -> None:
         token = self.next
-        if token.kind == "name" and (found := dialects.operator(self.tokens, self.at)):
+        if token.kind == "name" and (found := foreign_operators.find(self.tokens, self.at)):
             raise found
         if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
             raise refused(
