@@ -110,8 +110,32 @@ class UnreachableError(SluiceError):
     """A system that Sluice talks to does not answer."""
 
 
+class KafkaAway(UnreachableError):
+    """A cluster of Kafka does not answer."""
+
+
+class CatalogAway(UnreachableError):
+    """A catalog cannot be read."""
+
+
+class NoTopic(UnreachableError):
+    """The cluster has no topic of this name."""
+
+
+class NoRegistry(SluiceError):
+    """The cluster names no schema registry."""
+
+
+class NoSubject(SluiceError):
+    """The registry has no schema for a subject."""
+
+
 class BatchError(SluiceError):
     """A batch was not published; the table is as it was before."""
+
+
+class SourceMissing(BatchError):
+    """The table that a pipeline reads does not exist."""
 
 
 class SparkEnded(BatchError):
@@ -132,6 +156,10 @@ class RefusedError(SluiceError):
 
 class Paused(SluiceError):
     """Somebody has paused the pipeline."""
+
+
+class NotOwned(RefusedError):
+    """The table is not this pipeline's."""
 
 
 class RolledBack(RefusedError):

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Literal
 
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import NoTopic, SluiceError, UnreachableError
 from framework.formats.json_values import text
 from framework.formats.message_writer import Writer
 from framework.model import Generated, SecretStore, Topic
@@ -98,9 +98,8 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     try:
         kafka.topic_ids(topic)
         return False
-    except UnreachableError as error:
-        if error.code != "no-topic":
-            raise
+    except NoTopic:
+        pass
     admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
     # As many replicas as the cluster's brokers are told to make.
     wanted = NewTopic(topic.kafka_name, num_partitions=topic.partitions, replication_factor=-1)

@@ -25,12 +25,12 @@ from framework.engine.observe.status import Status, judged
 from framework.engine.observe.watch import newest, watch
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_notes
-from framework.errors import SluiceError
+from framework.errors import CatalogAway, KafkaAway, SluiceError
 from framework.model import Pipeline, Plan
 
 Told: TypeAlias = MaterializeResult[Any] | AssetCheckResult
 Result: TypeAlias = Told | AssetCheckEvaluation | Output[None]
-PASSING = ("kafka-unreachable", "catalog-unreachable")  # what does not answer may be back in a moment
+PASSING = (KafkaAway, CatalogAway)  # what does not answer may be back in a moment
 _TRIES = 3
 
 
@@ -40,7 +40,7 @@ def failed(
     """Tries again what may pass; else tells the checks and ends the step. What was committed before is recorded in any case."""
     pipeline = status.pipeline
     bad = record(context, status, batches)
-    if error.code in PASSING and context.retry_number < _TRIES:
+    if isinstance(error, PASSING) and context.retry_number < _TRIES:
         context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
         raise RetryRequested(_TRIES, between) from Failure(str(error))
     stopped = list(checks.stopped(pipeline, error))

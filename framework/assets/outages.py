@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from framework.engine.kafka.cluster import refuse_silent
-from framework.errors import UnreachableError
+from framework.errors import KafkaAway
 from framework.model import Cluster, Pipeline
 
 _FOR = 20.0  # seconds
-_AWAY = "kafka-unreachable"
 
 
 class Outages:
@@ -21,7 +20,7 @@ class Outages:
 
     def __init__(self) -> None:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._errors: dict[str, tuple[float, UnreachableError]] = {}
+        self._errors: dict[str, tuple[float, KafkaAway]] = {}
 
     @contextmanager
     def asking(self, pipeline: Pipeline) -> Iterator[None]:
@@ -32,15 +31,14 @@ class Outages:
                 with self._locks[cluster.name]:
                     self._refuse(cluster)
             yield
-        except UnreachableError as error:
-            if error.code == _AWAY:
-                for name in clusters:
-                    self._errors.setdefault(name, (time.monotonic(), error))
+        except KafkaAway as error:
+            for name in clusters:
+                self._errors.setdefault(name, (time.monotonic(), error))
             raise
 
     def _refuse(self, cluster: Cluster) -> None:
         since, error = self._errors.get(cluster.name, (0.0, None))
         if error and time.monotonic() - since < _FOR:
-            raise UnreachableError(error.code, error.message, error.hint)
+            raise KafkaAway(error.code, error.message, error.hint)
         self._errors.pop(cluster.name, None)
         refuse_silent(cluster)

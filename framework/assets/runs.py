@@ -88,7 +88,7 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
     engine = Context(plan, lambda: progress.started(context, plan), progress.points(context), until=limit)
     try:
         seen = status_of(plan, pipeline).seen
-        if seen.trouble and seen.trouble.code in endings.PASSING:
+        if isinstance(seen.trouble, endings.PASSING):
             run_notes.failed(pipeline.name, seen.trouble)
             raise seen.trouble
         progress.waiting(context, pipeline, seen)

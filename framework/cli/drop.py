@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import NoTopic, SluiceError
 
 if TYPE_CHECKING:
     from framework.engine.drop import Held
@@ -84,9 +84,7 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
     for each in pipeline.topics:
         try:
             seen = Kafka(each.cluster, plan.secrets).look(each)
-        except UnreachableError as error:
-            if error.code != "no-topic":
-                raise
+        except NoTopic:
             continue
         messages = sum(end - seen.starts[where] for where, end in seen.ends.items())
         found.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))

@@ -12,7 +12,7 @@ import click
 
 from framework.amounts import counted, size
 from framework.cli import _complete, _specs
-from framework.errors import RefusedError, SpecError
+from framework.errors import NoTopic, RefusedError, SpecError
 
 if TYPE_CHECKING:
     from framework.engine.kafka.backlog import Waiting
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from framework.errors import Problem, SluiceError, Where
     from framework.model import Pipeline
     from framework.plan.change import Change
-
-_NO_TOPIC = "no-topic"
 
 
 @click.command()
@@ -69,7 +67,7 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        away = (error for ahead in found for error in ahead.unseen if error.code != _NO_TOPIC)
+        away = (error for ahead in found for error in ahead.unseen if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
             click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(ahead.would_run for ahead in found):
@@ -88,7 +86,7 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
     for error in ahead.unseen:
-        if error.code == _NO_TOPIC:
+        if isinstance(error, NoTopic):
             yield f"WAITS for its topic: {error.message}"
             yield f"  hint: {error.hint}"
     changes = ahead.changes or ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs, _topics
-from framework.errors import SluiceError
+from framework.errors import NoSubject, SluiceError
 
 if TYPE_CHECKING:
     from framework.engine.messages.write_schemas import Newest
@@ -149,7 +149,7 @@ def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, New
     for each in found:
         if each.new and (keyed or each.of == "value"):
             hint = f"`sluice generate {topic.name}` registers one that is made of the topic's columns; --raw sends the bytes as they are"
-            raise SluiceError("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
+            raise NoSubject("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
     return {each.of: each for each in found}
 
 

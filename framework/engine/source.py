@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from framework.engine.iceberg import metadata
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
-from framework.errors import BatchError
+from framework.errors import BatchError, SourceMissing
 from framework.model import Pipeline, TableSource, Topic
 from framework.sql.quote import identifier
 
@@ -122,7 +122,7 @@ class FromTable:
         table = metadata.read(self.source.catalog, self.source.identifier)
         main = table.main if table else None
         if table is None or main is None:
-            raise BatchError(
+            raise SourceMissing(
                 "source-missing",
                 f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
                 f"run `{self.source.pipeline}`, which writes it, first",

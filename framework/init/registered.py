@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from framework.engine.kafka.newest_messages import Sample
-from framework.errors import Problem, SluiceError, Where
+from framework.errors import NoSubject, Problem, Where
 from framework.formats.confluent_frame import id_of
 from framework.formats.kinds import FORMATS
 from framework.init.lines import Line, key, scalar, shown
@@ -122,9 +122,8 @@ def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
     try:
         registry.numbers(own)
         return own
-    except SluiceError as error:
-        if error.code != "no-subject":
-            raise
+    except NoSubject:
+        pass
     subjects = registry.subjects(ids[0]) if ids else ()
     return min(subjects, key=lambda name: (own.rpartition("-")[0] not in name, name), default=None)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from framework.errors import Problem, SluiceError, Where
+from framework.errors import NoRegistry, Problem, SluiceError, Where
 from framework.formats import confluent_frame, debezium, json, message_writer
 from framework.formats.confluent_frame import Of, Read
 from framework.formats.kinds import KINDS, Format, of_kind
@@ -75,7 +75,7 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
     try:
         subject = schemas.subject(cluster, asked.subject)
     except SluiceError as error:
-        if error.code == "no-registry":  # no run could read a message
+        if isinstance(error, NoRegistry):  # no run could read a message
             # Where there is no cluster at all, that is said.
             problems += [Problem(asked.where, error.code, error.message, error.hint)] if cluster.name else []
         elif not asked.contract:

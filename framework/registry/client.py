@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.model.schemas import Kind, Schema, Subject, Version
 from framework.registry import answers, cache
@@ -59,7 +59,7 @@ class Registry:
     def url(self) -> str:
         if self.cluster.registry is None:
             hint = "add `registry:` with its address, such as `registry: http://127.0.0.1:18081/apis/ccompat/v7`"
-            raise SluiceError("no-registry", f"the cluster `{self.cluster.name}` names no schema registry", hint)
+            raise NoRegistry("no-registry", f"the cluster `{self.cluster.name}` names no schema registry", hint)
         return self.cluster.registry.rstrip("/")
 
     def subject(self, name: str) -> Subject:
@@ -99,7 +99,7 @@ class Registry:
             found = ()
         if not found:
             hint = f"register one, by a producer or by `sluice generate`; or name another subject: `subject: …` ({self.url})"
-            raise SluiceError("no-subject", f"the registry has no schema for the subject `{name}`", hint)
+            raise NoSubject("no-subject", f"the registry has no schema for the subject `{name}`", hint)
         return found
 
     def schema(self, id_: int) -> Schema | None:

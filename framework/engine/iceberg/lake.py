@@ -19,7 +19,7 @@ from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import is_spark_gone, not_taken, spark_ended
 from framework.engine.spark.java_errors import Refused, answers, is_a, text
 from framework.engine.spark.java_package import Package
-from framework.errors import BatchError, UnreachableError
+from framework.errors import BatchError, CatalogAway
 from framework.model import Column, PartitionField, Table
 from framework.plan.change import Change, Existing
 
@@ -44,7 +44,7 @@ class Lake:
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
         except Py4JJavaError as error:
-            raise UnreachableError("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
+            raise CatalogAway("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
 
     def load(self, identifier: str) -> Any | None:
         """The table as it is now, or None."""

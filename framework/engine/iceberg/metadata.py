@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.engine.iceberg import sql_catalog
-from framework.errors import UnreachableError
+from framework.errors import CatalogAway, UnreachableError
 from framework.model import Catalog
 
 _DELETED = 2  # of a line in a list of files
@@ -100,7 +100,7 @@ def read(catalog: Catalog, identifier: str) -> Metadata | None:
 def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
     said = (str(error) or type(error).__name__).splitlines()[0]
     hint = f"see `uri` and `warehouse` of the catalog `{catalog.name}`"
-    return UnreachableError("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint)
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint)
 
 
 def newest(found: Metadata, column: str) -> datetime | None:

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 
 from framework.engine.spark.session import database
-from framework.errors import UnreachableError
+from framework.errors import CatalogAway
 from framework.model import Catalog
 
 _PATIENCE = 30.0  # seconds that another program's commit is waited for
@@ -20,7 +20,7 @@ def tables(catalog: Catalog) -> dict[str, str]:
         found = _rows(catalog, _PATIENCE)
     except sqlite3.Error as error:
         hint = f"see `uri` of the catalog `{catalog.name}`"
-        raise UnreachableError("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error}", hint) from None
+        raise CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error}", hint) from None
     # A catalog of the older layout has no such column, and no views.
     kept = [row for row in found if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
     return {f"{row['table_namespace']}.{row['table_name']}": local(row["metadata_location"]) for row in kept}

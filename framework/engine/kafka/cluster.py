@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from framework.engine.kafka import spark_reader
 from framework.engine.rules.protocol import Partition, Range, TopicState, parted, partition
-from framework.errors import UnreachableError
+from framework.errors import KafkaAway, NoTopic, UnreachableError
 from framework.home import home
 from framework.hosts import others
 from framework.model import Cluster, Pipeline, SecretStore, Topic
@@ -136,7 +136,7 @@ class Kafka:
             if len(found) == len(asked):
                 return [found[name] for name in asked]
         missing = next(topic for name, topic in asked.items() if name not in found)
-        raise UnreachableError(
+        raise NoTopic(
             "no-topic",
             f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
             f"`sluice topics create {missing.name}` creates it; or correct `kafka_name` of the topic at {missing.where}",
@@ -197,7 +197,7 @@ def unreachable(cluster: Cluster, said: Any) -> UnreachableError:
     if said.name().endswith("AUTHORIZATION_FAILED"):
         hint = "ask who runs the cluster for the right to describe and read it"
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
-    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
+    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
 
 
 def listens(cluster: Cluster, patience: float) -> bool:
@@ -216,7 +216,7 @@ def listens(cluster: Cluster, patience: float) -> bool:
 
 
 def silent(cluster: Cluster) -> UnreachableError:
-    return UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
+    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
 
 
 def _running(cluster: Cluster) -> str:

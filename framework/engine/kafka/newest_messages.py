@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
-from framework.errors import UnreachableError
+from framework.errors import NoTopic, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.spelling import closest
 
@@ -124,4 +124,4 @@ def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableE
     meant = closest(topic, names)
     there = f"there is {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}" if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
-    return UnreachableError("no-topic", message, f"did you mean `{meant}`?" if meant else there)
+    return NoTopic("no-topic", message, f"did you mean `{meant}`?" if meant else there)

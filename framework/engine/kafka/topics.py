@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.engine.rules.protocol import partition
-from framework.errors import UnreachableError
+from framework.errors import KafkaAway, UnreachableError
 from framework.model import Cluster, SecretStore, Topic
 
 _PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
@@ -66,7 +66,7 @@ def _described(cluster: Cluster, answer: Any) -> Any:
         said = error.args[0]
         if said.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return None
-        raise UnreachableError("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said.str()}") from None
+        raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said.str()}") from None
 
 
 def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:

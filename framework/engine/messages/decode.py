@@ -13,7 +13,7 @@ from typing import Literal
 from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages import plain_checks
 from framework.engine.messages.plain_checks import Decoded
-from framework.errors import SluiceError
+from framework.errors import NoSubject, SluiceError
 from framework.formats.confluent_frame import id_of
 from framework.formats.kinds import of_kind
 from framework.formats.versions import Unsupported
@@ -63,7 +63,7 @@ class Reader:
             try:
                 subject = self._registry.subject(each.subject)
             except SluiceError as error:
-                self.trouble = self.trouble or (None if error.code == "no-subject" else error)
+                self.trouble = self.trouble or (None if isinstance(error, NoSubject) else error)
                 continue
             self.trouble = self.trouble or subject.trouble
             self._versions[each.of] = {version.id: version for version in subject.versions}

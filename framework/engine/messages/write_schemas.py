@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from framework.errors import SluiceError
+from framework.errors import NoSubject, SluiceError
 from framework.formats import json_values, message_writer
 from framework.formats.message_writer import Writer
 from framework.formats.versions import Unsupported
@@ -38,9 +38,7 @@ def newest(topic: Topic, secrets: SecretStore) -> tuple[Newest, ...]:
 def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
     try:
         subject = registry.subject(registered.subject)
-    except SluiceError as error:
-        if error.code != "no-subject":
-            raise
+    except NoSubject as error:
         if registered.newest is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
             raise SluiceError(error.code, error.message, hint) from None

@@ -15,7 +15,7 @@ from framework.engine.rebuild.outlook import Outlook, outlook
 from framework.engine.rules import protocol, refusals, run_notes
 from framework.engine.rules.protocol import Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
 from framework.model import Cluster, Pipeline, Plan, SecretStore, in_order
 from framework.plan.change import Change, Existing, changes
 
@@ -74,7 +74,7 @@ def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = _PAT
             if cluster.name not in clusters:
                 clusters[cluster.name] = connected(cluster, plan.secrets, patience)
             found = _look(pipeline, clusters[cluster.name])
-            away = [error for error in found.unseen if error.code == "kafka-unreachable"]
+            away = [error for error in found.unseen if isinstance(error, KafkaAway)]
             if away:
                 clusters[cluster.name] = away[0]
         before[pipeline.name] = found
@@ -147,8 +147,8 @@ def _with_rebuild(found: Ahead, position: Position | None, kafka: Kafka | None) 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
     """A table of somebody else is not compared, nor is one that could not be made."""
-    none = ("table-not-ours", "table-of-another", "table-recreated", "source-missing")
-    return None if any(error.code in none for error in refused) else changes(pipeline, existing)
+    none = (NotOwned, TableRecreated, SourceMissing)
+    return None if any(isinstance(error, none) for error in refused) else changes(pipeline, existing)
 
 
 def _anew(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, Ahead]) -> Anew:

@@ -16,7 +16,7 @@ from framework.engine.observe.next_run import connected, going_on
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
-from framework.errors import SluiceError
+from framework.errors import CatalogAway, SluiceError
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
 from framework.types import TIMESTAMP
 
@@ -62,7 +62,7 @@ class Watched:
     @property
     def unseen(self) -> bool:
         """Whether the catalog does not answer, so that nothing is known."""
-        return self.trouble is not None and self.trouble.code == "catalog-unreachable"
+        return isinstance(self.trouble, CatalogAway)
 
 
 def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = _PATIENCE) -> tuple[Watched, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Lost, Partition, Position, Standing, TableState, TopicState, parted, standing
-from framework.errors import OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
+from framework.errors import NotOwned, OffsetsGone, RolledBack, TableRecreated, TopicRecreated
 from framework.model import Pipeline
 
 
@@ -38,13 +38,13 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     table = pipeline.table.identifier
     position = state.position
     if position is None or state.owner is None:
-        raise RefusedError(
+        raise NotOwned(
             "table-not-ours",
             f"the table {table} exists and Sluice did not make it",
             f"give `{pipeline.name}` another table, or rename that one",
         )
     if not same_owner(state.owner, owner(pipeline)):
-        raise RefusedError(
+        raise NotOwned(
             "table-of-another",
             f"the table {table} belongs to {_words(state.owner)}, this is {_words(owner(pipeline))}",
             "two pipelines, topics or environments never share a table: give this one another table",
