@@ -16,10 +16,10 @@ demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 
 	@$(BIN)/sluice demo
 
 test: setup  ## All but what is long: what each change is judged by
-	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m "not long"
+	@$(BIN)/python -m pytest tests -n 2 -m "not long"
 
 test-long: setup  ## Wide searches, every page of the docs done as it is written, what restarts or waits, and all bars of seconds
-	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup -m "long and not timed"
+	@$(BIN)/python -m pytest tests -n 2 -m "long and not timed"
 	@SLUICE_BARS=1 $(BIN)/python -m pytest tests -m timed
 
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sparks here live for seconds
+
+
+# All tests of these look at what one costly fixture has made, so that they go to one process.
+TOGETHER = ("tests/test_test_command.py", "tests/test_values.py")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go to the processes one by one, but for whole files. `--dist loadgroup` would say the same by marks; with pytest 9.2 xdist 3.8
+    passes these over."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class OneByOne(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file in TOGETHER else nodeid
+
+    return OneByOne(config, log)
 
 
 @pytest.fixture(scope="session")

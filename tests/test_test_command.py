@@ -13,7 +13,7 @@ import pytest
 
 from tests.pace import bar
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("sluice test")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ["customer_versions", "customers", "flagged_stock_trades", "sensor_readings", "users"]
 MAIN = """

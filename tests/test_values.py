@@ -27,7 +27,6 @@ from tests.project import plan_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.xdist_group("values")  # all tests look at the same few batches
 START = datetime(2026, 1, 5, tzinfo=timezone.utc)
 D = Decimal
 _DIGITS = Context(prec=80)
