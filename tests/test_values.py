@@ -9,6 +9,7 @@ import base64
 import json
 import struct
 import uuid
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -556,6 +557,19 @@ def test_a_text_that_is_too_long_for_a_partition_is_a_bad_row(spark: SparkSessio
     assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3]
     assert [row["code"] for row in outcome.bad] == ["partition_too_long"] * 4
     assert "`text` is too long for a partition" in outcome.bad[0]["message"]
+
+
+@pytest.mark.spark
+def test_bytes_are_named_in_base64_as_a_partition(spark: SparkSession, lake: Path) -> None:
+    spec = "topic: t\nvalue: json\ncolumns: {id: int, raw: binary}\n---\npipeline: t\nfrom: {topic: t}\n"
+    plan = plan_for(lake, "127.0.0.1:1", f"{spec}into: {{table: n{uuid.uuid4().hex[:10]}.t, partition_by: [raw]}}\n")
+    raws = [b"", bytes(84), b"\xff" * 60, bytes(183), bytes(186), b"\xff" * 186]
+    values = [json.dumps({"id": at, "raw": b64encode(raw).decode()}).encode() for at, raw in enumerate(raws)]
+    given = [Message(1, "t", 0, at, START, None, value, ()) for at, value in enumerate(values)]
+    outcome = Trials(spark, plan).run(plan.pipelines[0], example(given))
+    assert outcome.error is None
+    assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3, 4]
+    assert [(row["offset"], row["code"]) for row in outcome.bad] == [(5, "partition_too_long")]
 
 
 @pytest.mark.spark

@@ -11,10 +11,11 @@ from framework.model import Column, Fault, PartitionField, Step
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.sql.faults import closest
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, literal
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
 _LONGEST = 300  # characters
+_LINES = "\r\n"  # which Spark's base64 has within, and Iceberg's has not
 _LONGEST_NAME = 255  # bytes of a folder's name on the file systems of Linux and macOS
 _TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE)
 _WIDTH = ("bucket", "truncate")
@@ -39,19 +40,21 @@ def partition_fields(into: kinds.Into, rows: Rows) -> tuple[PartitionField, ...]
 
 def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
     """The step by which a text that is too long for the name of a partition's folder makes a bad row."""
-    texts = {column.name for column in rows.columns if column.type in (types.STRING, types.BINARY)}
-    named_so = [field for field in fields if field.transform in ("identity", "truncate") and field.column in texts]
+    types_ = {column.name: column.type for column in rows.columns if column.type in (types.STRING, types.BINARY)}
+    named_so = [field for field in fields if field.transform in ("identity", "truncate") and field.column in types_]
     if not named_so:
         return ()
+    faults = tuple(_too_long(field, types_[field.column]) for field in named_so)
     says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_so)
-    return (Step("partition", into.place("partition_by"), says, (), None, tuple(map(_too_long, named_so)), rows.columns),)
+    return (Step("partition", into.place("partition_by"), says, (), None, faults, rows.columns),)
 
 
-def _too_long(field: PartitionField) -> Fault:
+def _too_long(field: PartitionField, type_: types.Type) -> Fault:
     value = f"substring({identifier(field.column)}, 1, {field.width})" if field.width else identifier(field.column)
     left = _LONGEST_NAME - len(quote_plus(field.column) + ("_trunc=" if field.width else "="))
+    text = f"translate(base64({value}), {literal(_LINES)}, '')" if type_ == types.BINARY else value
     # Iceberg writes percent signs for all but letters and digits of ASCII. Most are short, which is seen faster.
-    long = f"octet_length({value}) > {left // 3} AND length(url_encode(CAST({value} AS STRING))) > {left}"
+    long = f"octet_length({value}) > {left // 4} AND length(url_encode({text})) > {left}"
     message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
     return Fault("partition", "partition_too_long", message, f"coalesce({long}, false)")
 
