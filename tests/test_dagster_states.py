@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.kafka.outage import outage
 from framework.engine.observe import same_failure
@@ -412,6 +413,13 @@ def test_an_outage_is_named_whatever_spark_makes_of_it(folder: Path) -> None:
     assert str(found).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n")
     assert outage(trades, Unexpected("wild", "not-as-expected", "1 of 1 rows", "")) is None
     assert outage(pipeline("copy"), RuntimeError("other")) is None
+
+
+def test_an_outage_leaves_no_file_of_an_unknown_error(folder: Path) -> None:
+    assert loop._named(pipeline("trades"), RuntimeError("as Spark tells it")).code == "kafka-unreachable"
+    assert not (folder / "home" / "logs").exists()
+    assert loop._named(pipeline("copy"), RuntimeError("another")).code == "unexpected-error"
+    assert len(list((folder / "home" / "logs").iterdir())) == 1
 
 
 def test_a_run_without_kafka_is_tried_again_three_times(folder: Path, instance: DagsterInstance) -> None:

@@ -15,6 +15,7 @@ from framework.engine.kafka.outage import outage
 from framework.engine.publish.batch import Batch, next_batch, nothing_waits
 from framework.engine.rules import run_notes
 from framework.engine.spark import defects
+from framework.engine.spark.causes import is_spark_gone
 from framework.errors import SluiceError, SparkEnded
 from framework.model import Pipeline, in_order
 
@@ -78,8 +79,9 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
-    told = defects.told(pipeline.name, error)
-    return told if isinstance(told, SparkEnded) else outage(pipeline, error) or told
+    gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
+    # `told` comes last: what it does not know goes into a file, and an outage is known.
+    return (None if gone else outage(pipeline, error)) or defects.told(pipeline.name, error)
 
 
 def keep_up(
