@@ -31,13 +31,14 @@ from framework.model import Example, GivenRow, Message, Pipeline
 from framework.types import folded
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
+from tests.wide import few
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 SEED = os.environ.get("SEED")
-EXAMPLES = [int(os.environ.get("EXAMPLES", "1")), pytest.param(15, marks=pytest.mark.long)]
+FEW = int(os.environ.get("EXAMPLES", "1"))
 LARGE = "x" * 200_000
 ALL = "${env:HOME} `'\"\\\u2028"  # in each example, where few are drawn
 HEADER = "h"
@@ -232,7 +233,7 @@ class Searched(Registered):
         assert producer.flush(30) == 0
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
+@pytest.mark.parametrize("examples", few([FEW, 15], FEW))
 @pytest.mark.parametrize("write", ["append", "replace", "upsert", "history"])
 def test_hostile_texts_are_texts(
     write: str, examples: int, tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str

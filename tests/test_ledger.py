@@ -24,9 +24,10 @@ from framework.model import Message
 from tests.project import Project
 from tests.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
 from tests.test_kill import PATIENCE, victim
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
-KILLS = [int(os.environ.get("KILLS", "2")), pytest.param(7, marks=pytest.mark.long)]  # of each kind of table
+FEW = int(os.environ.get("KILLS", "2"))  # of each kind of table
 SEED = int(os.environ.get("SEED", "13"))
 LATEST = 2.0  # seconds after a run has opened its table
 
@@ -80,7 +81,7 @@ def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> st
         return f"not before its end ({after:.2f} s)"
 
 
-@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("kills", few([FEW, 7], FEW))
 @pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
 def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str, kills: int) -> None:
     print(f"\nSEED={SEED}, {write}, {kills} kills")

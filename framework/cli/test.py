@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from framework.amounts import counted
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
         click.echo("there are no tests: write them under `tests:` of a pipeline")
         return
     failed = _run(plan, [pipeline.name for pipeline in pipelines])
-    noun = "test" if count == 1 else "tests"
-    click.echo(f"{count:,} {noun}, {count - failed:,} passed, {failed:,} failed, {time.monotonic() - began:.1f} s")
+    click.echo(f"{counted(count, 'test')}, {count - failed:,} passed, {failed:,} failed, {time.monotonic() - began:.1f} s")
     sys.exit(1 if failed else 0)
 
 
@@ -60,9 +60,8 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
 
 
 def _tell(pipeline: Pipeline, wrong: Sequence[tuple[Example, Sequence[str]]]) -> None:
-    count = len(pipeline.examples)
-    noun = "test" if count == 1 else "tests"
-    click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count:,} {noun} failed' if wrong else f'{count:,} {noun} ok'}")
+    count = counted(len(pipeline.examples), "test")
+    click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count} failed' if wrong else f'{count} ok'}")
     for example, said in wrong:
         click.echo(f"{example.where}: {click.style('test-failed', fg='red')}: {example.name}")
         for line in said:
