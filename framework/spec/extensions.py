@@ -6,10 +6,8 @@ an entry point of the group `sluice.steps`.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
-import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from framework import components
 from framework.errors import Problem, Where
 from framework.spec.node import Node
 
@@ -130,9 +129,7 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, l
 
 @cache
 def _own(package: str) -> Mapping[str, Extension]:
-    folders = importlib.import_module(package).__path__
-    names = sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_"))
-    return {name: _extension(importlib.import_module(f"{package}.{name}"), True) for name in names}
+    return {name: _extension(module, True) for name, module in components.load_all(package).items()}
 
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from framework import components
 from framework.errors import Problem, Where
 from framework.spec.node import NOWHERE, Node
 from framework.spec.scalars import Name
@@ -82,6 +83,19 @@ class Files:
     package: str
     noun: str
     later: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Named:
+    """Marks a text that is the name of a file in a package of components: one that has this attribute, or one of `besides`."""
+
+    package: str
+    having: str
+    besides: tuple[str, ...] = ()
+
+    def values(self) -> tuple[str, ...]:
+        modules = components.load_all(self.package)
+        return (*(name for name, module in modules.items() if hasattr(module, self.having)), *self.besides)
 
 
 def option(

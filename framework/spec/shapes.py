@@ -6,7 +6,7 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Union
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, Union
 from framework.model.secret import SecretRef
 from framework.spec import extensions
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, Kind, Option
+from framework.spec.options import Bound, Files, Kind, Named, Option
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option("")
@@ -37,7 +37,11 @@ class ScalarShape(Shape):
 @dataclass(frozen=True, eq=False)
 class EnumShape(Shape):
     form = "scalar"
-    values: tuple[str | int | bool, ...]
+    choices: Callable[[], tuple[str | int | bool, ...]]
+
+    @property
+    def values(self) -> tuple[str | int | bool, ...]:
+        return self.choices()
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +148,11 @@ def shape_of(hint: Any) -> Shape:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         said = arguments[1]
+        if isinstance(said, Named):
+            return EnumShape(said.values)
         return FilesShape(said) if isinstance(said, Files) else ScalarShape(said, "string")
     if origin is Literal:
-        return EnumShape(arguments)
+        return EnumShape(lambda: arguments)
     if origin in (list, tuple):
         fixed = origin is tuple and arguments[-1] is not Ellipsis
         return ListShape(shape_of(arguments[0]), len(arguments) if fixed else None, origin is list)

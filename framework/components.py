@@ -1,0 +1,26 @@
+"""Components: what a spec or a command line names, with one Python file each. The file's name is the component's name.
+
+A package of components lists its files, so a new one is added by adding its file. A test adds its own by extending `__path__`.
+Files and folders whose name starts with `_` are none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+
+
+def names(package: str) -> tuple[str, ...]:
+    """In alphabetical order. The files are listed, not imported."""
+    folders = importlib.import_module(package).__path__
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
+
+
+def load(package: str, name: str) -> ModuleType:
+    return importlib.import_module(f"{package}.{name}")
+
+
+def load_all(package: str) -> Mapping[str, ModuleType]:
+    return {name: load(package, name) for name in names(package)}
