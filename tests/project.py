@@ -179,7 +179,7 @@ class Project:
         names = [f"{self.namespace}.trades", f"{self.namespace}.trades__bad_rows"]
         tables = [table for name in names if (table := table_state.table(self.pipeline.table.catalog, name))]
         refs = [ref for table in tables for ref in table.metadata.refs if ref not in ("main", "sluice", protocol.EMPTY)]
-        return [ref for ref in refs if not protocol.is_day(ref)]
+        return [ref for ref in refs if not protocol.is_state(ref)]
 
     def files(self) -> dict[str, str]:
         """The table's data files and digests of their bytes."""

@@ -18,10 +18,12 @@ import pytest
 
 from framework.plan.passes import draft
 from framework.spec import load
+from tests import toys
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases" / "spec"
 PLANS = ROOT / "tests" / "cases" / "plan"
+TOYS = ROOT / "tests" / "toys"
 MAIN = """\
 cluster: main
 bootstrap: kafka:9092
@@ -84,8 +86,17 @@ def answer(case: Case, folder: Path, plans: bool) -> str:
 
 @pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)
 def test_cases(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow(path, tmp_path, monkeypatch, plans=path.parent == PLANS)
+
+
+@pytest.mark.parametrize("path", sorted(TOYS.glob("*/*.case")), ids=lambda path: path.stem)
+def test_cases_of_toys(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with toys.installed():
+        follow(path, tmp_path, monkeypatch, plans=True)
+
+
+def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: bool) -> None:
     monkeypatch.chdir(tmp_path)
-    plans = path.parent == PLANS
     cases = read(path)
     titles = [case.title for case in cases]
     assert len(set(titles)) == len(titles), "two cases of one title"
@@ -135,7 +146,9 @@ def codes() -> set[str]:
 
 @pytest.mark.slow
 def test_every_refusal_has_a_case() -> None:
-    shown = "".join(path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case")))
+    shown = "".join(
+        path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case"), *TOYS.glob("*/*.case"))
+    )
     without = {code for code in codes() if not re.search(rf"^\S+: {code}: ", shown, re.MULTILINE)}
     assert sorted(without) == sorted(ELSEWHERE)
     for code, file in ELSEWHERE.items():

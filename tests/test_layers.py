@@ -38,8 +38,9 @@ MAY: dict[str, tuple[str, ...]] = {
         "engine.rules",
     ),
     "engine.loop": (*ENGINE, "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
-    "engine.publish": (*ENGINE, "engine.writes", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.writes": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
+    "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
+    "writes": (*ENGINE, "engine.staging", "engine.spark"),
+    "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.context": (*ENGINE, "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.iceberg", "engine.rules"),
     "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
@@ -51,7 +52,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.rules": ("errors", "home", "model"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
-    "plan": ("errors", "amounts", "types", "model", "sql", "spec", "formats", "registry"),
+    "plan": ("components", "errors", "amounts", "types", "model", "sql", "spec", "formats", "registry"),
     "formats": ("types", "model", "sql.quote"),
     "registry": ("errors", "home", "hosts", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
@@ -70,7 +71,7 @@ MAY: dict[str, tuple[str, ...]] = {
 ONLY: dict[str, tuple[str, ...]] = {
     "dagster": ("assets", "pipelines"),
     "dagster_pyspark": ("assets",),
-    "pyspark": ("engine", "assets", "steps", "formats"),
+    "pyspark": ("engine", "writes", "assets", "steps", "formats"),
     "py4j": ("engine", "assets"),
     "pyiceberg": ("engine", "assets"),
     "confluent_kafka": ("engine", "generate", "services"),
@@ -87,6 +88,7 @@ ONLY: dict[str, tuple[str, ...]] = {
 LAZILY = {
     *(
         ("pyspark", "steps"),
+        ("pyspark", "writes"),
         ("pyspark", "formats"),
         ("pyiceberg", "engine.observe"),
         ("requests", "registry"),
@@ -96,7 +98,7 @@ LAZILY = {
 }
 HEAVY = (
     *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
-    *("framework.engine", "framework.assets"),
+    *("framework.engine.context", "framework.engine.iceberg.lake", "framework.engine.spark.session", "framework.assets"),
 )
 
 

@@ -181,10 +181,10 @@ def test_what_people_see_of_a_delete(customers: Project) -> None:
 
 
 def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.writes import deletes
+    from framework.engine.staging import state
 
     def days_ago(days: int) -> None:
-        monkeypatch.setattr(deletes, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
+        monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
 
     days_ago(9)
     send(customers, (1, "a", 1000), (2, None, 5000))
@@ -261,7 +261,7 @@ def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(c
     assert table is not None
     table.manageSnapshots().setMinSnapshotsToKeep(day, 1).commit()
     expire(customers)
-    with pytest.raises(RefusedError, match="which keys were deleted before the rollback is not known any more") as told:
+    with pytest.raises(RefusedError, match="what the pipeline remembered before the rollback is gone") as told:
         accept_it(customers)
     assert told.value.code == "deletes-expired"
 
@@ -285,9 +285,9 @@ def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -
 
 
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.writes import deletes
+    from framework.engine.staging import state
 
-    monkeypatch.setattr(deletes, "_MANY", 2)
+    monkeypatch.setattr(state, "_MANY", 2)
     for number in range(4):
         send(customers, (number, None, 5000), (9, None, 5000 + number))
         customers.run()
@@ -301,7 +301,7 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
 
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """By lists, by ranges and by bounds alone: always the same rows."""
-    from framework.engine.writes import ranges
+    from framework.engine.staging import ranges
 
     monkeypatch.setattr(ranges, "_SMALL", 0)
     for start in range(0, 300, 50):

@@ -52,10 +52,10 @@ def test_versions_and_when(versions: Project) -> None:
 
 
 def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.writes import deletes
+    from framework.engine.staging import state
 
     def days_ago(days: int) -> None:
-        monkeypatch.setattr(deletes, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
+        monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
 
     days_ago(9)
     send(versions, (1, "a", 1000), (1, None, 5000), (2, None, 5000))

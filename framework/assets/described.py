@@ -17,9 +17,8 @@ from dagster import (
     TableSchema,
 )
 
-from framework.engine.publish.bad_rows import COLUMNS
 from framework.errors import Where
-from framework.model import Column, Pipeline, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, Topic
 from framework.plan.lineage import lineage
 
 
@@ -76,7 +75,7 @@ def bad_rows(pipeline: Pipeline) -> AssetSpec:
         metadata={
             **code(pipeline.where),
             "dagster/table_name": f"{pipeline.table.catalog.name}.{pipeline.table.bad_rows}",
-            "dagster/column_schema": _schema(COLUMNS),
+            "dagster/column_schema": _schema(BAD_ROW_COLUMNS),
         },
     )
 

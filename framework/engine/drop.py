@@ -62,25 +62,30 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
             of = "of Sluice's making" if said is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if said is None else "table-of-another"
             raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with what made it")
-    bad = table_state.table(catalog, pipeline.table.bad_rows)
-    if bad is not None and protocol.OF not in bad.properties:
-        raise RefusedError(
-            "table-not-ours", f"the table {pipeline.table.bad_rows} is not of Sluice's making", "drop it with what made it"
-        )
-    return (*_of_rebuild(pipeline, table), *(held(catalog, each) for each in (bad, table) if each is not None))
+    sides = _side_tables(pipeline)
+    for side in sides:
+        if protocol.OF not in side.properties:
+            name = ".".join(side.name())
+            raise RefusedError("table-not-ours", f"the table {name} is not of Sluice's making", "drop it with what made it")
+    return (*_of_rebuild(pipeline, table), *(held(catalog, each) for each in (*sides, table) if each is not None))
+
+
+def _side_tables(pipeline: Pipeline) -> list[IcebergTable]:
+    tables = (table_state.table(pipeline.table.catalog, side.identifier) for side in pipeline.table.side_tables)
+    return [table for table in tables if table is not None]
 
 
 def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
-    second = second_identity.beside(pipeline).table
+    beside = second_identity.beside(pipeline)
+    second = beside.table
     table = table_state.table(second.catalog, second.identifier)
     if table is None or not second_identity.is_leftover(table, pipeline):
         return ()
-    bad = table_state.table(second.catalog, second.bad_rows)
     # Its rows' files are in the own table's folder, and the own table's once this has taken them.
     taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
     it = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
     it = replace(it, outside=()) if taken else it
-    return (*([held(second.catalog, bad)] if bad else []), it)
+    return (*(held(second.catalog, side) for side in _side_tables(beside)), it)
 
 
 def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:

@@ -1,8 +1,20 @@
 """What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
 
 from framework.model.example import Example, GivenRow, Message
-from framework.model.pipeline import Each, Engine, Expectation, Pipeline, Plan, Replanned, Run, Step, in_order
-from framework.model.table import IS_CURRENT, VERSION, Catalog, Keyed, Maintain, PartitionField, SchemaChanges, Table, TableSource
+from framework.model.pipeline import Each, Engine, Expectation, Memory, Pipeline, Plan, Replanned, Run, Step, in_order
+from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
+from framework.model.table import (
+    IS_CURRENT,
+    VERSION,
+    Catalog,
+    Keyed,
+    Maintain,
+    PartitionField,
+    SchemaChanges,
+    State,
+    Table,
+    TableSource,
+)
 from framework.model.topic import (
     EVENT_TIME,
     KAFKA_COLUMNS,
@@ -22,6 +34,7 @@ from framework.model.topic import (
 )
 
 __all__ = [
+    "BAD_ROW_COLUMNS",
     "EVENT_TIME",
     "IS_CURRENT",
     "KAFKA_COLUMNS",
@@ -42,6 +55,7 @@ __all__ = [
     "Keyed",
     "Login",
     "Maintain",
+    "Memory",
     "Message",
     "Native",
     "PartitionField",
@@ -53,6 +67,8 @@ __all__ = [
     "SchemaChanges",
     "SecretStore",
     "Security",
+    "SideTable",
+    "State",
     "Step",
     "Table",
     "TableSource",

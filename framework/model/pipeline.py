@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
-from typing import Literal
+from typing import Any, Literal
 
 from framework.errors import Problem, Where
 from framework.model.example import Example
 from framework.model.schemas import Schema
-from framework.model.table import Catalog, Maintain, Table, TableSource
+from framework.model.table import Catalog, Maintain, State, Table, TableSource
 from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
 
 
@@ -28,6 +28,17 @@ class Step:
     columns: tuple[Column, ...]
     each: Each | None = None
     of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Of a step that remembers rows: which of a batch's rows land, given what it remembers. `admit` takes two frames, the rows
+    behind all steps and what is remembered, if there is anything, and gives the rows that land; of these the state's columns are
+    remembered with the batch."""
+
+    state: State
+    admit: Callable[[Any, Any], Any] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from framework.errors import Where
+from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.topic import Column
 
 IS_CURRENT = "is_current"
@@ -66,6 +67,29 @@ class Keyed:
     stands_in: bool  # whether Kafka's timestamp takes the place of the `order` of a message that deletes
     unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` of whether a value is still the same and was not sent
 
+    @property
+    def words(self) -> str:
+        """What must stay as it is for a table to keep its rows."""
+        keys, order = ", ".join(self.keys), self.order[0]
+        return f"all versions of each {keys}, by {order}" if self.versions else f"one row per {keys}, the newest by {order}"
+
+    @property
+    def deletes_state(self) -> State:
+        """Which keys were deleted, and how new they were: rows that are older and come late do not come back."""
+        columns = tuple(dict.fromkeys((*self.keys, *self.order)))
+        return State("deletes", columns, self.words, keep_for=self.remember, outlives_rebuild=True)
+
+
+@dataclass(frozen=True)
+class State:
+    """What a pipeline remembers from batch to batch: rows with these columns of its table, on branches that no reader sees."""
+
+    name: str  # letters
+    columns: tuple[str, ...]
+    says: str  # what must stay as it is for a table to keep its state
+    keep_for: int | None = None  # seconds; None: for good
+    outlives_rebuild: bool = False  # whether a rebuild adds to it, instead of beginning with none
+
 
 @dataclass(frozen=True)
 class Table:
@@ -79,6 +103,7 @@ class Table:
     format_version: int
     doc: str = ""
     keyed: Keyed | None = None
+    step_states: tuple[State, ...] = ()  # of steps that remember rows
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 
@@ -91,6 +116,19 @@ class Table:
         """The columns that come of a message."""
         made = VERSION if self.keyed and self.keyed.versions else ()
         return tuple(column for column in self.columns if column.name not in made)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return (*((self.keyed.deletes_state,) if self.keyed else ()), *self.step_states)
+
+    @property
+    def words(self) -> str:
+        """What must stay as it is for a table to keep its rows; nothing of a table with a row per message."""
+        return "; ".join((*((self.keyed.words,) if self.keyed else ()), *(state.says for state in self.step_states)))
+
+    @property
+    def side_tables(self) -> tuple[SideTable, ...]:
+        return (SideTable(self.bad_rows, BAD_ROW_COLUMNS),)
 
     @property
     def bad_rows(self) -> str:

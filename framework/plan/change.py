@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Where
-from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Keyed, Pipeline
+from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
+from framework.plan.modes import mode
 from framework.types import (
     INT,
     SMALLINT,
@@ -57,7 +58,7 @@ class Existing:
     format_version: int
     owner: str | None
     accepted: frozenset[str] = frozenset()  # keys of refused changes that somebody has accepted
-    keyed: str = ""  # what makes it one row per key, as `keyed_by` says it
+    words: str = ""  # what must stay as it is, as `Table.words` says it
 
 
 @dataclass(frozen=True)
@@ -228,22 +229,14 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
     return f"`{name}` is {old}, the spec says {new}{reason}"
 
 
-def keyed_by(keyed: Keyed | None) -> str:
-    """What must stay as it is for a table to go on."""
-    if keyed is None:
-        return ""
-    keys, order = ", ".join(keyed.keys), keyed.order[0]
-    return f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}, the newest by {order}"
-
-
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
-    if existing.keyed != keyed_by(table.keyed):
-        was, now = existing.keyed or "a row per message", keyed_by(table.keyed) or f"`write: {table.write}`"
+    if existing.words != table.words:
+        was, now = existing.words or "a row per message", table.words or f"`write: {table.write}`"
         what = f"the table has {was}, the spec says {now}"
         yield Change("write", what, _option(pipeline, "write"), False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
-    anew = table.write == "replace"  # then a run writes all files anew
+    anew = mode(table.write).whole  # then a run writes all files
     keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
         what = f"new files are partitioned by {_listed(partitions)}{keep}"

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, IS_CURRENT, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Fault, Keyed, Step, Topic
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Fault, Keyed, Step, Topic
 from framework.plan import unsent
+from framework.plan.modes import Mode, mode
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.sql.quote import identifier, literal
-from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type, folded
+from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
@@ -29,7 +30,7 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
     )
     keep = topic.decoding.keep
     if into.deletes == "ignore":
-        is_row = f"NOT {_op(topic, 'd', 't')}" if _is_debezium((topic,)) else there
+        is_row = f"NOT {_op(topic, 'd', 't')}" if is_debezium((topic,)) else there
         keep = f"{is_row} AND ({keep})" if keep else is_row
     return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
 
@@ -48,10 +49,9 @@ def resolve(
     order = _order(said, read, rows)
     if tombstones and into.order_by and not _known(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
-    versions = into.write == "history"
-    if versions:
-        rows.problems.extend(_of_versions(into, order, read, rows))
-    changes = _is_debezium(read) and into.deletes != "ignore"
+    write = mode(into.write)
+    rows.problems.extend(write.problems(into, order, read, rows))
+    changes = is_debezium(read) and into.deletes != "ignore"
     ends = "_sluice_value IS NULL" if tombstones else _op(read[0], "d", "t") if changes else None
     deletes, faults = _deletes(into, ends, rows)
     if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
@@ -63,10 +63,10 @@ def resolve(
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
-        keys, tuple(dict.fromkeys([order, *tie])), versions, deletes, ends,
+        keys, tuple(dict.fromkeys([order, *tie])), write.versions, deletes, ends,
         _op(read[0], "t") if changes and len(read) == 1 else None, into.remember_deletes_for, _says(into, ends),
         stands_in=tombstones and not _known(order, read, steps),
-        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if _is_debezium(read) else (),
+        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if is_debezium(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
@@ -75,7 +75,7 @@ def resolve(
 
 def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
     """The topic, with what its messages cannot do to rows that go by keys."""
-    if not _is_debezium((topic,)):
+    if not is_debezium((topic,)):
         return topic
     topic = unsent.refused(topic, steps, keyed.deletes or "")
     if keyed.truncates or not keyed.ends:
@@ -85,15 +85,11 @@ def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
 
 
-def columns(keyed: Keyed, rows: Rows) -> tuple[Column, ...]:
+def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
     """Those of the table: what says which row is newer is among them."""
     own = (_OWN,) if EVENT_TIME in keyed.order else ()
-    there = (*rows.columns, *own, *rows.kafka)
-    if not keyed.versions:
-        return there
-    time = next((column.type for column in there if column.name == keyed.order[0]), VOID)
-    made = (Column(name, BOOLEAN if name == IS_CURRENT else time, doc) for name, doc in VERSION.items())
-    return (*rows.columns, *made, *own, *rows.kafka)
+    behind = (*own, *rows.kafka)
+    return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
 
 
 def _says(into: kinds.Into, ends: str | None) -> str:
@@ -129,25 +125,6 @@ def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
         yield Fault("keys", "no_order", message, f"_sluice_tombstone AND {null}")
 
 
-def _of_versions(into: kinds.Into, order: str, read: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
-    column = next((each for each in (*rows.columns, _OWN, *rows.kafka) if each.name == order), None)
-    if into.order_by and column is not None and column.type not in (*_TIMES, VOID):
-        message = f"`{order}` is {column.type}, and a history tells since when a row was so"
-        yield Problem(into.place("order_by"), "bad-order", message, "order by a time, or by nothing, which is Kafka's timestamp")
-    elif into.order_by and _is_debezium(read) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
-        message = f"a delete does not say by `{order}` when it was"
-        yield Problem(
-            into.place("order_by"), "bad-order", message, "order by `_source_at`, or by nothing, which is Kafka's timestamp"
-        )
-    if order in into.keys:
-        message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
-        yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
-    for each in rows.columns:
-        if folded(each.name) in VERSION:
-            message = f"`{each.name}` is a column that `write: history` makes itself"
-            yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
-
-
 def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:
     column = rows.column(name, where)
     if column is None:
@@ -173,7 +150,7 @@ def _comparable(type_: Type) -> bool:
 
 def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
     where = into.place("deletes")
-    if _is_debezium(read):
+    if is_debezium(read):
         hint = "its envelopes say what is deleted: remove `deletes`"
         yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
         return
@@ -201,7 +178,7 @@ def _made_anew(name: str, steps: Iterable[Step]) -> bool:
     return any(name in dict(each.assign) or (each.each is not None and each.each.into == name) for each in steps)
 
 
-def _is_debezium(read: tuple[Topic, ...]) -> bool:
+def is_debezium(read: tuple[Topic, ...]) -> bool:
     """Topics of one pipeline have one format."""
     return bool(read) and read[0].value.startswith("debezium_")
 
@@ -226,7 +203,7 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
         return into.order_by
     moment = read[0].event_time if read else None
     there = {column.name: column.type for column in rows.columns}
-    if moment is None or _is_debezium(read):  # a connector sends changes of one key in their order
+    if moment is None or is_debezium(read):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 

@@ -24,12 +24,12 @@ from framework.model import (
     TableSource,
     Topic,
 )
-from framework.plan import examples, expectations, keyed, topics
+from framework.plan import examples, expectations, keyed, memory, topics
 from framework.plan.draft import Draft, only, unknown
+from framework.plan.modes import mode
 from framework.plan.partitions import partition_fields, short_names, sort_columns
 from framework.plan.rows import Resolved, Rows, stored_name_problems
 from framework.spec import extensions, kinds
-from framework.spec.kinds.pipeline import BY_KEY
 from framework.spec.node import Node
 from framework.spec.options import WrittenStep
 
@@ -59,7 +59,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     rows = _rows(made, said, source, read)
     before = len(made.problems)
     steps, last = _steps(said, rows)
-    by_key = "into" not in said.gaps and said.into.write in BY_KEY
+    by_key = "into" not in said.gaps and "write" not in said.into.gaps and mode(said.into.write).by_key
     keys, with_keys = keyed.resolve(said, read, steps, last) if by_key else (None, ())
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
     judged, expected = expectations.resolve(said.expect, last, keys)
@@ -68,7 +68,7 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
         made.problems.extend(_without_type(said, steps, rows))
     if "into" in said.gaps:
         return None
-    table = _table(made, said, last, keys)
+    table = _table(made, said, last, keys, steps)
     if table is None or last.more:
         return None  # what is known of it has been looked at
     steps = (*steps, *short_names(said.into, table.partition_by, last))
@@ -153,7 +153,7 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
         steps.append(Step(
             written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, resolved.columns,
-            resolved.each,
+            resolved.each, memory=resolved.memory,
         ))  # fmt: skip
     return tuple(steps), rows
 
@@ -223,13 +223,19 @@ def _maintain(said: kinds.Maintain) -> Maintain:
     )  # fmt: skip
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None) -> Table | None:
+def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
     into = said.into
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
     if into.catalog and ("catalog", into.catalog) not in made.written.names:
         unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
     catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
-    columns = keyed.columns(keys, rows) if keys else (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+    columns = (
+        keyed.columns(keys, mode(into.write), rows)
+        if keys
+        else (*rows.columns, *rows.kafka)
+        if into.kafka_columns
+        else rows.columns
+    )
     made.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
@@ -240,7 +246,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None) ->
     return Table(
         catalog, namespace, name, columns, into.write,
         partitions, order,
-        into.format_version, said.doc or "", keys,
+        into.format_version, said.doc or "", keys, memory.states(steps, columns, made.problems),
         _schema_changes(into.schema_changes),
         {option: into.place(option) for option in options},
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
@@ -25,6 +25,7 @@ class Resolved:
     says: tuple[str, ...] = ()
     each: Each | None = None
     more: bool = False  # other columns may be there, too: what makes them is wrong, which has been said
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True)

@@ -87,15 +87,23 @@ class Files:
 
 @dataclass(frozen=True)
 class Named:
-    """Marks a text that is the name of a file in a package of components: one that has this attribute, or one of `besides`."""
+    """Marks a text that is the name of a file in a package of components: one that has this attribute, or one of `besides`.
+    What the attribute says as `does` completes the option's help."""
 
     package: str
     having: str
     besides: tuple[str, ...] = ()
 
-    def values(self) -> tuple[str, ...]:
+    def components(self) -> dict[str, Any]:
         modules = components.load_all(self.package)
-        return (*(name for name, module in modules.items() if hasattr(module, self.having)), *self.besides)
+        return {name: getattr(module, self.having) for name, module in modules.items() if hasattr(module, self.having)}
+
+    def values(self) -> tuple[str, ...]:
+        return (*self.components(), *self.besides)
+
+    def help(self, doc: str) -> str:
+        does = {name: each.does for name, each in self.components().items() if hasattr(each, "does")}
+        return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
 
 
 def option(

@@ -195,8 +195,20 @@ def record_shape(cls: BoundClass) -> RecordShape:
         elif field.name == "name" and kind:
             slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
         elif field.name not in _OWN:
-            slots[name] = Slot(field.name, shape_of(hints[field.name]), option, _is_required(field), _default(field))
+            slots[name] = Slot(
+                field.name,
+                shape_of(hints[field.name]),
+                _completed(option, hints[field.name]),
+                _is_required(field),
+                _default(field),
+            )
     return RecordShape(cls, slots, later, kind)
+
+
+def _completed(option: Option, hint: Any) -> Option:
+    """With what the components that the option may name say of themselves."""
+    named = next((each for each in typing.get_args(hint) if isinstance(each, Named)), None)
+    return dataclasses.replace(option, doc=named.help(option.doc)) if named else option
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from framework.engine.iceberg import deletable_files, evolve, remembered_deletes
+from framework.engine.iceberg import deletable_files, evolve, state_branches
 from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import protocol
@@ -158,10 +158,10 @@ class Lake:
             table.refresh()
             table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
 
-    def remember(self, table: Any, attempt: str, day: str) -> int:
-        """A branch on which the attempt adds to a day's deletes; how many files these have."""
-        base = table.snapshot(day) or table.snapshot(protocol.EMPTY)
-        self.branch_as(table, protocol.deletes_of(day, attempt), base.snapshotId())
+    def branch_state(self, table: Any, attempt: str, branch: str) -> int:
+        """Creates the branch on which the attempt adds to a part of a state; how many files that part has."""
+        base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
+        self.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())
         return int(base.summary().get("total-data-files") or 0)
 
     def begin(self, table: Any) -> Any:
@@ -171,29 +171,28 @@ class Lake:
             return table.newTransaction()
 
     def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
-        """Main, position, tag, branch and what is remembered of deletes change together or not at all; `forget` are days of which
-        nothing is any more."""
+        """Main, position, tag, branch and state change together or not at all; `forget` are branches of state that are no longer needed."""
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text()})
             snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
             snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot).removeBranch(protocol.BRANCH + attempt)
-            for day in remembered_deletes.days_of(transaction.table(), attempt):
-                snapshots = remembered_deletes.taken_on(transaction.table(), snapshots, day, attempt)
-            for day in forget:
-                snapshots = snapshots.removeBranch(day)
+            for branch in state_branches.staged(transaction.table(), attempt):
+                snapshots = state_branches.publish(transaction.table(), snapshots, branch, attempt)
+            for branch in forget:
+                snapshots = snapshots.removeBranch(branch)
             snapshots.commit()
             self.commit(transaction)
 
     def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
-        """The position alone, which is what accepting is; main stays. Deletes of batches that are no more are forgotten: they are
+        """The position alone, which is what accepting is; main stays. State of batches that were rolled back is forgotten: they are
         read again."""
         with answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
             snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
             table = transaction.table()
             published = table.snapshot(position.snapshot)
-            for day in remembered_deletes.days(table) if published else ():
-                snapshots = remembered_deletes.rolled_back(table, snapshots, day, published)
+            for branch in state_branches.branches(table) if published else ():
+                snapshots = state_branches.roll_back(table, snapshots, branch, published)
             snapshots.commit()
             self.commit(transaction)
 
@@ -239,8 +238,8 @@ class Lake:
         tip = table.snapshot(protocol.BRANCH + attempt)
         with answers():
             snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
-            for day in remembered_deletes.days_of(table, attempt):
-                snapshots = snapshots.removeBranch(protocol.deletes_of(day, attempt))
+            for branch in state_branches.staged(table, attempt):
+                snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
             snapshots.commit()
             if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(table, tip):
                 # Older than 1970: nothing else is expired on this occasion.

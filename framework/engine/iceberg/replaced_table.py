@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from framework.engine.iceberg import evolve, remembered_deletes
+from framework.engine.iceberg import evolve, state_branches
 from framework.engine.iceberg.lake import Lake, set_properties, set_tag
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.java_errors import Refused, answers
-from framework.model import Table
+from framework.model import State, Table
 from framework.plan.change import Change
 
 
@@ -45,7 +45,7 @@ def copy(
         evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
         born = transaction.table().currentSnapshot()
-        if planned.keyed:
+        if planned.states:
             transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
         position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text()})
@@ -77,8 +77,8 @@ def become(
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
         transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
         emptied = transaction.table().currentSnapshot().snapshotId()
-        if planned.keyed or before.refs().containsKey(protocol.EMPTY):
-            _remember_as(lake, transaction, planned, before, beside)
+        if planned.states or before.refs().containsKey(protocol.EMPTY):
+            _replace_state(lake, transaction, planned, before, beside)
         rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
         for file in lake.files(beside, snapshot):
             rows = rows.addRows(file)
@@ -93,34 +93,35 @@ def become(
         return position.snapshot
 
 
-def _remember_as(lake: Lake, transaction: Any, planned: Table, before: Any, beside: Any) -> None:
-    """What is remembered of deletes becomes what it is in a second table, and stays if it means the same. The table is empty at this
-    moment."""
+def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, beside: Any) -> None:
+    """State becomes what it is in a second table; one that outlives a rebuild, and means the same, is added to. The table is empty at
+    this moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
-    stays = _means_the_same(before, transaction.table(), beside, planned)
+    staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), beside)]
+    stay = [branch for name in staying for branch in state_branches.parts(before, name)]
     snapshots = transaction.manageSnapshots()
-    if planned.keyed:
+    if planned.states:
         snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
     else:
         snapshots = snapshots.removeTag(protocol.EMPTY)
-    for day in () if stays else remembered_deletes.days(before):
-        snapshots = snapshots.removeBranch(day)
+    for branch in state_branches.branches(before):
+        if branch not in stay:
+            snapshots = snapshots.removeBranch(branch)
     snapshots.commit()
-    for day in remembered_deletes.days(beside):
-        if not transaction.table().refs().containsKey(day):
-            transaction.manageSnapshots().createBranch(day, empty).commit()
-        append = transaction.newAppend().toBranch(day)
-        for file in lake.files(beside, beside.snapshot(day).snapshotId()):
+    for branch in state_branches.branches(beside):
+        if not transaction.table().refs().containsKey(branch):
+            transaction.manageSnapshots().createBranch(branch, empty).commit()
+        append = transaction.newAppend().toBranch(branch)
+        for file in lake.files(beside, beside.snapshot(branch).snapshotId()):
             append = append.appendFile(file)
         append.commit()
 
 
-def _means_the_same(before: Any, after: Any, beside: Any, planned: Table) -> bool:
-    """Whether rows of keys mean now what they did: the same columns, also to Iceberg."""
-    if planned.keyed is None or before.properties().get(protocol.WRITE) != beside.properties().get(protocol.WRITE):
+def _stays(state: State, before: Any, after: Any, beside: Any) -> bool:
+    """Whether the state's rows mean now what they did: the same columns, also to Iceberg."""
+    if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != beside.properties().get(protocol.WRITE):
         return False
-    names = {*planned.keyed.keys, *planned.keyed.order}
-    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in names)
+    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in state.columns)
     return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from framework.engine.context import Context
 from framework.engine.iceberg.jvm_state import state
-from framework.engine.publish import bad_rows
+from framework.engine.publish import side_tables
 from framework.engine.publish.batch import next_batch
 from framework.engine.publish.tables import accept_changes, bear, open_table
 from framework.engine.rules import attempts, refusals
@@ -51,7 +51,7 @@ def _begin_anew(context: Context, pipeline: Pipeline) -> None:
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
         bear(context, lake, pipeline)
-    bad_rows.begin_anew(lake, pipeline)
+    side_tables.begin_again(lake, pipeline)
 
 
 def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
@@ -61,7 +61,7 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         raise Refused
     now = state(table)
     if now.position is not None:
-        bad_rows.roll_forward(lake, pipeline, now.uuid, now.position)
+        side_tables.roll_forward(lake, pipeline, now.uuid, now.position)
     with attempts.attempt() as attempt:
         transaction = lake.begin(table)
         now = state(transaction.table())
@@ -72,4 +72,4 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
             moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
         lake.move_position(transaction, moved)
         attempts.forget(attempt)
-    bad_rows.roll_forward(lake, pipeline, now.uuid, moved)
+    side_tables.roll_forward(lake, pipeline, now.uuid, moved)

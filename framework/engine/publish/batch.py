@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from framework import amounts
-from framework.engine import writes
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import staged, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.messages import schema_lookup
-from framework.engine.publish import bad_rows
+from framework.engine.publish import bad_rows, side_tables
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
 from framework.engine.rules import attempts, protocol, refusals
@@ -26,10 +26,13 @@ from framework.engine.rules.protocol import Position, Range, TableState, TopicSt
 from framework.engine.spark import row_frame
 from framework.engine.spark.causes import not_taken
 from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.reading_errors import named_errors
 from framework.engine.spark.row_frame import Changed
-from framework.engine.writes import Target, deletes
+from framework.engine.staging import Target
+from framework.engine.staging import state as states
 from framework.errors import BatchError, RefusedError, Unexpected
 from framework.model import Pipeline
+from framework.plan.modes import Mode, mode
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
 _START = "start"  # the phase in which Spark starts
@@ -155,7 +158,7 @@ class _Attempt:
         topic = self.source.look()
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
-        bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
             sweep(self.lake, self.pipeline)
         self.at("rolled_forward")
@@ -193,7 +196,7 @@ class _Attempt:
             return judged
         self.at("published")
         if made.position.bad or made.position.forget:
-            bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
+            side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
         attempts.forget(self.attempt)
@@ -229,10 +232,10 @@ class _Attempt:
         to = Position(
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
-            (0, position.batch) if self.pipeline.table.write == "replace" else None, position.rebuilt,
+            (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
         )  # fmt: skip
-        counted = replace(counted, changed=writes.changed(now, self.attempt, self.pipeline.table.write))
-        return _Staged(tip, to, counted, deletes.expired(table, self.pipeline.table.keyed))
+        counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
+        return _Staged(tip, to, counted, states.expired(table, self.pipeline.table.states))
 
     def _expect(self, counted: row_frame.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
@@ -246,11 +249,13 @@ class _Attempt:
                 )
 
     def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
-        frame = row_frame.frame(self.source.read(self.context.spark, range_), self.pipeline, range_.size)
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
-        target = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
-        return writes.of(self.pipeline.table.write)(target, frame)
+        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
+        messages = self.source.read(self.context.spark, range_)
+        frame = row_frame.frame(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))
+        with named_errors(self.pipeline):
+            return states.staged(to, frame, mode(self.pipeline.table.write).stage)
 
     def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
         """DONE once the batch is published; any other verdict says why it begins again."""
@@ -296,3 +301,10 @@ class _Attempt:
             self.pipeline.name, made.position.batch, counted.read, counted.rows, counted.bad,
             counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
         )  # fmt: skip
+
+
+def _changed(table: Any, attempt: str, write: Mode) -> Changed | None:
+    """What a staged batch does to rows by their keys, as its snapshot says."""
+    summary = table.snapshot(protocol.BRANCH + attempt).summary()
+    counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}
+    return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None

@@ -1,7 +1,8 @@
-"""Takes away what dead attempts left: their branches, and the files that only those had."""
+"""Deletes what dead attempts left: their branches, and the files that only those had."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -14,9 +15,10 @@ from framework.model import Pipeline
 
 
 def sweep(lake: Lake, pipeline: Pipeline) -> None:
-    """Bad rows of a dead attempt go last: while its branch of the table is there, it may be alive after all and publish."""
-    bad = lake.find(pipeline.table.bad_rows)
-    waiting = _dead(bad)
+    """Deletes what dead attempts staged. Their branches of side tables go last: while an attempt's branch of the table is there, it
+    may be alive after all and publish."""
+    sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
+    waiting = {name for side in sides for name in _dead(side)}
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
@@ -24,28 +26,31 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     if not dead and not waiting:
         return
     gone = {name for name in dead if _swept(lake, table, name)}
-    # Loaded after the dead were found: who is dead, without a branch and not the last published one, will never be.
+    # Loaded after the dead were found: a dead attempt that has no branch and was not published last will never publish.
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
-    said = table.properties().get(protocol.POSITION)
+    text = table.properties().get(protocol.POSITION)
     for name in waiting:
-        mine = said is None or Position.read(said).attempt == name
-        if not mine and table.snapshot(protocol.BRANCH + name) is None and _swept(lake, bad, name):
-            gone.add(name)
-    bad = lake.find(pipeline.table.bad_rows)
+        published = text is None or Position.read(text).attempt == name
+        if not published and table.snapshot(protocol.BRANCH + name) is None:
+            gone |= {name} if all(_swept(lake, side, name) for side in _with_branch(sides, name)) else set()
+    sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
     for name in gone:
-        if bad is None or bad.snapshot(protocol.BRANCH + name) is None:
+        if not _with_branch(sides, name):
             attempts.forget(name)
 
 
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
-    """Takes away what a living attempt of this process has staged and will not publish, if it can be taken away now."""
-    tables = lake.load(pipeline.table.identifier), lake.find(pipeline.table.bad_rows)
-    left = [table for table in tables if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None]
-    gone = [_swept(lake, table, attempt) for table in left]
+    """Deletes what a living attempt of this process has staged and will not publish, if the catalog lets it now."""
+    tables = [lake.load(pipeline.table.identifier), *(lake.find(side.identifier) for side in pipeline.table.side_tables)]
+    gone = [_swept(lake, table, attempt) for table in _with_branch(tables, attempt)]
     if all(gone):
         attempts.forget(attempt)
+
+
+def _with_branch(tables: Iterable[Any | None], attempt: str) -> list[Any]:
+    return [table for table in tables if table is not None and table.snapshot(protocol.BRANCH + attempt) is not None]
 
 
 def _dead(table: Any | None) -> list[str]:

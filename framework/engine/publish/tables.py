@@ -9,14 +9,14 @@ from typing import Any
 from framework.engine.context import Context
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.publish import bad_rows
+from framework.engine.publish import side_tables
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position, TableState, TopicState
 from framework.engine.spark.causes import not_taken
 from framework.engine.spark.java_errors import Refused, Unknown
 from framework.errors import BatchError, ColumnsChanged
 from framework.model import Pipeline, Table
-from framework.plan.change import Change, acceptable, changes, hint, keyed_by, told
+from framework.plan.change import Change, acceptable, changes, hint, told
 
 LAYOUT = {
     # Rows stay in the task that read them: no shuffle, and a file per task and partition.
@@ -40,12 +40,12 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     identifier = pipeline.table.identifier
     table = lake.load(identifier)
     if table is None or table.currentSnapshot() is None:
-        bad_rows.refuse_leftovers(lake, pipeline, None)
+        side_tables.refuse_leftovers(lake, pipeline, None)
         bear(context, lake, pipeline)
         table = lake.load(identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
-    bad_rows.refuse_leftovers(lake, pipeline, table)
+    side_tables.refuse_leftovers(lake, pipeline, table)
     return _with_columns(lake, pipeline, table)
 
 
@@ -63,13 +63,13 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
     properties |= written(table)
-    empty = table.keyed is not None
+    empty = bool(table.states)
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 
 
 def written(table: Table) -> dict[str, str]:
     """What the table says of how it is written."""
-    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: keyed_by(table.keyed)}
+    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words}
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:

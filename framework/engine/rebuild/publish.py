@@ -11,7 +11,7 @@ from framework.engine.iceberg import replaced_table
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import GOING, beside
-from framework.engine.publish import bad_rows
+from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import withdraw
 from framework.engine.publish.tables import written
 from framework.engine.rebuild import second_table
@@ -59,8 +59,8 @@ class Publishing:
             return None  # an ordinary table, born where another rebuild had ended and taken the second one away
         if behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
             return None
-        bad_rows.roll_forward(self.lake, self.pipeline, opened.uuid, position)
-        bad_rows.roll_forward(self.lake, self.second, built.uuid, reached)
+        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        side_tables.roll_forward(self.lake, self.second, built.uuid, reached)
         number = position.batch + 1
         try:
             # Whoever throws the second table away looks for who is alive in it first, and marks it.
@@ -68,8 +68,8 @@ class Publishing:
             if GOING in loaded(self.lake, self.second).properties():
                 self._withdraw()
                 return None
-            bad = bad_rows.take_over(
-                self.context, self.lake, self.pipeline, self.second, self.attempt, opened, number, reached.batch
+            bad = side_tables.copy_batches(
+                self.lake, self.pipeline, self.second, self.attempt, opened.uuid, number, reached.batch
             )
             self.context.at("rebuild_staged")
             to = Position(

@@ -15,7 +15,7 @@ from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import beside, identity, refuse_changes
-from framework.engine.publish import bad_rows
+from framework.engine.publish import side_tables
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.publish.sweep import sweep
 from framework.engine.rebuild import second_table
@@ -125,7 +125,7 @@ def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
 def _end(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """The bad rows follow, and the second table goes; its files are the own table's."""
     seen = state(loaded(lake, pipeline))
-    bad_rows.roll_forward(lake, pipeline, seen.uuid, said(seen))
+    side_tables.roll_forward(lake, pipeline, seen.uuid, said(seen))
     context.at("rebuild_bad_rows")
     second_table.take_away(lake, pipeline, data=False)
     context.at("rebuild_ended")
@@ -134,7 +134,7 @@ def _end(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook) -> None:
     """The second table, found or made."""
     own = loaded(lake, pipeline)
-    bad_rows.refuse_leftovers(lake, pipeline, own)
+    side_tables.refuse_leftovers(lake, pipeline, own)
     source = context.source(pipeline)
     topic = source.look()
     if second_table.find(lake, pipeline, own, topic) is not None:

@@ -86,7 +86,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
 
 
 def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
-    """Its bad rows go first: what is left of it is then known by the mark."""
+    """Its side tables go first: what is left of it is then known by the mark."""
     second = beside(pipeline).table
     table = lake.load(second.identifier)
     if table is None:
@@ -95,10 +95,12 @@ def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
         lake.mark(table, {GOING: "true"})
         own = lake.load(pipeline.table.identifier)
         with_rows = (str(own.location()),) if data and own is not None else ()
-        for identifier, folders in ((second.bad_rows, ()), (second.identifier, with_rows)):
+        sides = [side.identifier for side in second.side_tables]
+        for identifier in (*sides, second.identifier):
             there = table_state.table(second.catalog, identifier)
             if there is not None:
-                files, _ = drop.files_of(second.catalog, there, folders, rows=data or identifier == second.bad_rows)
+                is_side = identifier in sides
+                files, _ = drop.files_of(second.catalog, there, () if is_side else with_rows, rows=data or is_side)
                 lake.drop(identifier)
                 drop.remove(files, metadata.path(there.metadata.location))
     except (Refused, Unknown) as error:

@@ -7,6 +7,7 @@ DECISIONS.md says why each is needed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
@@ -21,8 +22,7 @@ BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
 BORN = "born"  # in place of an attempt's id: of a table that no batch has come to yet
 REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
-DELETES = "sluice-deletes-"  # and a day: a branch of keys that were deleted on it
-EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that remembers deletes, which has no rows
+EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that keeps state, which has no rows
 WRITE = "sluice.write"  # how a table that has one row per key was written, and by which keys
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
@@ -40,17 +40,25 @@ KILL_POINTS = (
 )
 UPSERT_POINTS = (  # between `branched` and `staged`
     "merged",  # the rows are on the branch
-    "staged_deletes",  # the keys that they delete are on theirs
+    "staged_state",  # what is remembered of them is on branches of its own
 )
 
 
-def is_day(branch: str) -> bool:
-    return branch.startswith(DELETES) and "_" not in branch
+_STATE = re.compile(r"sluice-[a-z]+-([0-9-]+|all)")
 
 
-def deletes_of(day: str, attempt: str) -> str:
-    """The branch on which an attempt adds to a day's deletes."""
-    return f"{day}_{attempt}"
+def state_branch(state: str, part: str) -> str:
+    """The branch of a part of a state: of a day, or `all`."""
+    return f"sluice-{state}-{part}"
+
+
+def is_state(branch: str) -> bool:
+    return _STATE.fullmatch(branch) is not None
+
+
+def staged_state(branch: str, attempt: str) -> str:
+    """The branch on which an attempt adds to a part of a state."""
+    return f"{branch}_{attempt}"
 
 
 Partition = str  # `topic/number`: a topic's name has no slash

@@ -5,13 +5,13 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.formats.avro import MARK_BYTES
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, Step
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, State, Step
 from framework.sql.quote import identifier, literal, substituted
 
 if TYPE_CHECKING:
@@ -84,9 +84,19 @@ class Counted:
     changed: Changed | None = None
 
 
-def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
+def _nothing(_state: State) -> DataFrame | None:
+    return None
+
+
+def frame(
+    messages: DataFrame,
+    pipeline: Pipeline,
+    size: int,
+    carry: bool = True,
+    remembered: Callable[[State], DataFrame | None] = _nothing,
+) -> Frame:
     """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
-    counted as such."""
+    counted as such. `remembered` gives what steps remember of earlier batches."""
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
@@ -102,6 +112,9 @@ def frame(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True
     good = made.where(_sound(made.columns))
     for step in pipeline.steps[settled:]:
         good = apply(good, step, pipeline, bad)
+    for step in pipeline.steps:  # behind all others: a row that does not land is not remembered
+        if step.memory:
+            good = step.memory.admit(good, remembered(step.memory.state))
     good = good.selectExpr(*_written(pipeline, good.columns))
     return Frame(good, made, observed)
 

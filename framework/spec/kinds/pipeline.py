@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
 from framework.spec.kinds.tests import Test
-from framework.spec.options import Bound, Files, Kind, WrittenStep, later, option
+from framework.spec.options import Bound, Files, Kind, Named, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Schedule, Size, TableName
 
 EXPECT_EXAMPLE = """\
@@ -107,7 +107,7 @@ class SchemaChanges(Bound):
     )
 
 
-BY_KEY = ("upsert", "history")  # writes that go by keys
+WRITES = Named("framework.writes", "MODE")
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,8 @@ class Into(Bound):
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
     catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
-    write: Literal["append", "upsert", "history", "replace"] = option(
-        "`append` adds a row per message; `upsert` keeps the newest row of each key; `history` keeps all of them, with `valid_from`, "
-        "`valid_to` and `is_current`; `replace` computes the table anew from another one at each run.",
+    write: Annotated[str, WRITES] = option(
+        "How the rows change the table.",
         default="append", example="upsert", later=("accumulate",), aka=["mode"],
     )  # fmt: skip
     keys: tuple[ColumnName, ...] = option(
@@ -174,7 +173,7 @@ class Into(Bound):
     def problems(self) -> Iterable[Problem]:
         if "write" in self.gaps:
             return
-        if self.write in BY_KEY:
+        if WRITES.components()[self.write].by_key:
             if not self.keys and "keys" not in self.gaps:
                 yield Problem(
                     self.place("write"), "needs-keys", f"`write: {self.write}` needs `keys`, the columns that name a row",
@@ -336,15 +335,17 @@ class Pipeline(Kind):
     def _source_problems(self) -> Iterable[Problem]:
         if not {"from", "into"}.isdisjoint(self.gaps) or self.from_.gaps or "write" in self.into.gaps:
             return
-        if self.into.write == "replace" and self.from_.table is None:
+        whole = WRITES.components()[self.into.write].whole
+        if whole and self.from_.table is None:
             yield Problem(
-                self.into.place("write"), "replace-needs-table", "`write: replace` computes a table anew, which a topic cannot be read for",
+                self.into.place("write"), "replace-needs-table",
+                f"`write: {self.into.write}` computes the whole table from another one, and this pipeline reads a topic",
                 "read a table, `from: {table: …}`, or write `write: append`",
             )  # fmt: skip
-        if self.from_.table is not None and self.into.write != "replace":
+        if self.from_.table is not None and not whole:
             yield Problem(
                 self.from_.place("table"), "not-in-this-version", "reading what a table has gained is not in this version",
-                "write `write: replace`, which computes the table anew at each run",
+                "write `write: replace`, which computes the whole table at each run",
             )  # fmt: skip
         if self.from_.table is not None and self.into.deletes == "ignore":
             yield Problem(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from framework.engine.writes import Target
-from framework.engine.writes.ranges import Near
+from framework.engine.staging import Target
+from framework.engine.staging.ranges import Near
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:

@@ -1,16 +1,15 @@
-"""How a batch's rows come onto its branch: one file for each `write` of a spec."""
+"""What write modes stage a batch with: the attempt's branch, rows by their keys, and the state that a pipeline keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.context import Context
-from framework.engine.iceberg.lake import Lake
 from framework.engine.rules import protocol
-from framework.engine.spark.row_frame import Changed, Counted, Frame
+from framework.engine.spark import row_frame
+from framework.engine.spark.row_frame import Counted, Frame
 from framework.model import Keyed, Pipeline
 from framework.sql.quote import identifier
 from framework.types import Type
@@ -18,6 +17,9 @@ from framework.types import Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.readwriter import DataFrameWriterV2
+
+    from framework.engine.context import Context
+    from framework.engine.iceberg.lake import Lake
 
 
 @dataclass(frozen=True)
@@ -61,32 +63,13 @@ class Target:
         """The attempt's branch."""
         return self.branch(protocol.BRANCH + self.attempt)
 
+    def counted(self, frame: Frame) -> Counted:
+        """What the pass over the batch that has just ended has counted."""
+        return row_frame.counted(self.spark, self.pipeline, frame.observed)
+
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """Writes rows to it, in a snapshot that says what it is."""
         writer = rows.writeTo(self.own)
         for key, value in self.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         return writer
-
-
-Stage = Callable[[Target, Frame], Counted]
-
-
-def of(write: str) -> Stage:
-    from framework.engine.writes import append, history, replace, upsert
-
-    return {"append": append.stage, "history": history.stage, "replace": replace.stage, "upsert": upsert.stage}[write]
-
-
-# As Iceberg's summaries of a MERGE call them.
-_CHANGES = {
-    "upsert": {"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"},
-    "history": {"inserted": "inserted", "ended": "matched-updated"},
-}
-
-
-def changed(table: Any, attempt: str, write: str) -> Changed | None:
-    """What a staged batch does to rows by their keys, as its snapshot says."""
-    said = table.snapshot(protocol.BRANCH + attempt).summary()
-    found = {name: said.get(f"spark.merge-into.num-target-rows-{of}") for name, of in _CHANGES.get(write, {}).items()}
-    return None if None in found.values() or not found else Changed(**{name: int(number) for name, number in found.items()})

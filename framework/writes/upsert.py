@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from framework.engine.spark import row_frame
-from framework.engine.spark.reading_errors import kept, named_errors
+from framework.engine.spark.reading_errors import kept
 from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
-from framework.engine.writes import Target, by_key, deletes, events, ranges
-from framework.engine.writes.merge import inserts, merge, sources
-from framework.engine.writes.ranges import Near
+from framework.engine.staging import Target, by_key, deletes, events, ranges
+from framework.engine.staging.merge import inserts, merge, sources
+from framework.engine.staging.ranges import Near
 from framework.plan import unsent
+from framework.plan.modes import Mode
 from framework.sql.quote import identifier
 
 
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
     batch = events.of(to, frame)
-    with ExitStack() as stack, named_errors(to.pipeline):
+    with ExitStack() as stack:
         clears = False
         if keyed.truncates:
             stack.enter_context(kept(batch))
@@ -32,13 +32,13 @@ def stage(to: Target, frame: Frame) -> Counted:
         newest = by_key.newest(events.filled(spread, keyed), keyed, NTH)
         stack.enter_context(kept(newest))
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, newest, keyed.keys)
-        counted = row_frame.counted(to.spark, to.pipeline, frame.observed)
+        counted = to.counted(frame)
         if counted.unknown:
             return counted
         new = deletes.without_late(to, newest, near.sql)
         merge(to, new, near, lambda view: _statement(to, view, near.sql))
         if deleted:
-            deletes.stage(to, (batch if clears else newest).where(DELETE))
+            deletes.remember(to, (batch if clears else newest).where(DELETE))
     return counted
 
 
@@ -55,3 +55,11 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
         yield f"WHEN MATCHED AND s.{DELETE} AND {is_newer} THEN DELETE"
     yield f"WHEN MATCHED AND {is_newer} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in changed.items())}"
     yield inserts(to, f"s.{DELETE}")
+
+
+MODE = Mode(
+    "keeps the newest row of each key",
+    stage,
+    by_key=True,
+    changes={"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"},
+)

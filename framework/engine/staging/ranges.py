@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.spark.row_frame import DELETE
-from framework.engine.writes import Target
+from framework.engine.staging import Target
 from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
 

@@ -10,22 +10,28 @@ Cost: as an upsert, and the versions of a key that a late row comes before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from framework.engine.spark import row_frame
-from framework.engine.spark.reading_errors import kept, named_errors
+from framework.engine.spark.reading_errors import kept
 from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
-from framework.engine.writes import Target, by_key, deletes, events, ranges
-from framework.engine.writes.merge import inserts, merge
-from framework.engine.writes.ranges import Near
-from framework.model import IS_CURRENT, Keyed
+from framework.engine.staging import Target, by_key, deletes, events, ranges
+from framework.engine.staging.merge import inserts, merge
+from framework.engine.staging.ranges import Near
+from framework.errors import Problem
+from framework.model import EVENT_TIME, IS_CURRENT, VERSION, Column, Keyed, Topic
+from framework.plan.keyed import is_debezium
+from framework.plan.modes import Mode
+from framework.plan.rows import Rows
 from framework.sql.quote import identifier
+from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, folded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from framework.spec import kinds
 
 _OLD = "_sluice_old"  # whether it is a version that is in the table
 _ENDED = "_sluice_ended"  # its end there
@@ -35,11 +41,11 @@ _NEXT = "_sluice_next"  # what happens next
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
     batch = events.of(to, frame)
-    with ExitStack() as stack, named_errors(to.pipeline):
+    with ExitStack() as stack:
         stack.enter_context(kept(batch))
         clears = keyed.truncates is not None and events.clears(batch)
         deleted, near = (1, Near("", False)) if clears else ranges.look(to, batch, keyed.keys)
-        counted = row_frame.counted(to.spark, to.pipeline, frame.observed)
+        counted = to.counted(frame)
         if counted.unknown:
             return counted
         since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
@@ -48,7 +54,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         line = _line(to, spread, near.sql)
         merge(to, line, near, lambda view: _statement(to, view, near.sql))
         if deleted:
-            deletes.stage(to, batch.where(DELETE))
+            deletes.remember(to, batch.where(DELETE))
     return counted
 
 
@@ -116,3 +122,41 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     yield f"MERGE INTO {to.own} t USING {view} s ON {met}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
     yield inserts(to, f"s.{_OLD}")
+
+
+def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
+    time = next((column.type for column in columns if column.name == keyed.order[0]), VOID)
+    for name, doc in VERSION.items():
+        yield Column(name, BOOLEAN if name == IS_CURRENT else time, doc)
+
+
+def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
+    """A history tells by the order since when a row is so."""
+    column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
+    is_time = order == EVENT_TIME or column is None or column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
+    if into.order_by and column is not None and not is_time:
+        message = f"`{order}` is {column.type}, and a history tells since when a row was so"
+        yield Problem(into.place("order_by"), "bad-order", message, "order by a time, or by nothing, which is Kafka's timestamp")
+    elif into.order_by and is_debezium(topics) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
+        message = f"a delete does not say by `{order}` when it was"
+        yield Problem(
+            into.place("order_by"), "bad-order", message, "order by `_source_at`, or by nothing, which is Kafka's timestamp"
+        )
+    if order in into.keys:
+        message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
+        yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
+    for each in rows.columns:
+        if folded(each.name) in VERSION:
+            message = f"`{each.name}` is a column that `write: history` makes itself"
+            yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
+
+
+MODE = Mode(
+    "keeps all versions of each key, with `valid_from`, `valid_to` and `is_current`",
+    stage,
+    by_key=True,
+    versions=True,
+    problems=_problems,
+    columns=_columns,
+    changes={"inserted": "inserted", "ended": "matched-updated"},
+)

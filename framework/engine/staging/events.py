@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.engine.spark.row_frame import DELETE, NTH, TRUNCATES, Frame
-from framework.engine.writes import Target, by_key
+from framework.engine.staging import Target, by_key
 from framework.model import Keyed
 from framework.plan import unsent
 from framework.plan.change import stored

@@ -1,0 +1,67 @@
+"""State of a pipeline, such as the keys that were deleted: branches of its table, which commits of the table move with main."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.engine.iceberg.jvm_state import names
+from framework.engine.rules import protocol
+from framework.errors import RefusedError
+
+_KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
+
+
+def branches(table: Any) -> list[str]:
+    return [name for name in names(table) if protocol.is_state(name)]
+
+
+def parts(table: Any, state: str) -> list[str]:
+    """The branches of one state."""
+    return sorted(name for name in branches(table) if name.startswith(protocol.state_branch(state, "")))
+
+
+def staged(table: Any, attempt: str) -> list[str]:
+    """The branches to which an attempt adds."""
+    ending = protocol.staged_state("", attempt)
+    return [branch for name in names(table) if name.endswith(ending) and protocol.is_state(branch := name.removesuffix(ending))]
+
+
+def publish(table: Any, snapshots: Any, branch: str, attempt: str) -> Any:
+    """Moves the branch to what an attempt has added, unless another has moved it meanwhile."""
+    from framework.engine.spark.java_errors import Refused
+
+    own = protocol.staged_state(branch, attempt)
+    tip, base = table.snapshot(own), table.snapshot(branch) or table.snapshot(protocol.EMPTY)
+    if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
+        raise Refused(f"the branch {branch} has changed")
+    ref = table.refs().get(branch)
+    snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(branch, tip.snapshotId()).removeBranch(own)
+    return snapshots.setMinSnapshotsToKeep(branch, min(_KEPT, _kept(ref) + 1 if ref else 1))
+
+
+def _kept(ref: Any) -> int:
+    """How many of a branch's snapshots expiry leaves: its own, behind which come those of the table."""
+    return int(ref.minSnapshotsToKeep() or 1)
+
+
+def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
+    """Moves the branch to where it was when a batch was published. The batch's own state is staged behind its rows."""
+    attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    tip, undone = table.snapshot(branch), 0
+    while tip.timestampMillis() > moment:
+        if attempt is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
+            break
+        if tip.parentId() is None:
+            return snapshots.removeBranch(branch)
+        undone += 1
+        tip = table.snapshot(tip.parentId())
+        if tip is None:
+            raise RefusedError(
+                "deletes-expired",
+                f"what the pipeline remembered before the rollback is gone: snapshots of the branch {branch} have expired",
+                f"`sluice rebuild {table.name().partition('.')[2]}` rebuilds the table from its topics",
+            )
+    if not undone:
+        return snapshots
+    kept = max(1, _kept(table.refs().get(branch)) - undone)
+    return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept)

@@ -1,0 +1,125 @@
+"""Tables beside a pipeline's own, to which each batch appends: bad rows are the first of them.
+
+A side table's rows carry the number of their batch. They are staged on a branch of it by the batch's attempt, and joined to its main
+once the table's commit is done.
+Guarantee: the table's commit alone decides. What it had no time to join, the next batch joins before anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.engine.iceberg.lake import Lake
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position
+from framework.engine.spark.causes import not_taken
+from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.reading_errors import named_errors
+from framework.errors import BatchError
+from framework.model import Pipeline, SideTable
+from framework.sql.quote import identifier
+
+OF = protocol.OF
+_TRIES = 5
+
+
+def quoted(pipeline: Pipeline, side: SideTable) -> str:
+    return identifier(pipeline.table.catalog.name, *side.identifier.split("."))
+
+
+def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) -> Any:
+    """The side table of the table with this uuid; created if it is missing."""
+    table = lake.load(side.identifier)
+    if table is None:
+        lake.create(side.identifier, side.columns, (), (), {"format-version": "2"}, lambda *_: {OF: uuid})
+        table = lake.load(side.identifier)
+    if table is None:
+        raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")
+    if table.properties().get(OF) != uuid:
+        raise refusals.leftovers(pipeline)
+    return table
+
+
+def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None:
+    """Writes rows to the attempt's branch."""
+    writer = rows.writeTo(f"{quoted(pipeline, side)}.`branch_{protocol.BRANCH}{attempt}`")
+    with named_errors(pipeline):
+        writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
+
+
+def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
+    """Joins what the last published batch staged, if that has not been done; deletes the rows of batches that are read again."""
+    for side in pipeline.table.side_tables if position.bad or position.forget is not None else ():
+        _roll_forward(lake, side.identifier, uuid, position)
+
+
+def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
+    cause = ""
+    for _ in range(_TRIES):
+        table = lake.find(name)
+        if table is None:
+            return
+        try:
+            lake.join(table, position.attempt)
+            if position.forget is not None:
+                transaction = lake.begin(table)
+                # The numbers are those of one table's batches; a later table by this name counts again.
+                if transaction.table().properties().get(OF) == uuid:
+                    lake.delete_batches(transaction, *position.forget)
+        except Refused as refused:
+            if "some, but not all" in str(refused) and position.forget is not None:
+                raise _compacted(name, position.forget) from None
+            cause = str(refused)
+            continue
+        except Unknown as unknown:
+            cause = str(unknown)
+            continue  # doing it again finds out
+        return
+    message = f"the catalog did not take the commit to {name} in {_TRIES} tries"
+    raise not_taken("bad-rows-not-published", message, cause, "they are kept and published first of all by the next run")
+
+
+def _compacted(name: str, batches: tuple[int, int]) -> BatchError:
+    above, up_to = batches
+    return BatchError(
+        "bad-rows-compacted",
+        f"bad rows that are read again share files with others: {name} was compacted",
+        f"delete them by Spark, `DELETE FROM {name} WHERE batch > {above} AND batch <= {up_to}`, and run again",
+    )
+
+
+def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:
+    """Stages the rows that a rebuild's batches appended to its side tables, as those of one batch; how many they are."""
+    total = 0
+    for side, of_second in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
+        if lake.find(of_second.identifier) is None:
+            continue
+        rows = lake.spark.table(quoted(second, of_second)).where(f"batch <= {up_to}")
+        count = int(rows.count())
+        if count:
+            table = open_side_table(lake, pipeline, side, uuid)
+            lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+            names = [identifier(column.name) for column in side.columns[1:]]
+            append(rows.selectExpr(f"{number} AS batch", *names), pipeline, side, attempt)
+        total += count
+    return total
+
+
+def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
+    """A table that was dropped and created again does not share the side tables of its predecessor: their messages are read again."""
+    for side in pipeline.table.side_tables:
+        left = lake.find(side.identifier)
+        if left is not None and (table is None or left.properties().get(OF) != str(table.uuid())):
+            raise refusals.leftovers(pipeline)
+
+
+def begin_again(lake: Lake, pipeline: Pipeline) -> None:
+    """Empties the side tables of a former table, so that those of the table that is there now may come."""
+    for side in pipeline.table.side_tables:
+        left = lake.find(side.identifier)
+        if left is None:
+            continue
+        transaction = lake.begin(left)
+        table = lake.load(pipeline.table.identifier)  # after the transaction began: what is judged then is what is emptied
+        if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
+            lake.empty(transaction, {OF: str(table.uuid())})

@@ -1,0 +1,56 @@
+"""Which keys were deleted, and how new they were: rows that are older and come late do not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from framework.engine.staging import Target, by_key, state
+from framework.model import Keyed
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def remember(to: Target, deleted: DataFrame) -> None:
+    """Adds the keys to those of today. One without keys is of all of them."""
+    keyed = to.keyed
+    state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest(rows, keyed))
+
+
+def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:
+    """The rows that are not older than a deletion of their key."""
+    from pyspark.sql import functions
+
+    keyed, known = to.keyed, _remembered(to)
+    if known is None:
+        return newest
+    late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
+    newest = newest.alias("s").join(known.where(near or "true"), functions.expr(late), "left_anti")
+    if keyed.truncates:
+        newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
+    return newest
+
+
+def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
+    """When keys of the batch were deleted."""
+    from pyspark.sql import functions
+
+    keyed, known = to.keyed, _remembered(to)
+    if known is None:
+        return
+    keys = batch.select(*map(identifier, keyed.keys)).distinct().alias("s")
+    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi")
+    if keyed.truncates:
+        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys))
+
+
+def _remembered(to: Target) -> DataFrame | None:
+    known = state.remembered(to, to.keyed.deletes_state)
+    return None if known is None else known.alias("t")
+
+
+def _of_all(keyed: Keyed) -> str:
+    """SQL of a truncate, which has no keys."""
+    return " AND ".join(f"{identifier(name)} IS NULL" for name in keyed.keys)

@@ -1,0 +1,85 @@
+"""State of a pipeline: what it remembers from batch to batch, as rows of its table on branches that no reader sees.
+
+A state that is kept for a time has a branch for each day, so that old rows go with their branch; another has one branch, `all`.
+Guarantee: what a batch remembers is published by the commit that publishes the batch, or not at all.
+Cost: a commit for the branch and one for its rows. The files of a branch are joined once there are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from framework.engine.iceberg import state_branches
+from framework.engine.rules import protocol
+from framework.engine.spark.reading_errors import kept
+from framework.engine.spark.row_frame import Counted, Frame
+from framework.engine.staging import Target
+from framework.model import State
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MANY = 32  # files
+
+
+def remembered(to: Target, state: State) -> DataFrame | None:
+    """The rows of all batches so far, with the state's columns; None where nothing was ever remembered."""
+    from pyspark.sql import DataFrame
+
+    parts = state_branches.parts(to.table, state.name)
+    frames = (to.spark.table(to.branch(part)) for part in parts)
+    return reduce(DataFrame.unionByName, frames).select(*map(identifier, state.columns)) if parts else None
+
+
+def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
+    """Adds rows, on a branch of the attempt's. `reduced` leaves out what need not be remembered when files are joined."""
+    from pyspark.sql import functions
+
+    branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
+    many = to.lake.branch_state(to.table, to.attempt, branch) >= _MANY
+    rows = rows.select(*map(identifier, state.columns))
+    if many:
+        rows = rows.unionByName(to.spark.table(to.branch(branch)).select(*rows.columns))
+        rows = (reduced(rows) if reduced else rows.distinct()).coalesce(1)
+    writer = rows.writeTo(to.branch(protocol.staged_state(branch, to.attempt)))
+    writer = writer.option(f"snapshot-property.{protocol.ATTEMPT}", to.attempt)
+    if many:
+        writer.overwrite(functions.lit(True))
+    else:
+        writer.append()
+    to.context.at("staged_state")
+
+
+def staged(to: Target, frame: Frame, stage: Callable[[Target, Frame], Counted]) -> Counted:
+    """Stages the rows, and what steps remember of those that land."""
+    memories = [step.memory for step in to.pipeline.steps if step.memory]
+    if not memories:
+        return stage(to, frame)
+    with kept(frame.good):
+        counted = stage(to, frame)
+        if counted.unknown:
+            return counted
+        landed = frame.good.count()
+        for memory in memories if landed else ():
+            remember(to, memory.state, frame.good.select(*map(identifier, memory.state.columns)).distinct())
+    return replace(counted, rows=landed, filtered=counted.filtered + counted.rows - landed)
+
+
+def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:
+    """Branches of days that need not be remembered any more."""
+    return tuple(
+        branch
+        for state in states
+        if state.keep_for is not None
+        for branch in state_branches.parts(table, state.name)
+        if branch < protocol.state_branch(state.name, (_now() - timedelta(seconds=state.keep_for, days=1)).date().isoformat())
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

@@ -1,0 +1,34 @@
+"""Tables that a pipeline keeps beside its own: each batch appends to them, and they are published behind the batch's commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.model.topic import Column
+from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
+
+
+@dataclass(frozen=True)
+class SideTable:
+    """Its first column is `batch`, the number of the batch that appended the row."""
+
+    identifier: str
+    columns: tuple[Column, ...]
+
+
+_HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
+BAD_ROW_COLUMNS = (
+    Column("batch", INT, "The batch that found it"),
+    Column("stage", STRING, "Where it failed: value, key, headers, or the step"),
+    Column("code", STRING, "What is wrong, as a code"),
+    Column("message", STRING, "What is wrong, in words"),
+    Column("item", STRING, "Which row of the message, counted from 1, where a list was taken apart; else null"),
+    Column("topic", STRING, "Kafka topic"),
+    Column("partition", INT, "Kafka partition"),
+    Column("offset", BIGINT, "Kafka offset"),
+    Column("timestamp", TIMESTAMP, "Kafka timestamp"),
+    Column("headers", _HEADERS, "Kafka headers"),
+    Column("schema_id", INT, "The id of the message's schema in the registry"),
+    Column("key", BINARY, "The message's key, as it is"),
+    Column("value", BINARY, "The message's value, as it is"),
+)

@@ -1,0 +1,27 @@
+"""What steps remember from batch to batch, as the state of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from framework.errors import Problem
+from framework.model import Column, State, Step
+
+
+def states(steps: Iterable[Step], columns: Iterable[Column], problems: list[Problem]) -> tuple[State, ...]:
+    """A state is rows of the table, so its columns are the table's."""
+    names = {column.name for column in columns}
+    states: dict[str, State] = {}
+    for step in steps:
+        if step.memory is None:
+            continue
+        state = step.memory.state
+        missing = [name for name in state.columns if name not in names]
+        if missing:
+            message = f"`{step.name}` remembers `{missing[0]}`, and the table has no such column"
+            problems.append(Problem(step.where, "state-needs-column", message, f"keep `{missing[0]}` to the last step"))
+        if state.name in states:
+            message = f"`{step.name}` is used twice, and a table remembers for one such step"
+            problems.append(Problem(step.where, "step-used-twice", message, "keep one of them"))
+        states[state.name] = state
+    return tuple(states.values())

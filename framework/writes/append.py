@@ -1,0 +1,15 @@
+"""Adds a row per message."""
+
+from __future__ import annotations
+
+from framework.engine.spark.row_frame import Counted, Frame
+from framework.engine.staging import Target
+from framework.plan.modes import Mode
+
+
+def stage(to: Target, frame: Frame) -> Counted:
+    to.writer(frame.good).append()
+    return to.counted(frame)
+
+
+MODE = Mode("adds a row per message", stage)

@@ -1,0 +1,187 @@
+"""What every write mode does, and every step that remembers rows: Sluice's own, and a toy of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from framework import components
+from framework.engine.rules import protocol
+from framework.plan.modes import MODES, Mode, mode
+from framework.spec.kinds.pipeline import WRITES
+from tests import toys
+from tests.project import Project
+from tests.test_keyed_model import Died
+from tests.test_refusals import accept_it
+
+SPEC = """
+topic: orders
+kafka_name: {{topic}}
+value: json
+columns: {{{{id: {{{{type: bigint, required: true}}}}, price: double}}}}
+---
+pipeline: trades
+from: {{{{topic: orders}}}}
+{steps}
+into: {{{{table: {{namespace}}.trades, {into}}}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def with_toys() -> Iterator[None]:
+    with toys.installed():
+        yield
+
+
+def every_mode() -> list[str]:
+    with toys.installed():
+        return list(components.names(MODES))
+
+
+def of_topics() -> list[str]:
+    with toys.installed():
+        return [name for name in every_mode() if not mode(name).whole]
+
+
+def project_of(project: Project, steps: str = "", into: str = "write: append") -> Project:
+    project.template = SPEC.format(steps=steps, into=into)
+    project.make_topic(3)
+    return project
+
+
+def ids(project: Project) -> list[int]:
+    return sorted(row["id"] for row in project.rows())
+
+
+@pytest.mark.parametrize("name", every_mode())
+def test_a_mode_says_what_it_is(name: str) -> None:
+    write = mode(name)
+    assert isinstance(write, Mode)
+    assert write.does[0].islower()
+    assert not write.does.endswith(".")
+    assert f"`{name}` {write.does}" in WRITES.help("How the rows change the table.")
+    assert components.load(MODES, name).__doc__
+
+
+def test_a_toy_needs_no_second_file() -> None:
+    """What is installed is the folder of each toy, in which there is its one file and its case."""
+    for kind in toys.HERE.iterdir():
+        if kind.is_dir() and not kind.name.startswith("_"):
+            assert {path.suffix for path in kind.iterdir() if path.is_file()} <= {".py", ".case"}
+            stems = [path.stem for path in kind.glob("*.case")]
+            assert stems, f"no toy of {kind.name}"
+            assert {path.stem for path in kind.glob("*.py")} == set(stems)
+    text = "".join(path.read_text(encoding="utf-8") for path in (toys.HERE.parent.parent / "framework").rglob("*.py"))
+    assert not [toy.stem for toy in toys.HERE.glob("*/*.py") if toy.stem in text]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.parametrize("name", of_topics())
+def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
+    """A batch that dies behind its staging, and one behind its commit, leave nothing lost and nothing doubled."""
+    keys = ", keys: [id]" if mode(name).by_key else ""
+    project_of(project, into=f"write: {name}{keys}")
+    project.send_good(3)
+    project.run()
+    assert ids(project) == [0, 1, 2]
+    project.send([b'{"id": 7, "price": 1}', b"not json"])
+    for point in ("staged", "published"):
+        with pytest.raises(Died):
+            project.run(at=dies_at(point))
+    project.run()
+    assert ids(project) == [0, 1, 2, 7]
+    assert len(project.rows(bad=True)) == 1
+    assert project.branches() == []
+
+
+def dies_at(point: str) -> Any:
+    def at(reached: str) -> None:
+        if reached == point:
+            raise Died
+
+    return at
+
+
+@pytest.fixture
+def first(project: Project) -> Project:
+    return project_of(project, "steps: [{{first_of: [id]}}]")
+
+
+def orders(project: Project, *numbers: int) -> None:
+    project.send([b'{"id": %d, "price": 1}' % number for number in numbers])
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_step_remembers_rows_over_batches(first: Project) -> None:
+    orders(first, 1, 2, 1)
+    (batch,) = first.run()
+    assert (batch.read, batch.rows, batch.filtered) == (3, 2, 1)
+    orders(first, 2, 3)
+    (batch,) = first.run()
+    assert ids(first) == [1, 2, 3]
+    assert (batch.read, batch.rows, batch.filtered) == (2, 1, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_what_a_step_remembers_is_published_with_the_batch_or_not_at_all(first: Project) -> None:
+    orders(first, 1)
+    first.run()
+    orders(first, 1, 2)
+    for point in ("staged_state", "checked", "published"):
+        with pytest.raises(Died):
+            first.run(at=dies_at(point))
+    orders(first, 2, 3)
+    first.run()
+    assert ids(first) == [1, 2, 3]
+    assert first.branches() == []
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_rollback_takes_back_what_a_step_remembers(first: Project) -> None:
+    orders(first, 1)
+    first.run()
+    good = first.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    orders(first, 2)
+    first.run()
+    first.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    accept_it(first)
+    first.run()
+    orders(first, 1, 2)
+    first.run()
+    assert ids(first) == [1, 2]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_rebuild_remembers_what_it_has_read(first: Project) -> None:
+    from tests.test_rebuild import anew
+
+    orders(first, 1, 2, 1)
+    first.run()
+    first.template = SPEC.format(steps="steps: [{{filter: id <> 2}}, {{first_of: [id]}}]", into="write: append")
+    anew(first)
+    orders(first, 1, 3)
+    first.run()
+    assert ids(first) == [1, 3]
+    assert protocol.state_branch("firstof", "all") in [ref for (ref,) in first.sql("select name from {table}.refs")]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_table_that_remembers_nothing_is_rebuilt_first(project: Project) -> None:
+    """It does not know what came before."""
+    from framework.errors import ColumnsChanged
+
+    project_of(project)
+    orders(project, 1)
+    project.run()
+    project.template = SPEC.format(steps="steps: [{{first_of: [id]}}]", into="write: append")
+    orders(project, 1)
+    with pytest.raises(ColumnsChanged, match="the first row of each id"):
+        project.run()

@@ -1,0 +1,44 @@
+"""Keeps the first row of each value of some columns, over all batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.model import Memory, State
+from framework.plan.rows import Resolved, Rows
+from framework.spec.options import WrittenStep
+from framework.spec.scalars import ColumnName
+from framework.sql.quote import identifier
+
+EXAMPLE = """\
+columns: {order_id: string, amount: int}
+steps:
+  - first_of: [order_id]
+given:
+  - {order_id: A1, amount: 1}
+  - {order_id: A1, amount: 2}
+  - {order_id: A2, amount: 3}
+expect:
+  - {order_id: A1, amount: 1}
+  - {order_id: A2, amount: 3}
+"""
+
+ADDS = ""
+Written = list[ColumnName]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    names = tuple(name for at, name in enumerate(step.value) if rows.column(name, step.place(at)))
+    says = f"the first row of each {', '.join(names)}"
+
+    def admit(new: Any, remembered: Any | None) -> Any:
+        from pyspark.sql import Window, functions
+
+        window = Window.partitionBy(*names).orderBy("_kafka_timestamp", "_kafka_partition", "_kafka_offset")
+        first = new.withColumn("_sluice_rank", functions.row_number().over(window)).where("_sluice_rank = 1").drop("_sluice_rank")
+        if remembered is None:
+            return first
+        same = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
+        return first.alias("new").join(remembered.alias("old"), functions.expr(same), "left_anti")
+
+    return Resolved(rows.columns, says=(says,), memory=Memory(State("firstof", names, says), admit))

@@ -1,0 +1,21 @@
+"""Adds rows whose keys the table does not have; rows that are there stay as they are."""
+
+from __future__ import annotations
+
+from framework.engine.spark.reading_errors import kept
+from framework.engine.spark.row_frame import NTH, Counted, Frame
+from framework.engine.staging import Target, by_key, events, ranges
+from framework.engine.staging.merge import inserts, merge
+from framework.plan.modes import Mode
+
+
+def stage(to: Target, frame: Frame) -> Counted:
+    with kept(by_key.newest(events.of(to, frame), to.keyed, NTH)) as rows:
+        _, near = ranges.look(to, rows, to.keyed.keys)
+        counted = to.counted(frame)
+        met = by_key.same(to.keyed, "s", "t") + (f" AND {near.sql}" if near.sql else "")
+        merge(to, rows, near, lambda view: [f"MERGE INTO {to.own} t USING {view} s ON {met}", inserts(to, "false")])
+    return counted
+
+
+MODE = Mode("adds rows of keys that the table does not have", stage, by_key=True, changes={"inserted": "inserted"})
