@@ -39,7 +39,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
-    "writes": (*ENGINE, "engine.staging", "engine.spark"),
+    "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.context": (*ENGINE, "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.iceberg", "engine.rules"),

@@ -25,13 +25,12 @@ from framework.model import EVENT_TIME, IS_CURRENT, VERSION, Column, Keyed, Topi
 from framework.plan.keyed import is_debezium
 from framework.plan.modes import Mode
 from framework.plan.rows import Rows
+from framework.spec import kinds
 from framework.sql.quote import identifier
 from framework.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, folded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from framework.spec import kinds
 
 _OLD = "_sluice_old"  # whether it is a version that is in the table
 _ENDED = "_sluice_ended"  # its end there
