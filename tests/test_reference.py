@@ -175,7 +175,7 @@ def test_expressions_give_what_the_page_says(spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_examples_give_what_they_say(tmp_path: Path, sluice_home: Path) -> None:
     specs = write(tmp_path)
     command = [sys.executable, "-c", "from framework.cli import main; main()", "test", "--specs", str(specs)]

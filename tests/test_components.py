@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from framework import components
 from framework.engine.rules import protocol
+from framework.engine.trials.trial import Trials
+from framework.plan import compare
 from framework.plan.modes import MODES, Mode, mode
+from framework.reference import examples
+from framework.spec import extensions
 from framework.spec.kinds.pipeline import WRITES
 from tests import toys
-from tests.project import Project
+from tests.project import Project, plan_for
 from tests.test_keyed_model import Died
 from tests.test_refusals import accept_it
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SPEC = """
 topic: orders
@@ -103,6 +111,22 @@ def dies_at(point: str) -> Any:
             raise Died
 
     return at
+
+
+def every_step() -> list[str]:
+    with toys.installed():
+        return list(components.names(extensions.STEPS))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", every_step())
+def test_the_example_of_a_step_holds(name: str, lake: Path, spark: SparkSession) -> None:
+    plan = plan_for(lake, "127.0.0.1:1", examples.spec(components.load(extensions.STEPS, name).EXAMPLE, f"the_{name}"))
+    (pipeline,) = plan.pipelines
+    (example,) = pipeline.examples
+    outcome = Trials(spark, plan).run(pipeline, example)
+    assert outcome.error is None
+    assert compare.differences(example, pipeline.table.columns, outcome.rows, outcome.bad) == ()
 
 
 @pytest.fixture
