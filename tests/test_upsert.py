@@ -123,7 +123,7 @@ def test_stopped_while_another_goes_on(customers: Project) -> None:
     send(customers, *((key, "old", 1000) for key in range(20)))
     customers.run()
     send(customers, *((key, None, 5000) for key in range(10)))
-    with victim(customers, "staged_deletes", signal.SIGSTOP) as process:
+    with victim(customers, "staged_state", signal.SIGSTOP) as process:
         send(customers, *((key, "late", 4000) for key in range(5)), *((key, "new", 6000) for key in range(5, 8)), partition=1)
         customers.run()
         process.send_signal(signal.SIGCONT)

@@ -113,7 +113,7 @@ def test_a_test_in_the_spec(versions: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", few(UPSERT_POINTS, "staged_deletes"))
+@pytest.mark.parametrize("point", few(UPSERT_POINTS, "staged_state"))
 def test_killed_at(versions: Project, point: str) -> None:
     send(versions, *((key, "old", 1000) for key in range(20)))
     versions.run()
