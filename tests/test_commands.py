@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
 import pty
 import re
@@ -12,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +43,6 @@ pipeline: trades_by_day
 from: {topic: trades}
 into: {table: shop.trades}
 """
-NAMED = ("name", "names", "topic")
-
-
-def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with the words that call it."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        yield (*above, name), found
-        if isinstance(found, click.Group):
-            yield from commands(found, (*above, name))
-
-
-ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
 
 
 @pytest.fixture
@@ -71,33 +53,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("words", "command"), ALL)
-def test_help_has_an_example_that_parses(words: tuple[str, ...], command: click.Command) -> None:
-    done = CliRunner().invoke(main, [*words, "--help"])
-    assert done.exit_code == 0, done.output
-    found = re.search(r"^ +Example: (.+?)(?=\n\n|\n*\Z)", done.output, re.MULTILINE | re.DOTALL)
-    assert found, f"the help of `sluice {' '.join(words)}` has no line `Example: …`"
-    line = found[1].removeprefix('eval "$(').removesuffix(')"')
-    called = shlex.split(line)
-    called = called[: called.index(">")] if ">" in called else called
-    assert tuple(called[: len(words) + 1]) == ("sluice", *words)
-    if not isinstance(command, click.Group):
-        command.make_context(words[-1], called[len(words) + 1 :])
-
-
-@pytest.mark.parametrize(("words", "command"), ALL)
-def test_other_exit_statuses_are_documented(words: tuple[str, ...], command: click.Command) -> None:
-    source = ast.parse(inspect.getsource(inspect.getmodule(command.callback) or main))
-    exits = (node.args[0] for node in ast.walk(source) if isinstance(node, ast.Call) and node.args and _ends(node.func))
-    found = {each.value for exit_ in exits for each in ast.walk(exit_) if isinstance(each, ast.Constant)}
-    if {each for each in found if type(each) is int} - {0, 1, 2}:
-        assert "Exit status" in (command.help or ""), f"`sluice {' '.join(words)}` does not say what its exit statuses mean"
-
-
-def _ends(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and function.attr == "exit"
-
-
 def completed(*words: str) -> list[str]:
     """What bash would offer for the last word, as the script that `sluice completion bash` prints would ask for it."""
     line = " ".join(["sluice", *(word or '""' for word in words)])
@@ -106,15 +61,6 @@ def completed(*words: str) -> list[str]:
     done = subprocess.run(SLUICE, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
-
-
-@pytest.mark.parametrize(("words", "command"), ALL)
-def test_names_of_the_specs_complete(words: tuple[str, ...], command: click.Command, folder: Path) -> None:
-    for argument in command.params:
-        if isinstance(argument, click.Argument) and argument.name in NAMED and not isinstance(argument.type, click.Choice):
-            with click.Context(command) as context:
-                offered = {item.value for item in argument.shell_complete(context, "tra")}
-            assert offered in ({"trades", "tracks"}, {"trades_by_day"}), f"{words}: complete {argument.name}"
 
 
 @pytest.mark.slow
@@ -180,21 +126,6 @@ def test_an_error_that_nobody_foresaw_is_a_line_and_a_file(tmp_path: Path, monke
     assert done.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")
     (log,) = (tmp_path / "home" / "logs").iterdir()
     assert log.name.startswith("plan-") and 'raise RuntimeError("boom")' in log.read_text()
-
-
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        ("chek", "did you mean `sluice check`?"),
-        ("validate", "did you mean `sluice check`?"),
-        ("backfill", "did you mean `sluice rebuild`?"),
-        ("xyzzy", "`sluice --help` lists all commands"),
-    ],
-)
-def test_a_command_that_does_not_exist_says_which_was_meant(typed: str, says: str) -> None:
-    done = CliRunner().invoke(main, [typed])
-    assert done.exit_code == 2
-    assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr
 
 
 def on_a_terminal(code: str, **environment: str) -> str:

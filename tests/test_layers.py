@@ -20,7 +20,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
         *("errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan", "engine", "generate"),
-        *("services", "init", "reference", "doctor", "ui", "clean", "preview_text", "__version__"),
+        *("services", "init", "reference", "doctor", "ui", "clean", "preview_text", "components", "__version__"),
     ),
     "assets": ("errors", "amounts", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),

@@ -1,33 +1,35 @@
-"""The command line: one file per command, found by its name."""
+"""The command line: one file per command, found by its name.
+
+A command's file has `command`, whose help begins with its line in the help of `sluice`; `SECTION` and `ORDER`, where that line
+stands; and, if other tools have other names for it, `ALSO_CALLED`. `sluice bad-rows` is the file `bad_rows.py`.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import click
 
-from framework import __version__
-from framework.cli._commands import ELSEWHERE, SECTIONS
+from framework import __version__, components
 from framework.cli._interrupted import ends_on_ctrl_c
-from framework.errors import SluiceError
+
+SECTIONS = ("write", "run", "see", "try and tidy")
 
 
 class Commands(click.Group):
-    """Loads a command's module only when that command is asked for, so that each starts fast."""
+    """Loads only the file of the command that is asked for, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(
-            module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")
-        )
+        return [_typed(name) for name in components.names(__name__)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        command = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").command
+        command = components.load(__name__, name.replace("-", "_")).command
         assert isinstance(command, click.Command)
         return command
 
@@ -36,15 +38,15 @@ class Commands(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             from framework.spelling import closest
 
-            meant = ELSEWHERE.get(name) or closest(name, self.list_commands(ctx))
+            meant = _other_names().get(name) or closest(name, self.list_commands(ctx))
             hint = f"did you mean `sluice {meant}`?" if meant else "`sluice --help` lists all commands"
             ctx.fail(f"there is no command `{name}`; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, commands in SECTIONS.items():
+        for title, lines in help_lines().items():
             with formatter.section(title.capitalize()):
-                formatter.write_dl(list(commands.items()), col_max=12)
+                formatter.write_dl(list(lines.items()), col_max=12)
 
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
@@ -55,16 +57,41 @@ class Commands(click.Group):
             except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
                 raise
             except Exception as error:
-                click.echo(str(_told(ctx, error)), err=True)
+                from framework.engine.spark import defects
+
+                click.echo(str(defects.told(ctx.invoked_subcommand or "sluice", error)), err=True)
                 sys.exit(1)
 
 
-def _told(ctx: click.Context, error: Exception) -> SluiceError:
-    if isinstance(error, SluiceError):
-        return error
-    from framework.engine.spark import defects
+def help_lines() -> Mapping[str, Mapping[str, str]]:
+    """Every command's line by its name, in sections: the help of `sluice` and the README's table say this."""
+    files = components.load_all(__name__)
+    ordered = sorted(files, key=lambda name: files[name].ORDER)
+    return {
+        title: {_typed(name): _first_line(files[name].command) for name in ordered if title == files[name].SECTION}
+        for title in SECTIONS
+    }
 
-    return defects.told(ctx.invoked_subcommand or "sluice", error)
+
+def _first_line(command: click.Command) -> str:
+    return (command.help or "").partition("\n")[0]
+
+
+def _other_names() -> Mapping[str, str]:
+    """What other tools call the commands; a command of a group is found without the group's name."""
+    files = components.load_all(__name__)
+    names = {other: _typed(name) for name, file in files.items() for other in getattr(file, "ALSO_CALLED", ())}
+    return {**_inner_names(files), **names}
+
+
+def _inner_names(files: Mapping[str, ModuleType]) -> Mapping[str, str]:
+    groups = {_typed(name): file.command for name, file in files.items() if isinstance(file.command, click.Group)}
+    return {inner: f"{name} {inner}" for name, group in groups.items() for inner in group.commands}
+
+
+def _typed(name: str) -> str:
+    """A file's name as a person types it."""
+    return name.replace("_", "-")
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from framework.errors import SluiceError
-from framework.model import Pipeline, Plan
+
+if TYPE_CHECKING:
+    from framework.model import Pipeline, Plan
 
 _SPECS = click.option(
     "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from framework.errors import SluiceError
-from framework.model import Plan, Topic
+
+if TYPE_CHECKING:
+    from framework.model import Plan, Topic
 
 
 def topic(plan: Plan, name: str) -> Topic:

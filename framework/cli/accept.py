@@ -8,13 +8,16 @@ import click
 
 from framework.cli import _complete, _specs
 
+SECTION = "run"
+ORDER = 4
+
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, yes: bool, specs: Path, environment: str) -> None:
-    """Go on from what a run refused, after showing what that means.
+    """Continue after a refused run, once you have seen what that means.
 
     A run refuses to go on where it would skip or repeat messages: a table that was rolled back, a topic that was made
     again, messages that Kafka no longer has, bad rows with `bad_rows: stop`, a change of columns that `schema_changes` refuses.

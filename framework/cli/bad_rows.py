@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from framework.engine.observe.bad_row_report import BadRow, Quarantine
     from framework.model import Pipeline
 
+SECTION = "see"
+ORDER = 3
+
 _MOST = 20  # kinds of bad rows that are listed
 _WIDEST = 200  # characters of a key or value
 
@@ -32,8 +35,10 @@ _WIDEST = 200  # characters of a key or value
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
 def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
-    """Count bad rows by what is wrong with them, and show some: where each is in Kafka, its key and its value. NAME is a pipeline or
-    its table. Starts nothing and changes nothing. Times are UTC.
+    """Show a table's bad rows by reason, with samples.
+
+    Of each sample it shows where it is in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
+    changes nothing. Times are UTC.
 
     --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; of each sample batch, stage,
     code, message, topic, partition, offset, item, timestamp, and key and value, whole, as text or, where they are none, as

@@ -17,6 +17,10 @@ from framework.errors import Problem
 if TYPE_CHECKING:
     from framework.model import Plan
 
+SECTION = "write"
+ORDER = 2
+ALSO_CALLED = ("validate", "lint", "compile", "parse")
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems and nothing else.")
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--no-own-steps", is_flag=True, help="Run no Python of the project: for changes that nobody has reviewed.")
 @_specs.with_specs
 def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, environment: str) -> None:
-    """Check the specs: print all problems at once, each with its place and what to do about it.
+    """Find all problems in the specs, each with its place and a hint.
 
     Own steps are Python, which is run. A schema registry that the specs name is asked for columns, but is sent a login only with
     --online; without it, what the registry last said counts.

@@ -8,6 +8,9 @@ import click
 
 from framework.cli import _specs
 
+SECTION = "try and tidy"
+ORDER = 5
+
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
@@ -15,8 +18,10 @@ from framework.cli import _specs
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:
-    """Take away all that Sluice made on this machine: stop its services, drop the tables of these specs with their files, and
-    remove what is in `.sluice`, Kafka's messages included. Jars stay without --jars; topics in other Kafkas stay.
+    """Delete everything Sluice created here (downloaded jars stay).
+
+    Stops its services, drops the tables of these specs with their files, and deletes what is in `.sluice`, Kafka's messages
+    included. Jars stay without --jars; topics in other Kafkas stay.
 
     What Sluice did not make stays, and is named. Refused while a run or `sluice ui` is under way.
 

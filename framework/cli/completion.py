@@ -5,12 +5,17 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+SECTION = "try and tidy"
+ORDER = 6
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script by which a shell completes commands, options, and the names of pipelines and topics.
+    """Print the shell-completion script.
+
+    By it a shell completes commands, options, and the names of pipelines and topics.
 
     For bash, put this line into ~/.bashrc: eval "$(sluice completion bash)"; for zsh the same with zsh into ~/.zshrc. For fish:
     sluice completion fish > ~/.config/fish/completions/sluice.fish

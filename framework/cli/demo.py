@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _landed, _specs
+from framework.cli import _specs
 from framework.errors import SluiceError
 from framework.home import dagster_home, home
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from framework.generate import Message
     from framework.model import Plan, Topic
     from framework.services import State
+
+SECTION = "try and tidy"
+ORDER = 9
 
 _MESSAGES = 12_000  # for each topic
 _PATIENCE = 600.0  # seconds until Dagster counts as stuck
@@ -46,7 +49,9 @@ _BAD = {
 
 @click.command()
 def command() -> None:
-    """Send messages to a real Kafka and bring them into Iceberg tables, by the shipped specs and through Dagster.
+    """Run the whole demo: Kafka, the shipped specs, Dagster, Iceberg.
+
+    Sends messages to a real Kafka and loads them into Iceberg tables. `make demo` calls it.
 
     Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
     goes on from where this one ended.
@@ -54,6 +59,8 @@ def command() -> None:
     Example: sluice demo
     """
     from rich.console import Console
+
+    from framework.cli import _landed
 
     if not Path("specs").is_dir() or not Path("pipelines").is_dir():
         raise SluiceError("no-specs", "the shipped specs are not here", "run the demo in Sluice's own folder, where `specs` is")

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import click
 
+SECTION = "write"
+ORDER = 7
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("docs/language"))
 def command(folder: Path) -> None:
-    """Write the pages of the spec language into FOLDER (default: docs/language): one for each kind of document, each step and
-    all that SQL expressions may say. Steps of this project, in pipelines/steps, have theirs too.
+    """Write the pages of the spec language, with steps of your own.
+
+    FOLDER (default: docs/language) gets one page for each kind of document, each step and all that SQL expressions may say.
+    Steps of this project, in pipelines/steps, have theirs too.
 
     Example: sluice docs
     """

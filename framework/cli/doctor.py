@@ -8,10 +8,15 @@ import click
 
 from framework.amounts import counted
 
+SECTION = "try and tidy"
+ORDER = 7
+
 
 @click.command()
 def command() -> None:
-    """Check this machine: Python, Java, packages, jars, ports, disk, memory. Changes and downloads nothing.
+    """Check Python, Java, packages, jars, ports, disk and memory.
+
+    Changes and downloads nothing.
 
     Example: sluice doctor
     """

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from framework.engine.drop import Held
     from framework.model import Pipeline, Plan, Topic
 
+SECTION = "try and tidy"
+ORDER = 4
+ALSO_CALLED = ("delete", "destroy", "rm")
+
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
@@ -23,7 +27,9 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, environment: str) -> None:
-    """Drop the table of pipeline NAME and its bad rows, after showing what goes. The next run makes them again and reads from
+    """Drop a pipeline's table, so that its next run starts over.
+
+    The table of pipeline NAME and its bad rows go, after showing what goes. The next run creates them again and reads from
     `start_from` of its topics.
 
     Without --data the catalog only forgets the tables, and their files stay. A table that Sluice did not make, or to which a

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 import itertools
-import re
-import typing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from framework.amounts import counted
 from framework.cli import _complete, _specs, _topics
+from framework.cli._scalar import Scalar
 from framework.errors import SluiceError
-from framework.model import Generator, Topic
-from framework.spec.scalars import Duration, Rate
 
+if TYPE_CHECKING:
+    from framework.model import Generator, Topic
 
-class _Scalar(click.ParamType[Any]):
-    """An option that is read as a spec's scalar of the same kind is."""
-
-    def __init__(self, annotated: Any) -> None:
-        self.scalar = typing.get_args(annotated)[1]
-        self.name = self.scalar.noun.split()[-1]
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not re.search(self.scalar.pattern, value):
-            self.fail(f"`{value}` is not {self.scalar.noun}: write {self.scalar.rule}", param, ctx)
-        return self.scalar.read(value)
+SECTION = "try and tidy"
+ORDER = 1
 
 
 @click.command()
 @click.argument("topic", shell_complete=_complete.topics)
-@click.option("--rate", type=_Scalar(Rate), help="Messages per time, such as 10/s; default: the topic's.")
-@click.option("--for", "seconds", type=_Scalar(Duration), help="Only so long, such as 1m.")
+@click.option("--rate", type=Scalar("Rate"), help="Messages per time, such as 10/s; default: the topic's.")
+@click.option("--for", "seconds", type=Scalar("Duration"), help="Only so long, such as 1m.")
 @click.option("--count", type=click.IntRange(min=1), help="Only so many; without --rate and --for as fast as Kafka takes them.")
 @click.option("--seed", type=int, help="Of equal seeds come equal messages, but for their times.")
 @_specs.with_specs
 def command(
     topic: str, rate: float | None, seconds: int | None, count: int | None, seed: int | None, specs: Path, environment: str
 ) -> None:
-    """Send messages to TOPIC, made as its `generate:` says, until Ctrl-C.
+    """Send generated messages to a topic, as its `generate:` says.
+
+    Goes on until Ctrl-C, unless --for or --count ends it.
 
     Creates the topic if Kafka does not have it. Where its schemas are in a registry, messages are written by the newest one; a
     subject that has none gets one, made of the topic's `columns`.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from framework.engine.observe.commits import Commit, History
     from framework.model import Pipeline
 
+SECTION = "see"
+ORDER = 4
+
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
 def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path, environment: str) -> None:
-    """Show the commits of a table, the newest first: what each added, from which offsets, and whether it was Sluice's. NAME is a
-    pipeline or its table. Starts nothing and asks only the catalog.
+    """Show a table's commits with their offsets.
+
+    The newest comes first: what each added, from which offsets, and whether it was Sluice's. NAME is a pipeline or its table.
+    Starts nothing and asks only the catalog.
 
     `spec changed` marks the first batch of a changed spec, `made anew` a rebuild, which reads all messages again. `position moved`:
     `sluice accept`, or a topic that is new to the table, moved it before that batch. Of both it is not known from where they read.

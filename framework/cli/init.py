@@ -9,16 +9,19 @@ from click.core import ParameterSource
 
 from framework.amounts import counted
 from framework.cli import _specs
-from framework.cli.generate import _Scalar
-from framework.spec.scalars import Addresses, Url
+from framework.cli._scalar import Scalar
+
+SECTION = "write"
+ORDER = 1
+ALSO_CALLED = ("new", "create")
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--topic", metavar="NAME", help="Write a spec for this topic of Kafka, from a sample of its messages.")
 @click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Messages that are looked at.")
-@click.option("--bootstrap", type=_Scalar(Addresses), metavar="HOST:PORT", help="Read them there; default: the specs' cluster.")
-@click.option("--registry", type=_Scalar(Url), metavar="URL", help="Its schemas are there; default: the cluster's registry.")
+@click.option("--bootstrap", type=Scalar("Addresses"), metavar="HOST:PORT", help="Read them there; default: the specs' cluster.")
+@click.option("--registry", type=Scalar("Url"), metavar="URL", help="Its schemas are there; default: the cluster's registry.")
 @_specs.with_environment
 @click.pass_context
 def command(
@@ -30,7 +33,9 @@ def command(
     registry: str | None,
     environment: str,
 ) -> None:
-    """Make a project in FOLDER (default: here) with a first spec that runs, and say what to type next.
+    """Create a project with a first spec, or a spec for a topic.
+
+    The project goes into FOLDER (default: here), and what to type next is printed.
 
     With --topic, write specs/NAME.yaml for a topic that Kafka has: columns as its newest messages have them, with comments
     on what was seen; no value of a message is written. Files that are there are never changed.

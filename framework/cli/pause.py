@@ -8,12 +8,17 @@ import click
 
 from framework.cli import _complete, _specs
 
+SECTION = "run"
+ORDER = 2
+
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete.pipelines)
 @_specs.with_specs
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
-    """Pause pipelines: no run brings anything into their tables until `sluice resume`. A batch that is under way still ends.
+    """Pause pipelines, in Dagster too.
+
+    No run loads anything into their tables until `sluice resume`. A batch that is under way still ends.
 
     It holds for all runs that use this folder's `.sluice`, those of Dagster too.
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from framework.engine.messages.decode import Reader
     from framework.model import Plan, Topic
 
+SECTION = "see"
+ORDER = 5
+ALSO_CALLED = ("consume", "tail", "cat")
+
 _FEW = 10
 
 
@@ -32,8 +36,10 @@ def command(
     topic: str, count: int | None, start: Literal["earliest", "latest"], partition: int | None, follow: bool, as_json: bool,
     specs: Path, environment: str,
 ) -> None:  # fmt: skip
-    """Show messages of TOPIC, the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the
-    topic's spec says. TOPIC is a topic of the specs, by its own name or by Kafka's.
+    """Show a topic's messages.
+
+    Shows the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the topic's spec says.
+    TOPIC is a topic of the specs, by its own name or by Kafka's.
 
     Keys and values that have their schemas in a registry are shown as JSON, each by the schema that it names.
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from framework.model import Pipeline
     from framework.plan.change import Change
 
+SECTION = "write"
+ORDER = 3
+ALSO_CALLED = ("diff",)
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 @click.option("--no-look", is_flag=True, help="Only what the specs say: ask neither Kafka nor the catalog.")
 @_specs.with_specs
 def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, environment: str) -> None:
-    """Show what will run: columns and types through every step, tables, bad rows. Then what the next run would do: what it
-    changes in each table, and which messages it reads. Changes nothing and starts nothing.
+    """Show what will run, what it changes, and what waits.
+
+    First come columns and types through every step, tables, bad rows. Then comes what the next run would do: what it changes
+    in each table, and which messages it reads. Changes nothing and starts nothing.
 
     Without a NAME, all pipelines. Bytes and seconds are estimates: by the size of up to 100 of the messages that wait, and by
     the speed of the table's last large batches, or 250,000 messages a second where there are none. Kafka or a catalog that

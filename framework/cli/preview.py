@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from framework.engine.trials.preview import Message, Preview, Row
     from framework.model import Pipeline
 
+SECTION = "write"
+ORDER = 5
+
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
@@ -31,8 +34,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
 def command(name: str, count: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
-    """Show what becomes of the next messages of pipeline NAME after each step: what changes, what is filtered out, and what is
-    a bad row, with the reason. Writes nothing anywhere.
+    """Show what the next messages become, step by step.
+
+    For the next messages of pipeline NAME it shows after each step what changes, what is filtered out, and what is a bad row,
+    with the reason. Writes nothing anywhere.
 
     They are the messages that a run would read next; where nothing waits, the last ones of the topic. Where the pipeline reads
     a table, some of its rows.

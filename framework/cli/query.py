@@ -17,6 +17,10 @@ from framework.errors import SluiceError, SpecError
 if TYPE_CHECKING:
     from framework.model import Catalog
 
+SECTION = "see"
+ORDER = 2
+ALSO_CALLED = ("sql", "select")
+
 _SHOWN = 100  # rows, where --limit does not say otherwise
 
 
@@ -30,8 +34,9 @@ _SHOWN = 100  # rows, where --limit does not say otherwise
 def command(
     sql: str, as_csv: bool, for_spreadsheets: bool, as_json: bool, limit: int | None, specs: Path, environment: str
 ) -> None:
-    """Answer one select about tables, in DuckDB's SQL. Starts no JVM, changes nothing, and opens only the tables it names:
-    no function that reads a file by its path is allowed.
+    """Run one SQL select over the tables, with DuckDB.
+
+    Starts no JVM, changes nothing, and opens only the tables it names: no function that reads a file by its path is allowed.
 
     Tables are called as in the specs, their bad rows with __bad_rows behind. With several catalogs markets.trades is a table of
     the first, lake.markets.trades of any. Times are in UTC. In CSV and JSON bytes are base64, in JSON decimals are text, which

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from framework.model import Pipeline
     from framework.plan.change import Change
 
+SECTION = "run"
+ORDER = 5
+ALSO_CALLED = ("backfill", "replay", "full-refresh")
+
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: str) -> None:
-    """Make the table of pipeline NAME and its bad rows anew as its spec says now, after showing what that reads and changes.
+    """Rebuild a table next to the current one and swap it in atomically.
+
+    The table of pipeline NAME and its bad rows are computed as its spec says now, after showing what that reads and changes.
 
     All messages are read again from `start_from`, with `latest` from where the table began, into a second table beside it. Readers
     see the old table until one commit publishes the new one; its old snapshots stay for time travel. Runs of the pipeline may go on

@@ -8,12 +8,18 @@ import click
 
 from framework.cli import _complete, _specs
 
+SECTION = "run"
+ORDER = 3
+ALSO_CALLED = ("unpause",)
+
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete.pipelines)
 @_specs.with_specs
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
-    """Let paused pipelines go on: the next run brings in all that has come meanwhile.
+    """Resume paused pipelines.
+
+    The next run loads all messages that arrived meanwhile.
 
     It holds for all runs that use this folder's `.sluice`, those of Dagster too.
 

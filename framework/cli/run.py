@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from framework.engine.publish.batch import Batch
     from framework.model import Pipeline, Plan
 
+SECTION = "run"
+ORDER = 1
+ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--every", metavar="DURATION", help="Stay and run again this often, such as 1m.")
 @_specs.with_specs
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
-    """Run pipelines until their tables have all that is in their topics.
+    """Load all waiting messages; `--every 1m` keeps running.
+
+    Runs pipelines until their tables have all that is in their topics.
 
     Without a NAME, all of them but those that are paused. Ctrl-C ends behind the commit that is under way.
 

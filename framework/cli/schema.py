@@ -6,10 +6,15 @@ import json
 
 import click
 
+SECTION = "write"
+ORDER = 6
+
 
 @click.command()
 def command() -> None:
-    """Print the JSON Schema of specs, by which editors complete and check them.
+    """Print the JSON Schema of specs, for editors.
+
+    Editors complete and check specs by it.
 
     Each document of a spec begins with the line that names it:
 

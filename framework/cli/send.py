@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from framework.engine.messages.write_schemas import Newest
     from framework.model import SecretStore, Topic
 
+SECTION = "try and tidy"
+ORDER = 2
+ALSO_CALLED = ("produce", "publish")
+
 _EACH = 10  # of more messages than these not each is shown
 
 
@@ -35,8 +39,10 @@ def command(
     topic: str, value: str | None, key: str | None, headers: tuple[str, ...], partition: int | None, tombstone: bool, raw: bool,
     specs: Path, environment: str,
 ) -> None:  # fmt: skip
-    """Send one message to TOPIC, a topic of the specs: JSON is its value, sent as it is, or any text where the topic is no
-    `value: json`. With - each line of standard input is a message.
+    """Send one message.
+
+    TOPIC is a topic of the specs. JSON is the value, sent as it is, or any text where the topic is no `value: json`. With -
+    each line of standard input is a message.
 
     Where the schemas are in a registry, JSON is written by the newest one: dates and times are ISO text or the schema's own
     numbers, decimals numbers or text, bytes base64, and a value of a union is the type that it looks like, or says it:

@@ -6,12 +6,17 @@ import click
 
 from framework import services
 
+SECTION = "try and tidy"
+ORDER = 3
+
 _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.services())), metavar="[NAME]...")
 
 
 @click.group()
 def command() -> None:
-    """Real servers on this machine, for demos and tests.
+    """Start, stop and show this machine's Kafka and schema registry.
+
+    They are real servers, for demos and tests.
 
     Example: sluice services up kafka
     """

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from framework.engine.observe.status import Reason, Status
     from framework.model import Pipeline, Plan
 
+SECTION = "see"
+ORDER = 1
+ALSO_CALLED = ("list", "ls", "ps")
+
 _EVERY = 2.0  # seconds
 
 
@@ -28,7 +32,9 @@ _EVERY = 2.0  # seconds
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @_specs.with_specs
 def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
-    """Show the state of every table, or of those of NAME, a pipeline or its table. Changes nothing and starts nothing.
+    """Show how far each table is, how old its data is, what is wrong.
+
+    Shows every table, or those of NAME, a pipeline or its table. Changes nothing and starts nothing.
 
     \b
     pending    nothing has landed yet

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from framework.engine.trials.trial import Outcome
     from framework.model import Example, Pipeline, Plan
 
+SECTION = "write"
+ORDER = 4
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @_specs.with_specs
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
-    """Run the tests that pipelines have: their messages go through the same code as in production, into tables of a catalog that
-    is thrown away. Neither Kafka nor the real tables are asked.
+    """Run the tests in the specs, without Kafka.
+
+    Their messages go through the same code as in production, into tables of a catalog that is thrown away. Neither Kafka nor
+    the real tables are asked.
 
     Without a NAME, the tests of all pipelines. A test that fails is shown with its place and with what differs.
 

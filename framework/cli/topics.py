@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from framework.engine.kafka.topics import Listed, PartitionState
     from framework.model import Plan, Topic
 
+SECTION = "see"
+ORDER = 6
+
 _COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
 _NUMBERS = ("partitions", "replicas", "in sync", "messages")
 
@@ -26,8 +29,10 @@ _NUMBERS = ("partitions", "replicas", "in sync", "messages")
 @_specs.with_specs
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) -> None:
-    """List the topics of the specs: whether Kafka has them, partitions, the brokers that lead them, replicas, the fewest replicas
-    of a partition that are in sync, messages, and the pipelines that read them.
+    """List the topics, or create one.
+
+    Of each topic of the specs it says whether Kafka has it, partitions, the brokers that lead them, replicas, the fewest
+    replicas of a partition that are in sync, messages, and the pipelines that read it.
 
     Messages are counted by offsets: of a compacted or transactional topic these are more than there are messages.
 
@@ -60,8 +65,9 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
 @click.argument("name", shell_complete=_complete.topics)
 @_specs.with_specs
 def create(name: str, specs: Path, environment: str) -> None:
-    """Create the topic NAME of the specs in Kafka, with the `partitions` that its spec says and as many replicas as the cluster
-    makes by itself.
+    """Create a topic of the specs in Kafka.
+
+    NAME gets the `partitions` that its spec says, and as many replicas as the cluster makes by itself.
 
     Exit status: 0 the topic is there with these partitions, 1 it has another number of them or could not be created, 2 wrong usage.
 

@@ -9,13 +9,19 @@ import click
 
 from framework.cli import _specs
 
+SECTION = "run"
+ORDER = 6
+ALSO_CALLED = ("web",)
+
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Where the pages are.")
 @click.option("--read-only", is_flag=True, help="Only show: nothing can be started from the pages, and nothing starts by itself.")
 @_specs.with_specs
 def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
-    """Serve Dagster's pages for these specs on this machine, until Ctrl-C: assets, runs, checks, lineage.
+    """Open Dagster with these specs, on this machine only.
+
+    Serves Dagster's pages until Ctrl-C: assets, runs, checks, lineage.
 
     Pipelines then run by themselves as their `run:` says; with --read-only nothing does. There is no login, so only this
     machine can open the pages.

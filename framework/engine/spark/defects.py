@@ -8,7 +8,6 @@ import traceback
 from contextlib import suppress
 
 from framework.engine.spark.causes import is_spark_gone, spark_ended
-from framework.engine.spark.java_errors import text
 from framework.errors import Defect, SluiceError
 from framework.home import home, private
 
@@ -21,6 +20,8 @@ def told(name: str, error: Exception) -> SluiceError:
 
 
 def named(name: str, error: Exception) -> Defect:
+    from framework.engine.spark.java_errors import text  # loads PySpark, which a plain error of a command does without
+
     said = f"{type(error).__name__}: {text(error)}"
     # The same error comes back each time that a pipeline is tried: it has one file.
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]

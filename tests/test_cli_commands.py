@@ -1,0 +1,170 @@
+"""One suite over every command's file, and over a toy: `tests/toys/cli/hello.py` is a command, and nothing else knows of it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from framework import cli, components
+from framework.cli import SECTIONS, help_lines, main
+
+TOYS = Path(__file__).resolve().parent / "toys" / "cli"
+SPECS = """
+topic: trades
+value: json
+columns: {id: bigint}
+---
+topic: tracks
+value: string
+---
+pipeline: trades_by_day
+from: {topic: trades}
+into: {table: shop.trades}
+"""
+NAMED = ("name", "names", "topic")  # arguments that name a topic or a pipeline
+
+
+@contextmanager
+def with_the_toy() -> Iterator[None]:
+    cli.__path__.append(str(TOYS))
+    try:
+        yield
+    finally:
+        cli.__path__.remove(str(TOYS))
+
+
+def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*above, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*above, name))
+
+
+with with_the_toy():
+    ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
+    FILES = components.load_all("framework.cli")
+
+
+@pytest.fixture(autouse=True)
+def _with_the_toy() -> Iterator[None]:
+    with with_the_toy():
+        yield
+
+
+def test_the_toy_is_a_command_by_its_one_file() -> None:
+    assert [path.name for path in TOYS.glob("*.*")] == ["hello.py"]
+    done = CliRunner().invoke(main, ["hello", "you", "--twice"])
+    assert (done.exit_code, done.stdout) == (0, "hello you\nhello you\n")
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_help_begins_with_an_imperative_line(words: tuple[str, ...], command: click.Command) -> None:
+    line, _, rest = (command.help or "").partition("\n")
+    assert re.fullmatch(r"[A-Z].{,67}[^.]\.", line), "one sentence, short enough for the help of `sluice`"
+    assert not re.match(r"\w*[^s]s ", line), "write `Load`, not `Loads`"
+    assert rest.startswith("\n"), "an empty line stands below it"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_command_has_its_line_in_one_section(name: str) -> None:
+    file = FILES[name]
+    assert file.SECTION in SECTIONS
+    assert [title for title, lines in help_lines().items() if name.replace("_", "-") in lines] == [file.SECTION]
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=100).output
+    assert re.search(
+        rf"^  {name.replace('_', '-')} +{re.escape(help_lines()[file.SECTION][name.replace('_', '-')])}$", shown, re.M
+    )
+    twins = [other for other, each in FILES.items() if (each.SECTION, each.ORDER) == (file.SECTION, file.ORDER)]
+    assert twins == [name], "two commands have the same place in the help"
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_help_has_an_example_that_parses(words: tuple[str, ...], command: click.Command) -> None:
+    done = CliRunner().invoke(main, [*words, "--help"])
+    assert done.exit_code == 0, done.output
+    example = re.search(r"^ +Example: (.+?)(?=\n\n|\n*\Z)", done.output, re.MULTILINE | re.DOTALL)
+    assert example, f"the help of `sluice {' '.join(words)}` has no line `Example: …`"
+    line = example[1].removeprefix('eval "$(').removesuffix(')"')
+    called = shlex.split(line)
+    called = called[: called.index(">")] if ">" in called else called
+    assert tuple(called[: len(words) + 1]) == ("sluice", *words)
+    if not isinstance(command, click.Group):
+        command.make_context(words[-1], called[len(words) + 1 :])
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_an_unknown_option_is_wrong_usage_with_a_hint(words: tuple[str, ...], command: click.Command) -> None:
+    done = CliRunner().invoke(main, [*words, "--nonsense"], prog_name="sluice")
+    assert done.exit_code == 2
+    assert f"Try 'sluice {' '.join(words)} --help' for help." in done.stderr
+    assert "--nonsense" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_other_exit_statuses_are_documented(words: tuple[str, ...], command: click.Command) -> None:
+    source = ast.parse(inspect.getsource(inspect.getmodule(command.callback) or main))
+    exits = (node.args[0] for node in ast.walk(source) if isinstance(node, ast.Call) and node.args and _ends(node.func))
+    statuses = {each.value for exit_ in exits for each in ast.walk(exit_) if isinstance(each, ast.Constant)}
+    if {each for each in statuses if type(each) is int} - {0, 1, 2}:
+        assert "Exit status" in (command.help or ""), f"`sluice {' '.join(words)}` does not say what its exit statuses mean"
+
+
+def _ends(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr == "exit"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_shell_completes_the_command(name: str) -> None:
+    with click.Context(main) as context:
+        assert name.replace("_", "-") in {item.value for item in main.shell_complete(context, name[:2])}
+
+
+@pytest.mark.parametrize(("words", "command"), ALL)
+def test_a_shell_completes_names_of_the_specs(
+    words: tuple[str, ...], command: click.Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "a.yaml").write_text(SPECS)
+    monkeypatch.chdir(tmp_path)
+    for argument in command.params:
+        if isinstance(argument, click.Argument) and argument.name in NAMED and not isinstance(argument.type, click.Choice):
+            with click.Context(command) as context:
+                offered = {item.value for item in argument.shell_complete(context, "tra")}
+            assert offered in ({"trades", "tracks"}, {"trades_by_day"}), f"{words}: complete {argument.name}"
+
+
+def test_names_that_people_try_lead_to_one_command() -> None:
+    tried = Counter(other for file in FILES.values() for other in getattr(file, "ALSO_CALLED", ()))
+    assert tried.most_common(1)[0][1] == 1
+    assert set(tried).isdisjoint(main.list_commands(click.Context(main)))
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("chek", "did you mean `sluice check`?"),
+        ("validate", "did you mean `sluice check`?"),
+        ("backfill", "did you mean `sluice rebuild`?"),
+        ("up", "did you mean `sluice services up`?"),
+        ("greet", "did you mean `sluice hello`?"),
+        ("xyzzy", "`sluice --help` lists all commands"),
+    ],
+)
+def test_a_command_that_does_not_exist_says_which_was_meant(typed: str, says: str) -> None:
+    done = CliRunner().invoke(main, [typed])
+    assert done.exit_code == 2
+    assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr
