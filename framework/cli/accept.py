@@ -8,8 +8,7 @@ import click
 
 from framework.cli import _complete, _specs
 
-SECTION = "run"
-ORDER = 4
+SECTION, ORDER = "run", 4
 
 
 @click.command()

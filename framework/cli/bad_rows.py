@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from framework.engine.observe.bad_row_report import BadRow, Quarantine
     from framework.model import Pipeline
 
-SECTION = "see"
-ORDER = 3
+SECTION, ORDER = "see", 3
 
 _MOST = 20  # kinds of bad rows that are listed
 _WIDEST = 200  # characters of a key or value

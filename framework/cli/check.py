@@ -17,8 +17,7 @@ from framework.errors import Problem
 if TYPE_CHECKING:
     from framework.model import Plan
 
-SECTION = "write"
-ORDER = 2
+SECTION, ORDER = "write", 2
 ALSO_CALLED = ("validate", "lint", "compile", "parse")
 
 

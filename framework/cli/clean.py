@@ -8,8 +8,7 @@ import click
 
 from framework.cli import _specs
 
-SECTION = "try and tidy"
-ORDER = 5
+SECTION, ORDER = "try and tidy", 5
 
 
 @click.command()

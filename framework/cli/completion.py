@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-SECTION = "try and tidy"
-ORDER = 6
+SECTION, ORDER = "try and tidy", 6
 
 
 @click.command()

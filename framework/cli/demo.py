@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from framework.model import Plan, Topic
     from framework.services import State
 
-SECTION = "try and tidy"
-ORDER = 9
+SECTION, ORDER = "try and tidy", 9
 
 _MESSAGES = 12_000  # for each topic
 _PATIENCE = 600.0  # seconds until Dagster counts as stuck

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-SECTION = "write"
-ORDER = 7
+SECTION, ORDER = "write", 7
 
 
 @click.command()

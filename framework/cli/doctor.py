@@ -8,8 +8,7 @@ import click
 
 from framework.amounts import counted
 
-SECTION = "try and tidy"
-ORDER = 7
+SECTION, ORDER = "try and tidy", 7
 
 
 @click.command()

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from framework.engine.drop import Held
     from framework.model import Pipeline, Plan, Topic
 
-SECTION = "try and tidy"
-ORDER = 4
+SECTION, ORDER = "try and tidy", 4
 ALSO_CALLED = ("delete", "destroy", "rm")
 
 

@@ -18,8 +18,7 @@ from framework.errors import SluiceError
 if TYPE_CHECKING:
     from framework.model import Generator, Topic
 
-SECTION = "try and tidy"
-ORDER = 1
+SECTION, ORDER = "try and tidy", 1
 
 
 @click.command()

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from framework.engine.observe.commits import Commit, History
     from framework.model import Pipeline
 
-SECTION = "see"
-ORDER = 4
+SECTION, ORDER = "see", 4
 
 
 @click.command()

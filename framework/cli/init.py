@@ -11,8 +11,7 @@ from framework.amounts import counted
 from framework.cli import _specs
 from framework.cli._scalar import Scalar
 
-SECTION = "write"
-ORDER = 1
+SECTION, ORDER = "write", 1
 ALSO_CALLED = ("new", "create")
 
 

@@ -8,8 +8,7 @@ import click
 
 from framework.cli import _complete, _specs
 
-SECTION = "run"
-ORDER = 2
+SECTION, ORDER = "run", 2
 
 
 @click.command()

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from framework.engine.messages.decode import Reader
     from framework.model import Plan, Topic
 
-SECTION = "see"
-ORDER = 5
+SECTION, ORDER = "see", 5
 ALSO_CALLED = ("consume", "tail", "cat")
 
 _FEW = 10

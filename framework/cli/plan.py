@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from framework.model import Pipeline
     from framework.plan.change import Change
 
-SECTION = "write"
-ORDER = 3
+SECTION, ORDER = "write", 3
 ALSO_CALLED = ("diff",)
 
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from framework.engine.trials.preview import Message, Preview, Row
     from framework.model import Pipeline
 
-SECTION = "write"
-ORDER = 5
+SECTION, ORDER = "write", 5
 
 
 @click.command()

@@ -17,8 +17,7 @@ from framework.errors import SluiceError, SpecError
 if TYPE_CHECKING:
     from framework.model import Catalog
 
-SECTION = "see"
-ORDER = 2
+SECTION, ORDER = "see", 2
 ALSO_CALLED = ("sql", "select")
 
 _SHOWN = 100  # rows, where --limit does not say otherwise

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from framework.model import Pipeline
     from framework.plan.change import Change
 
-SECTION = "run"
-ORDER = 5
+SECTION, ORDER = "run", 5
 ALSO_CALLED = ("backfill", "replay", "full-refresh")
 
 

@@ -8,8 +8,7 @@ import click
 
 from framework.cli import _complete, _specs
 
-SECTION = "run"
-ORDER = 3
+SECTION, ORDER = "run", 3
 ALSO_CALLED = ("unpause",)
 
 

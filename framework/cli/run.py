@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from framework.engine.publish.batch import Batch
     from framework.model import Pipeline, Plan
 
-SECTION = "run"
-ORDER = 1
+SECTION, ORDER = "run", 1
 ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
 
 

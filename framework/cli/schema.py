@@ -6,8 +6,7 @@ import json
 
 import click
 
-SECTION = "write"
-ORDER = 6
+SECTION, ORDER = "write", 6
 
 
 @click.command()

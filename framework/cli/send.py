@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from framework.engine.messages.write_schemas import Newest
     from framework.model import SecretStore, Topic
 
-SECTION = "try and tidy"
-ORDER = 2
+SECTION, ORDER = "try and tidy", 2
 ALSO_CALLED = ("produce", "publish")
 
 _EACH = 10  # of more messages than these not each is shown

@@ -6,8 +6,7 @@ import click
 
 from framework import services
 
-SECTION = "try and tidy"
-ORDER = 3
+SECTION, ORDER = "try and tidy", 3
 
 _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.services())), metavar="[NAME]...")
 

@@ -6,8 +6,7 @@ import time
 
 import click
 
-SECTION = "try and tidy"
-ORDER = 8
+SECTION, ORDER = "try and tidy", 8
 ALSO_CALLED = ("install",)
 
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from framework.engine.observe.status import Reason, Status
     from framework.model import Pipeline, Plan
 
-SECTION = "see"
-ORDER = 1
+SECTION, ORDER = "see", 1
 ALSO_CALLED = ("list", "ls", "ps")
 
 _EVERY = 2.0  # seconds

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from framework.engine.trials.trial import Outcome
     from framework.model import Example, Pipeline, Plan
 
-SECTION = "write"
-ORDER = 4
+SECTION, ORDER = "write", 4
 
 
 @click.command()

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from framework.engine.kafka.topics import Listed, PartitionState
     from framework.model import Plan, Topic
 
-SECTION = "see"
-ORDER = 6
+SECTION, ORDER = "see", 6
 
 _COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
 _NUMBERS = ("partitions", "replicas", "in sync", "messages")

@@ -9,8 +9,7 @@ import click
 
 from framework.cli import _specs
 
-SECTION = "run"
-ORDER = 6
+SECTION, ORDER = "run", 6
 ALSO_CALLED = ("web",)
 
 

@@ -6,8 +6,7 @@ import click
 
 from framework.cli import _complete
 
-SECTION = "see"
-ORDER = 99
+SECTION, ORDER = "see", 99
 ALSO_CALLED = ("greet",)
 
 
