@@ -80,7 +80,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "grpc_tools": ("formats",),
     "duckdb": ("engine",),
     "yaml": ("spec",),
-    "jsonschema": ("spec", "formats"),
+    "jsonschema": ("formats",),
     "click": ("cli",),
     "rich": ("cli", "preview_text"),
 }

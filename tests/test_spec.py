@@ -28,7 +28,6 @@ from framework.spec.node import Node
 from framework.spec.options import Bound, Files, WrittenStep, option
 from framework.spec.reader import read_text
 from framework.spec.scalars import Duration, Size
-from framework.spec.validate import check
 from tests.pace import bar
 
 GOOD = """\
@@ -405,8 +404,8 @@ class Everything(Bound):
 
 def bound(text: str) -> tuple[object, list[str]]:
     [node], problems = read(text)
-    problems += check(Everything, node)
-    return bind(Everything, node, Path("/project"), problems), sorted(problem.code for problem in problems)
+    value = bind(Everything, node, Path("/project"), problems)
+    return value, sorted(problem.code for problem in problems)
 
 
 @pytest.mark.parametrize(
@@ -481,11 +480,12 @@ def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.syspath_prepend(tmp_path)
 
     [node], problems = read("steps:\n  - limit: 5\n  - sort: [a]\n")
-    assert list(check(Chain, node)) == []
     value = bind(Chain, node, tmp_path, problems)
+    assert problems == []
     assert value.steps == (WrittenStep("limit", 5), WrittenStep("sort", ["a"]))
     [node], problems = read("steps:\n  - limt: 5\n  - limit: five\n  - join: {}\n")
-    assert [problem.code for problem in check(Chain, node)] == ["unknown-step", "wrong-type", "not-in-this-version"]
+    bind(Chain, node, tmp_path, problems)
+    assert [problem.code for problem in problems] == ["unknown-step", "wrong-type", "not-in-this-version"]
     described = json_schema(Chain)["properties"]["steps"]["items"]["properties"]
     assert described["limit"]["type"] == ["integer", "string"] and described["limit"]["description"] == "Keeps some rows."
 

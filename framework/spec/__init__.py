@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -220,10 +219,5 @@ def _document(kind: str, name: str, written: Node, references: References, root:
     if len(problems) > MOST_PROBLEMS:
         return Document(kind, name, written.place(kind), None, written)
     node = references.expand(written)
-    passed_over: list[Node] = []
-    value = bind(cls, node, root, problems, passed_over)
-    if value is FAILED or passed_over:
-        from framework.spec.validate import check  # jsonschema takes as long to import as all else here
-
-        problems += islice(check(cls, node), MOST_PROBLEMS + 1)
+    value = bind(cls, node, root, problems)
     return Document(kind, name, node.place(kind), None if value is FAILED else value, node)

@@ -1,4 +1,4 @@
-"""The JSON Schema by which editors complete and check specs: one that fits every document, made of the declared options.
+"""JSON Schema (draft 2020-12) by which editors complete and check specs: one that fits every document, made of the declared options.
 
 An editor reads YAML 1.2, where 1.10 is a number: so numbers and truths are taken for text, a reference for any scalar, and
 nothing for an option that may be left out. What the schema refuses, the compiler refuses, too.
@@ -16,8 +16,22 @@ from framework.spec.node import Node
 from framework.spec.options import Option
 from framework.spec.reader import read_text
 from framework.spec.references import HAS_VARIABLE, IS_SECRET
-from framework.spec.schema import MADE_OF, NULLABLE, schema_of
-from framework.spec.shapes import NO_OPTION, BoundClass, EnumShape, MapShape, ScalarShape, Shape, Slot, record_shape
+from framework.spec.shapes import (
+    NO_OPTION,
+    AnyShape,
+    BoundClass,
+    EnumShape,
+    FilesShape,
+    ListShape,
+    MapShape,
+    RecordShape,
+    ScalarShape,
+    Shape,
+    Slot,
+    UnionShape,
+    item_option,
+    record_shape,
+)
 from framework.spec.words import written
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -61,36 +75,25 @@ def as_data(node: Node) -> Any:
 
 def _document(cls: BoundClass) -> dict[str, Any]:
     shape = record_shape(cls)
-    schema = _part(schema_of(shape, NO_OPTION))
+    schema = _schema(shape, NO_OPTION)
     if shape.name:
         schema["properties"][shape.name]["description"] = inspect.getdoc(cls)
     return {"description": inspect.getdoc(cls), **schema}
 
 
-def _part(value: Any) -> Any:
-    """A value in a schema, as editors know it."""
-    if isinstance(value, dict) and MADE_OF in value:
-        return _schema(value, *value[MADE_OF])
-    if isinstance(value, dict):
-        return {key: _part(inner) for key, inner in value.items()}
-    return [_part(inner) for inner in value] if isinstance(value, list) else value
+def _schema(shape: Shape, option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = _BUILDERS[type(shape)](shape, option)
+    if "anyOf" in schema:
+        schema["anyOf"] = [inner for each in schema["anyOf"] for inner in each.get("anyOf", [each])]
+    return schema | _about(shape, option)
 
 
-def _schema(schema: dict[str, Any], shape: Shape, option: Option) -> dict[str, Any]:
-    made = {key: _part(value) for key, value in schema.items() if key not in (MADE_OF, NULLABLE)}
-    if isinstance(shape, ScalarShape):
-        made |= _scalar(shape)
-    elif isinstance(shape, EnumShape):
-        made["anyOf"] = [{"enum": made.pop("enum")}, {"type": "string", "pattern": _texts(shape)}]
-    elif isinstance(shape, MapShape):
-        made["propertyNames"] = {key: value for key, value in schema["propertyNames"].items() if key == "pattern"}
-    if "anyOf" in made:
-        made["anyOf"] = [inner for each in made["anyOf"] for inner in each.get("anyOf", [each])]
-    made |= _about(shape, option)
-    return _optional(made, schema[NULLABLE]) if NULLABLE in schema else made
+def _scalar(shape: ScalarShape, option: Option) -> dict[str, Any]:
+    bounds = {"minimum": option.at_least, "maximum": option.at_most}
+    return _text(shape) | {key: bound for key, bound in bounds.items() if bound is not None and not isinstance(bound, str)}
 
 
-def _scalar(shape: ScalarShape) -> dict[str, Any]:
+def _text(shape: ScalarShape) -> dict[str, Any]:
     if shape.json != "string":
         return {"type": [shape.json, "string"], "pattern": HAS_VARIABLE, "patternErrorMessage": f"Not {shape.scalar.noun}."}
     if shape.secret == "must":
@@ -102,6 +105,68 @@ def _scalar(shape: ScalarShape) -> dict[str, Any]:
         return {"type": types}
     pattern = pattern if re.search(pattern, "${var:NAME}") else f"({pattern})|{HAS_VARIABLE}"
     return {"type": types, "pattern": pattern, "patternErrorMessage": f"Not {shape.scalar.noun}. Write {shape.scalar.rule}."}
+
+
+def _enum(shape: EnumShape, _option: Option) -> dict[str, Any]:
+    return {"anyOf": [{"enum": list(shape.values)}, {"type": "string", "pattern": _texts(shape)}]}
+
+
+def _list(shape: ListShape, option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "array", "items": _schema(shape.item, item_option(option))}
+    if shape.length is not None:
+        return schema | {"minItems": shape.length, "maxItems": shape.length}
+    return schema if option.at_least is None else {**schema, "minItems": option.at_least}
+
+
+def _map(shape: MapShape, option: Option) -> dict[str, Any]:
+    pattern = shape.key.scalar.pattern
+    schema = {
+        "type": "object",
+        "propertyNames": {"pattern": pattern} if pattern else {},
+        "additionalProperties": _schema(shape.value, item_option(option)),
+    }
+    return schema if option.at_least is None else {**schema, "minProperties": option.at_least}
+
+
+def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _property(slot, shape.cls.exactly_one) for name, slot in shape.slots.items()},
+        "additionalProperties": False,
+    }
+    required = [name for name, slot in shape.slots.items() if slot.required]
+    if required:
+        schema["required"] = required
+    if shape.cls.exactly_one:
+        schema |= {"minProperties": 1, "maxProperties": 1}
+    if shape.cls.short is None:
+        return schema
+    short = shape.slots[shape.cls.short]
+    return {"anyOf": [schema | _about(shape, option), _schema(short.shape, short.option)]}
+
+
+def _property(slot: Slot, only: bool) -> dict[str, Any]:
+    schema = _schema(slot.shape, slot.option)
+    return schema if slot.required or only else _optional(schema, slot)
+
+
+def _files(shape: FilesShape, _option: Option) -> dict[str, Any]:
+    properties = {name: _schema(slot.shape, slot.option) for name, slot in shape.slots().items()}
+    return {"type": "object", "properties": properties, "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+
+
+def _union(shape: UnionShape, option: Option) -> dict[str, Any]:
+    return {"anyOf": [_schema(alternative, item_option(option)) for alternative in shape.alternatives]}
+
+
+def _any(_shape: AnyShape, _option: Option) -> dict[str, Any]:
+    return {}
+
+
+_BUILDERS: dict[type[Shape], Any] = {
+    ScalarShape: _scalar, EnumShape: _enum, ListShape: _list, MapShape: _map, RecordShape: _record, FilesShape: _files,
+    UnionShape: _union, AnyShape: _any,
+}  # fmt: skip
 
 
 def _texts(shape: EnumShape) -> str:

@@ -14,14 +14,13 @@ from framework.spec.words import example
 
 @dataclass(frozen=True)
 class Failure:
-    """A part of a document that a keyword of its schema refuses."""
+    """A part of a document that is refused. `path` leads to it from the document; `is_key`: it is a key of the map there."""
 
-    keyword: str
     node: Node
     shape: Shape
     option: Option
     path: list[str | int]
-    is_key: bool
+    is_key: bool = False
 
     @property
     def label(self) -> str:
@@ -38,9 +37,8 @@ class Failure:
     def key(self) -> str:
         return str(self.path[-1]) if self.path and isinstance(self.path[-1], str) else ""
 
-    @property
-    def said(self) -> str:
-        """The value, unless it could be a secret."""
+    def value_text(self, with_quotes: bool = False) -> str:
+        """The value, unless it could be a secret; `with_quotes`: in its quotes, where they are what is wrong."""
         hidden = isinstance(self.shape, ScalarShape) and self.shape.secret != "no"
         hidden = hidden or _has_login(self.node.text) or SECRET_TEXT.search(self.node.text) is not None
         if hidden or any(SECRET_NAME.search(part) for part in self.path if isinstance(part, str)):
@@ -48,11 +46,8 @@ class Failure:
         if self.node.text != self.node.text.strip():
             return f'`"{short(self.node.text.encode("unicode_escape").decode())}"`'
         text = short(" ".join(self.node.text[:1000].split()))
-        return (
-            f'`"{text}"`'
-            if self.keyword == "type" and self.node.quoted and not self.node.expanded and not self.node.secret
-            else f"`{text}`"
-        )
+        with_quotes = with_quotes and self.node.quoted and not self.node.expanded and not self.node.secret
+        return f'`"{text}"`' if with_quotes else f"`{text}`"
 
     def problem(self, code: str, message: str, hint: str) -> Problem:
         return Problem(self.node.where, code, message, hint)

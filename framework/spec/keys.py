@@ -17,8 +17,6 @@ from framework.spelling import closest
 
 def unknown_keys(failure: Failure) -> Iterator[Problem]:
     slots, later = _slots(failure.shape)
-    if beside(failure.shape, failure.node):
-        return
     named = _step_in_value(failure)
     if named:
         key, value = failure.node.entries[0]
@@ -65,37 +63,38 @@ def missing_keys(failure: Failure) -> Iterator[Problem]:
 
 
 def wrong_count(failure: Failure) -> Iterator[Problem]:
+    """Of a list's items, or of a map's keys."""
     node, shape = failure.node, failure.shape
-    if failure.keyword == "maxProperties":
-        slots, _ = _slots(shape)
-        second = node.entries[1][0]
-        if _step_in_value(failure):
-            return
-        if beside(shape, node):
-            first = node.entries[0][0].text
-            message = f"`{second.text}` stands beside `{first}`, not below it"
-            yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
-        elif isinstance(shape, FilesShape):
-            first = node.entries[0][0].text
-            yield Problem(
-                second.where, "too-many-keys",
-                f"`{first}` and `{second.text}` stand in one item, which holds one {shape.files.noun}",
-                f"write `- {second.text}: …` as an item of its own",
-            )  # fmt: skip
-        elif all(key.text in slots for key, _ in node.entries):
-            names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
-            yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
-    elif failure.keyword == "minProperties" and isinstance(shape, RecordShape | FilesShape):
-        slots, _ = _slots(shape)
-        yield failure.problem("missing-key", f"{failure.label} says nothing", f"write one of: {in_quotes(slots)}")
+    if isinstance(shape, RecordShape | FilesShape):
+        yield from _no_key(failure) if not node.entries else _second_key(failure)
     elif isinstance(shape, ListShape) and shape.length is not None:
-        yield failure.problem(
-            "wrong-count",
-            f"{failure.label} must have {shape.length} values, and has {len(node.items)}",
-            f"write {line_of(failure)}",
-        )
+        message = f"{failure.label} must have {shape.length} values, and has {len(node.items)}"
+        yield failure.problem("wrong-count", message, f"write {line_of(failure)}")
     else:
         yield failure.problem("wrong-count", f"{failure.label} is empty", f"write {line_of(failure)}")
+
+
+def _no_key(failure: Failure) -> Iterator[Problem]:
+    if failure.node.whole:
+        hint = f"write one of: {in_quotes(_slots(failure.shape)[0])}"
+        yield failure.problem("missing-key", f"{failure.label} says nothing", hint)
+
+
+def _second_key(failure: Failure) -> Iterator[Problem]:
+    """Where there can be only one."""
+    node, shape = failure.node, failure.shape
+    first, second = node.entries[0][0].text, node.entries[1][0]
+    if _step_in_value(failure):
+        return
+    if is_beside(shape, node):
+        message = f"`{second.text}` stands beside `{first}`, not below it"
+        yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
+    elif isinstance(shape, FilesShape):
+        message = f"`{first}` and `{second.text}` stand in one item, which holds one {shape.files.noun}"
+        yield Problem(second.where, "too-many-keys", message, f"write `- {second.text}: …` as an item of its own")
+    elif all(key.text in _slots(shape)[0] for key, _ in node.entries):
+        names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
+        yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
 
 
 def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
@@ -106,7 +105,7 @@ def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
     return shape.slots, shape.later
 
 
-def beside(shape: Shape, node: Node) -> bool:
+def is_beside(shape: Shape, node: Node) -> bool:
     """`derive:` with what belongs below it beside it, at the same indent."""
     if not isinstance(shape, FilesShape) or len(node.entries) < 2:
         return False

@@ -1,4 +1,4 @@
-"""What is said when a document does not fit its options."""
+"""What is said when a document does not fit its options. Each is told only where somebody reads it."""
 
 from __future__ import annotations
 
@@ -8,84 +8,59 @@ from collections.abc import Iterator
 from framework.errors import Problem
 from framework.spec.failure import Failure, line_of, not_in_this_version
 from framework.spec.hints import LONGEST, type_hint, wrapped
-from framework.spec.keys import missing_keys, unknown_keys, wrong_count
-from framework.spec.shapes import EnumShape, FilesShape, ListShape, MapShape, RecordShape, ScalarShape, UnionShape
+from framework.spec.shapes import EnumShape, ScalarShape
 from framework.spec.words import alternatives, describe, in_quotes, written
 from framework.spelling import closest
 
 
-def problems_of(failure: Failure) -> Iterator[Problem]:
-    node, shape = failure.node, failure.shape
-    if node.unknown or (node.secret is not None and not isinstance(shape, ListShape | MapShape | RecordShape | FilesShape)):
-        return
-    if node.is_null and failure.keyword in ("type", "enum", "anyOf"):
-        yield _missing_value(failure)
-    elif failure.keyword == "additionalProperties":
-        yield from unknown_keys(failure)
-    elif failure.keyword in ("required", "minProperties") and not node.whole:
-        return
-    elif failure.keyword == "required":
-        yield from missing_keys(failure)
-    elif failure.keyword in ("minItems", "maxItems", "minProperties", "maxProperties"):
-        yield from wrong_count(failure)
-    elif failure.keyword in ("minimum", "maximum"):
-        yield out_of_range(failure)
-    elif failure.keyword == "pattern":
-        assert isinstance(shape, ScalarShape)
-        yield bad_text(failure, shape)
-    elif (
-        node.kind == "scalar"
-        and isinstance(shape, EnumShape | UnionShape)
-        and any(each.form == "scalar" for each in alternatives(shape))
-    ):
-        yield _unknown_value(failure)
-    else:
-        yield failure.problem("wrong-type", _must_be(failure), type_hint(failure))
+def wrong_type(failure: Failure) -> Iterator[Problem]:
+    yield failure.problem("wrong-type", _must_be(failure, with_quotes=True), type_hint(failure))
 
 
-def _must_be(failure: Failure) -> str:
-    node = failure.node
-    found = {"list": "a list", "map": "a map", "scalar": failure.said}[node.kind]
-    return f"{failure.label} must be {describe(failure.shape)}, and is {found}"
+def _must_be(failure: Failure, with_quotes: bool = False) -> str:
+    given = {"list": "a list", "map": "a map", "scalar": failure.value_text(with_quotes)}[failure.node.kind]
+    return f"{failure.label} must be {describe(failure.shape)}, and is {given}"
 
 
-def _missing_value(failure: Failure) -> Problem:
+def missing_value(failure: Failure) -> Iterator[Problem]:
     if failure.path and isinstance(failure.path[-1], int):
-        return failure.problem("missing-value", f"{failure.label} is empty", "write something after the `-`, or remove it")
-    return failure.problem("missing-value", f"{failure.label} has no value", f"write {line_of(failure)}")
+        yield failure.problem("missing-value", f"{failure.label} is empty", "write something after the `-`, or remove it")
+    else:
+        yield failure.problem("missing-value", f"{failure.label} has no value", f"write {line_of(failure)}")
 
 
-def out_of_range(failure: Failure) -> Problem:
+def out_of_range(failure: Failure) -> Iterator[Problem]:
     least, most = failure.option.at_least, failure.option.at_most
     bounds = f"at least {least}" if most is None else f"at most {most}" if least is None else f"from {least} to {most}"
-    return failure.problem(
-        "out-of-range", f"{failure.label} must be {bounds}, and is {failure.said}", f"write {line_of(failure)}"
+    yield failure.problem(
+        "out-of-range", f"{failure.label} must be {bounds}, and is {failure.value_text()}", f"write {line_of(failure)}"
     )
 
 
-def bad_text(failure: Failure, shape: ScalarShape) -> Problem:
+def bad_text(failure: Failure) -> Iterator[Problem]:
+    shape = failure.shape
+    assert isinstance(shape, ScalarShape)
     scalar = shape.scalar
     fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
     hint = f"write {scalar.rule or scalar.example}"
     if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
         hint = f"write `{fixed}`: {scalar.rule}"
+    message = f"{failure.label} is {failure.value_text()}, which is not {scalar.noun}"
     if not failure.node.text.strip():
-        return failure.problem(scalar.code, f"{failure.label} is empty", hint)
-    subject = (
-        f"{failure.said} in {failure.label}"
-        if failure.is_key or not failure.path
-        else f"{failure.label} is {failure.said}, which"
-    )
-    return failure.problem(scalar.code, f"{subject} is not {scalar.noun}", hint)
+        message = f"{failure.label} is empty"
+    elif failure.is_key:
+        message = f"{failure.value_text()} in {failure.label} is not {scalar.noun}"
+    yield failure.problem(scalar.code, message, hint)
 
 
-def _unknown_value(failure: Failure) -> Problem:
+def unknown_value(failure: Failure) -> Iterator[Problem]:
     node, text = failure.node, failure.node.text
     choices = alternatives(failure.shape)
     allowed = [written(value) for each in choices if isinstance(each, EnumShape) for value in each.values]
     if text in failure.option.later:
         hint = f"this version has: {in_quotes(allowed)}"
-        return not_in_this_version(node, f"`{failure.key}: {text}`" if failure.key else f"`{text}`", hint)
+        yield not_in_this_version(node, f"`{failure.key}: {text}`" if failure.key else f"`{text}`", hint)
+        return
     texts = [each.scalar for each in choices if isinstance(each, ScalarShape)]
     meant = closest(text, [*allowed, *failure.option.later])
     if meant:
@@ -95,4 +70,4 @@ def _unknown_value(failure: Failure) -> Problem:
     else:
         such = "one of them, such as " if len(allowed) > 1 else ""
         hint = f"write {wrapped(failure) or such + line_of(failure)}"
-    return failure.problem(texts[0].code if texts else "unknown-value", _must_be(failure), hint)
+    yield failure.problem(texts[0].code if texts else "unknown-value", _must_be(failure), hint)
