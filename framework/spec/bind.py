@@ -41,12 +41,12 @@ _ABSENT: Any = object()
 
 def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
     """A document as the dataclass of its kind, or FAILED. A document with problems that has not failed has gaps."""
-    return _Binder(root, problems).record(record_shape(cls), NO_OPTION, node, [])
+    return _Binder(root, problems).record(record_shape(cls), NO_OPTION, node, ())
 
 
 def bind_part(shape: Shape, option: Option, node: Node) -> Any:
     """The value of one option, or FAILED. No path leaves the project here."""
-    return _Binder(Path("/"), None).value(shape, option, node, [])
+    return _Binder(Path("/"), None).value(shape, option, node, ())
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class _Binder:
             self.problems.extend(islice(problems, max(0, MOST_PROBLEMS + 1 - len(self.problems))))
         return FAILED
 
-    def value(self, shape: Shape, option: Option, node: Node, path: list[str | int]) -> Any:
+    def value(self, shape: Shape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
         if node.unknown:
             return FAILED
         if isinstance(shape, RecordShape) and shape.cls.short and node.kind == "scalar":
@@ -103,12 +103,12 @@ class _Binder:
             return self.refuse(unknown_value(failure))
         return self.enum(chosen, failure) if isinstance(chosen, EnumShape) else self.value(chosen, option, node, path)
 
-    def short(self, shape: RecordShape, slot: Slot, node: Node, path: list[str | int]) -> Any:
+    def short(self, shape: RecordShape, slot: Slot, node: Node, path: tuple[str | int, ...]) -> Any:
         """A scalar in place of a map."""
         value = self.value(slot.shape, slot.option, node, path)
         return FAILED if value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
 
-    def record(self, shape: RecordShape, option: Option, node: Node, path: list[str | int]) -> Any:
+    def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
         given = {key.text: value for key, value in node.entries}
         self.keys(shape, Failure(node, shape, option, path), given)
         values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
@@ -139,17 +139,17 @@ class _Binder:
         if shape.cls.exactly_one and len(given) != 1:
             self.refuse(wrong_count(failure))
 
-    def slot(self, shape: RecordShape, name: str, node: Node | None, path: list[str | int]) -> Any:
+    def slot(self, shape: RecordShape, name: str, node: Node | None, path: tuple[str | int, ...]) -> Any:
         slot = shape.slots[name]
         if node is None:
             return FAILED if slot.required else _ABSENT
         if slot.required or not node.is_null or node.unknown or isinstance(slot.shape, AnyShape):
-            return self.value(slot.shape, slot.option, node, [*path, name])
+            return self.value(slot.shape, slot.option, node, (*path, name))
         if shape.cls.exactly_one:
-            self.refuse(missing_value(Failure(node, slot.shape, slot.option, [*path, name])))
+            self.refuse(missing_value(Failure(node, slot.shape, slot.option, (*path, name))))
         return _ABSENT
 
-    def part(self, slot: Slot, node: Node | None, path: list[str | int]) -> Any:
+    def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:
         """What could be read of an option's list or map; of another option its default, or None. Without a name there is nothing."""
         if slot.required and slot.field == "name":
             return FAILED
@@ -172,7 +172,7 @@ class _Binder:
 
     def list(self, shape: ListShape, failure: Failure) -> Any:
         nodes, option = failure.node.items, item_option(failure.option)
-        items = [self.value(shape.item, option, item, [*failure.path, index]) for index, item in enumerate(nodes)]
+        items = [self.value(shape.item, option, item, (*failure.path, index)) for index, item in enumerate(nodes)]
         if len(items) != shape.length if shape.length is not None else len(items) < _least(failure.option):
             return self.refuse(wrong_count(failure))
         return FAILED if _failed(items) else items if shape.as_list else tuple(items)
@@ -181,7 +181,7 @@ class _Binder:
         node, option, path = failure.node, item_option(failure.option), failure.path
         wrong = [Failure(key, shape.key, NO_OPTION, path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)]
         self.refuse(chain.from_iterable(map(bad_text, wrong)))
-        values = {key.text: self.value(shape.value, option, value, [*path, key.text]) for key, value in node.entries}
+        values = {key.text: self.value(shape.value, option, value, (*path, key.text)) for key, value in node.entries}
         if node.whole and len(values) < _least(failure.option):
             return self.refuse(wrong_count(failure))
         return FAILED if _failed(values.values()) or wrong or not node.whole else values
@@ -195,7 +195,7 @@ class _Binder:
         if any(key.text not in slots for key, _ in node.entries):
             self.refuse(unknown_keys(failure))
         known = [(slots[key.text], key.text, value) for key, value in node.entries if key.text in slots]
-        values = [self.value(slot.shape, slot.option, value, [*failure.path, name]) for slot, name, value in known]
+        values = [self.value(slot.shape, slot.option, value, (*failure.path, name)) for slot, name, value in known]
         return FAILED if len(node.entries) != 1 or not values or _failed(values) else WrittenStep(known[0][1], values[0], node)
 
     def anything(self, failure: Failure) -> Any:

@@ -19,7 +19,7 @@ class Failure:
     node: Node
     shape: Shape
     option: Option
-    path: list[str | int]
+    path: tuple[str | int, ...]
     is_key: bool = False
 
     @property
