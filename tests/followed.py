@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 
-TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(KINDS[each])} for each in ("topic", "pipeline"))
+TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(document_types()[each])} for each in ("topic", "pipeline"))
 ITEM = re.compile(r"^```(\w*)\n(.*?)^```$|\b(To follow, .*?[.:])$", re.MULTILINE | re.DOTALL)
 FAILS = re.compile(r"^\s*hint: |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MULTILINE)
 QUESTION = "? [y/N]: "
@@ -44,7 +44,7 @@ def documents(text: str) -> list[str]:
 def kind(document: str) -> tuple[str, str] | None:
     """Kind and name of a whole document; None of options alone."""
     first = re.search(r"^(\w+): (.*)", document, re.MULTILINE)
-    return (first[1], first[2]) if first and first[1] in KINDS else None
+    return (first[1], first[2]) if first and first[1] in document_types() else None
 
 
 def with_options(block: str, document: str) -> str:

@@ -8,17 +8,16 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from framework import cli, components
+from framework import components
 from framework.cli import SECTIONS, help_lines, main
+from tests import toys
 
-TOYS = Path(__file__).resolve().parent / "toys" / "cli"
 SPECS = """
 topic: trades
 value: json
@@ -34,15 +33,6 @@ into: {table: shop.trades}
 NAMED = ("name", "names", "topic")  # arguments that name a topic or a pipeline
 
 
-@contextmanager
-def with_the_toy() -> Iterator[None]:
-    cli.__path__.append(str(TOYS))
-    try:
-        yield
-    finally:
-        cli.__path__.remove(str(TOYS))
-
-
 def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command with the words that call it."""
     context = click.Context(group)
@@ -54,19 +44,19 @@ def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator
             yield from commands(command, (*above, name))
 
 
-with with_the_toy():
+with toys.installed():
     ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
     FILES = components.load_all("framework.cli")
 
 
 @pytest.fixture(autouse=True)
-def _with_the_toy() -> Iterator[None]:
-    with with_the_toy():
+def with_toys() -> Iterator[None]:
+    with toys.installed():
         yield
 
 
 def test_the_toy_is_a_command_by_its_one_file() -> None:
-    assert [path.name for path in TOYS.glob("*.*")] == ["hello.py"]
+    assert [path.name for path in (toys.HERE / "cli").glob("*.*")] == ["hello.py"]
     done = CliRunner().invoke(main, ["hello", "you", "--twice"])
     assert (done.exit_code, done.stdout) == (0, "hello you\nhello you\n")
 

@@ -23,7 +23,7 @@ from framework.errors import Problem
 from framework.plan.passes import draft
 from framework.plan.text import plan_text
 from framework.spec import load
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 from framework.spec.shapes import (
     BoundClass,
     EnumShape,
@@ -251,11 +251,11 @@ REFERRING = {"topic": ["t"] * 8 + ["n0", "n1", "A"], "catalog": ["lake"] * 8 + [
 @st.composite
 def of_options(draw: Draw) -> str:
     """Some examples are full of mistakes, others have few, so that they come as far as the plan."""
-    kinds = draw(st.lists(st.sampled_from(["pipeline"] * 12 + ["topic"] * 4 + sorted(KINDS)), min_size=1, max_size=3))
+    kinds = draw(st.lists(st.sampled_from(["pipeline"] * 12 + ["topic"] * 4 + sorted(document_types())), min_size=1, max_size=3))
     made = Made(draw, draw(st.sampled_from([6, 60, 600])))
     documents = []
     for number, kind in enumerate(kinds):
-        cls: BoundClass = KINDS[kind]
+        cls: BoundClass = document_types()[kind]
         options = dict(made.record(record_shape(cls)))
         if made.rarely() or kind not in options:
             documents.append(options)

@@ -19,6 +19,7 @@ import click
 import pytest
 
 from framework import errors, steps
+from framework import kinds as document_kinds
 from framework.cli import help_lines, main
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import LANGUAGE_STEPS
@@ -156,8 +157,8 @@ def table(commands: Mapping[str, str]) -> list[str]:
 
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
-    lacks = {*kinds.LATER_KINDS, *LANGUAGE_STEPS} - {path.stem for path in (ROOT / "framework" / "steps").glob("*.py")}
-    for module in (*modules(kinds), *modules(steps)):
+    lacks = {*kinds.later_kinds(), *LANGUAGE_STEPS} - {path.stem for path in (ROOT / "framework" / "steps").glob("*.py")}
+    for module in (*modules(kinds), *modules(document_kinds), *modules(steps)):
         for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
     said = set(re.findall(r"`([\w-]+)`", "".join(re.findall(r"^[-0-9 ].*\n", section("Refused by name"), re.MULTILINE))))

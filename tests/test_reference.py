@@ -22,7 +22,7 @@ from framework.reference import examples, expressions, pages
 from framework.reference.options import anchor
 from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW
 from framework.spec import extensions
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, Batch
 from framework.sql import functions
 from framework.sql.expressions import check
@@ -50,7 +50,7 @@ def write(folder: Path) -> Path:
     """All examples as the specs of one project."""
     specs = folder / "specs"
     specs.mkdir()
-    kinds: list[Any] = [getmodule(cls) for cls in KINDS.values()]
+    kinds: list[Any] = [getmodule(cls) for cls in document_types().values()]
     (specs / "main.yaml").write_text("---\n".join(kind.EXAMPLE for kind in kinds), encoding="utf-8")
     for name, example in {**of_steps(), "expect": EXPECT_EXAMPLE}.items():
         (specs / f"{name}.yaml").write_text(examples.spec(example, f"the_{name}"), encoding="utf-8")
@@ -69,7 +69,7 @@ def test_pages_on_disk_are_those_that_the_code_makes() -> None:
 
 
 def test_every_kind_and_step_has_a_page_with_its_example() -> None:
-    kinds: dict[str, Any] = {kind: getmodule(cls) for kind, cls in KINDS.items()}
+    kinds: dict[str, Any] = {kind: getmodule(cls) for kind, cls in document_types().items()}
     for kind, module in kinds.items():
         assert module.EXAMPLE in made()[f"{kind}.md"]
         assert f"]({kind}.md)" in made()["index.md"]
@@ -141,7 +141,7 @@ def resolve(step, rows):
 def test_steps_of_a_project_have_pages(project: Path) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(OWN)
     done = CliRunner().invoke(main, ["docs", "out"])
-    assert done.output == f"wrote {len(KINDS) + len(of_steps()) + 3} pages; the first is out/index.md\n"
+    assert done.output == f"wrote {len(document_types()) + len(of_steps()) + 3} pages; the first is out/index.md\n"
     assert "| [shout](step-shout.md) | Shouts. A step of this project. |" in (project / "out" / "index.md").read_text()
     assert "own-steps.md" not in (project / "out" / "index.md").read_text()
     page = (project / "out" / "step-shout.md").read_text()

@@ -20,7 +20,7 @@ from framework.cli import main
 from framework.spec import load
 from framework.spec.bind import bind
 from framework.spec.editor import as_data, document_schema
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 from framework.spec.node import Node
 from framework.spec.reader import read_text
 from framework.spec.references import References
@@ -159,7 +159,7 @@ def problems_of_shape(node: Node) -> list[Any]:
     """What the compiler says of a document by its declared options alone."""
     problems: list[Any] = []
     expanded = References({"SLUICE_VAR_ONE": "1"}, {}, problems).expand(node)
-    bind(KINDS[node.entries[0][0].text], expanded, ROOT, problems)
+    bind(document_types()[node.entries[0][0].text], expanded, ROOT, problems)
     return problems
 
 
@@ -177,7 +177,7 @@ def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.Mon
     judged = {True: 0, False: 0}
     for text in wrong(6):
         for node in documents(text):
-            if node.entries and node.entries[0][0].text in KINDS and not beyond_json_schema(node):
+            if node.entries and node.entries[0][0].text in document_types() and not beyond_json_schema(node):
                 problems = problems_of_shape(node)
                 judged[bool(problems)] += 1
                 assert refused(node) == bool(problems), f"{text}\n{problems[:1]}"

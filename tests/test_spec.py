@@ -18,12 +18,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from framework.errors import Problem, Where
+from framework.kinds.catalog import Catalog
+from framework.kinds.cluster import Cluster
+from framework.kinds.engine import Engine
+from framework.kinds.variables import Variables
 from framework.model.secret import SecretRef
 from framework.spec import Written, load
 from framework.spec.bind import FAILED, bind
 from framework.spec.editor import json_schema
 from framework.spec.files import decode
-from framework.spec.kinds import KINDS, Catalog, Cluster, Engine, Pipeline, Run, Topic, Variables
+from framework.spec.kinds import Pipeline, Run, Topic, document_types
 from framework.spec.node import Node
 from framework.spec.options import Bound, Files, WrittenStep, option
 from framework.spec.reader import read_text
@@ -493,14 +497,14 @@ def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # JSON Schema
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", document_types())
 @pytest.mark.slow
 def test_schemas_are_schemas(kind: str) -> None:
-    Draft202012Validator.check_schema(json_schema(KINDS[kind]))
+    Draft202012Validator.check_schema(json_schema(document_types()[kind]))
 
 
 def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
-    validators = {kind: Draft202012Validator(json_schema(cls)) for kind, cls in KINDS.items()}
+    validators = {kind: Draft202012Validator(json_schema(cls)) for kind, cls in document_types().items()}
     for document in yaml.load_all(GOOD, Loader=yaml.BaseLoader):
         kind = next(iter(document))
         errors = list(validators[kind].iter_errors({**document, "nothing": 1}))

@@ -44,7 +44,7 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
 
     Example: sluice plan flagged_stock_trades
     """
-    from framework.plan.text import pipeline_lines
+    from framework.plan.text import document_lines, pipeline_lines
 
     try:
         plan = _specs.plan(specs, environment)
@@ -54,11 +54,12 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo(json.dumps([_problem(problem) for problem in error.problems], indent=2))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
-    if not pipelines and not as_json:
-        click.echo("there are no pipelines")
-        return
+    lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]
+    lines += [] if names else document_lines(plan)
     if not as_json:
-        click.echo("\n".join(line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")))
+        click.echo("\n".join(lines or ["there are no pipelines"]))
+        if not pipelines:
+            return
     found: list[Ahead] = []
     if not no_look:
         from framework.engine.observe.next_run import look_ahead

@@ -1,7 +1,19 @@
 """What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
 
 from framework.model.example import Example, GivenRow, Message
-from framework.model.pipeline import Each, Engine, Expectation, Memory, Pipeline, Plan, Replanned, Run, Step, in_order
+from framework.model.pipeline import (
+    Each,
+    Engine,
+    Expectation,
+    Memory,
+    Pipeline,
+    Plan,
+    PlannedDocument,
+    Replanned,
+    Run,
+    Step,
+    in_order,
+)
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.table import (
     IS_CURRENT,
@@ -61,6 +73,7 @@ __all__ = [
     "PartitionField",
     "Pipeline",
     "Plan",
+    "PlannedDocument",
     "Registered",
     "Replanned",
     "Run",

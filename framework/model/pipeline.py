@@ -135,6 +135,17 @@ def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
 
 
 @dataclass(frozen=True)
+class PlannedDocument:
+    """A document of a kind that has no place of its own in a plan. `value` is what its kind made of it, `says` its lines in a plan."""
+
+    kind: str
+    name: str
+    where: Where
+    value: Any
+    says: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Plan:
     environment: str
     engine: Engine
@@ -143,6 +154,7 @@ class Plan:
     catalogs: tuple[Catalog, ...]
     topics: tuple[Topic, ...]
     pipelines: tuple[Pipeline, ...]
+    documents: tuple[PlannedDocument, ...] = ()
     # The same specs planned again, with what the registry says by then and, for each topic, schemas of other subjects.
     again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
         default=None, compare=False, repr=False
@@ -150,6 +162,9 @@ class Plan:
 
     def pipeline(self, name: str) -> Pipeline | None:
         return next((pipeline for pipeline in self.pipelines if pipeline.name == name), None)
+
+    def documents_of(self, kind: str) -> tuple[PlannedDocument, ...]:
+        return tuple(document for document in self.documents if document.kind == kind)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.errors import Problem, Where
-from framework.model import Catalog, Cluster, Engine, Pipeline, SecretStore, Topic
+from framework.model import Catalog, Cluster, Engine, Pipeline, PlannedDocument, SecretStore, Topic
 from framework.plan.registered import Schemas
 from framework.spec import Written
 from framework.sql.faults import closest
@@ -15,9 +15,9 @@ from framework.sql.faults import closest
 Thing = TypeVar("Thing")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draft:
-    """A plan in the making."""
+    """A plan in the making, not frozen: each kind of document adds its part and its problems."""
 
     written: Written
     problems: list[Problem]
@@ -26,9 +26,10 @@ class Draft:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
-    broken: frozenset[str] = frozenset()  # topics that have problems
-    unclear: frozenset[str] = frozenset()  # those of which not even the columns' names are known
+    broken: set[str] = field(default_factory=set)  # topics that have problems
+    unclear: set[str] = field(default_factory=set)  # those of which not even the columns' names are known
     pipelines: tuple[Pipeline, ...] = ()
+    documents: list[PlannedDocument] = field(default_factory=list)  # of all other kinds
     schemas: Schemas = field(default_factory=Schemas)
 
 

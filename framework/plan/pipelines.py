@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -37,12 +37,12 @@ DEFAULT_BATCH_ROWS = 1_000_000
 ASKED = 10  # seconds between two looks whether there is new data
 
 
-def resolve(made: Draft) -> Draft:
+def resolve(made: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
     found: dict[str, Pipeline | None] = {}
-    for said in made.written.of(kinds.Pipeline):
+    for said in documents:
         _resolved(made, said, found, [])
     done = (pipeline for pipeline in found.values() if pipeline)
-    return replace(made, pipelines=tuple(sorted(done, key=lambda pipeline: pipeline.name)))
+    return tuple(sorted(done, key=lambda pipeline: pipeline.name))
 
 
 def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:

@@ -11,7 +11,16 @@ _WIDTH = 118  # of a line, without what it is indented by
 
 
 def plan_text(plan: Plan) -> str:
-    return "\n".join(line for pipeline in plan.pipelines for line in (*pipeline_lines(pipeline), ""))
+    pipelines = (line for pipeline in plan.pipelines for line in (*pipeline_lines(pipeline), ""))
+    return "\n".join((*pipelines, *document_lines(plan)))
+
+
+def document_lines(plan: Plan) -> Iterator[str]:
+    """Documents that are no pipelines, and no part of one."""
+    for document in plan.documents:
+        yield f"{document.kind} {document.name}  ({document.where})"
+        yield from (f"  {line}" for line in document.says)
+        yield ""
 
 
 def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:

@@ -12,7 +12,7 @@ from framework.errors import SpecError
 from framework.reference import examples, expressions
 from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
-from framework.spec.kinds import KINDS, LATER_KINDS
+from framework.spec.kinds import document_types, later_kinds
 from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, LANGUAGE_STEPS
 from framework.spec.scalars import Scalar
 from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
@@ -50,7 +50,7 @@ def pages(by_hand: bool = True) -> dict[str, str]:
     if found.problems:
         raise SpecError(found.problems)
     steps = found.extensions
-    made = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in KINDS.items()}
+    made = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
     made |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
     return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), **made}
 
@@ -60,12 +60,14 @@ def _step_file(name: str) -> str:
 
 
 def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
-    kinds = [(f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in KINDS.items()]
+    kinds = [
+        (f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in document_types().items()
+    ]
     listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
     later = LATER.format(in_quotes(name for name in LANGUAGE_STEPS if name not in steps))
     return _joined(
         INTRODUCTION,
-        f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(LATER_KINDS))}",
+        f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
         f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",
         "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function.",

@@ -15,7 +15,7 @@ from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.spec import extensions, files
 from framework.spec.bind import FAILED, bind
 from framework.spec.failure import not_in_this_version
-from framework.spec.kinds import KINDS, LATER_KINDS, SAME_EVERYWHERE
+from framework.spec.kinds import DocumentKind, document_kinds, later_kinds
 from framework.spec.node import Node
 from framework.spec.options import Kind
 from framework.spec.reader import read_text
@@ -27,7 +27,6 @@ ENVIRONMENTS = "environments"
 LOCAL = "local"
 # Problems that lose no document which others could name.
 _KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key", "not-in-this-version")
-_ALL_KINDS = (*KINDS, *LATER_KINDS)
 _Kind = TypeVar("_Kind", bound=Kind)
 
 
@@ -106,12 +105,15 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
     values = variables_of(variables.values(), problems)
     references = References(os.environ if environ is None else environ, values, problems)
-    chosen = _named(base, references, problems)
-    chosen.update(_replacements(_named(replacing, references, problems), problems))
+    kinds = document_kinds()
+    chosen = _named(base, kinds, references, problems)
+    chosen.update(_replacements(_named(replacing, kinds, references, problems), kinds, problems))
     lost = any(problem.code not in _KEEPING for problem in problems)
     extensions.need(extensions.STEPS, _steps(chosen.values()))
     problems += extensions.found(extensions.STEPS).problems
-    documents = tuple(_document(kind, name, node, references, root) for (kind, name), node in chosen.items())
+    documents = tuple(
+        _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in chosen.items()
+    )
     return Written(documents, tuple(sorted(set(problems))), tuple(node.where for node in (*base, *replacing)), lost)
 
 
@@ -131,11 +133,13 @@ def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
     return nodes
 
 
-def _named(nodes: list[Node], references: References, problems: list[Problem]) -> dict[tuple[str, str], Node]:
+def _named(
+    nodes: list[Node], kinds: Mapping[str, DocumentKind], references: References, problems: list[Problem]
+) -> dict[tuple[str, str], Node]:
     """Documents by kind and name."""
     found: dict[tuple[str, str], Node] = {}
     for node in nodes:
-        kind = _kind(node, problems)
+        kind = _kind(node, kinds, problems)
         if kind is None:
             continue
         name = references.expand(node.entries[0][1])
@@ -151,7 +155,7 @@ def _named(nodes: list[Node], references: References, problems: list[Problem]) -
     return found
 
 
-def _kind(node: Node, problems: list[Problem]) -> str | None:
+def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]) -> str | None:
     """A document's first key, if this version has that kind."""
     if node.kind != "map" or not node.entries:
         problems.append(Problem(
@@ -160,19 +164,20 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
         ))  # fmt: skip
         return None
     key = node.entries[0][0]
-    if key.text in KINDS:
+    if key.text in kinds:
         return key.text
-    if key.text in LATER_KINDS:
+    if key.text in later_kinds():
         problems.append(not_in_this_version(key, f"`{key.text}`", "remove the document for now"))
         return None
-    later = [each.text for each, _ in node.entries if each.text in _ALL_KINDS]
+    all_kinds = (*kinds, *later_kinds())
+    later = [each.text for each, _ in node.entries if each.text in all_kinds]
     if len(problems) > MOST_PROBLEMS:
         return None
-    meant = closest(key.text, _ALL_KINDS)
+    meant = closest(key.text, all_kinds)
     if later:
         hint = f"put `{later[0]}: …` on the document's first line"
     else:
-        hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}"
+        hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in kinds)}"
     problems.append(
         Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{short(key.text)}` is none", hint)
     )
@@ -202,19 +207,20 @@ def _read_environment(folder: Path, environment: str, inside: tuple[str, ...], p
     return []
 
 
-def _replacements(found: dict[tuple[str, str], Node], problems: list[Problem]) -> dict[tuple[str, str], Node]:
+def _replacements(
+    found: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
+) -> dict[tuple[str, str], Node]:
     """The documents that replace those of the same kind and name."""
     for (kind, _), node in found.items():
-        if kind in SAME_EVERYWHERE:
+        if kinds[kind].same_everywhere:
             problems.append(Problem(
                 node.where, "not-per-environment", f"a {kind} is the same in every environment",
                 f"move it out of {ENVIRONMENTS}; what differs can be a `${{var:NAME}}`",
             ))  # fmt: skip
-    return {key: node for key, node in found.items() if key[0] not in SAME_EVERYWHERE}
+    return {key: node for key, node in found.items() if not kinds[key[0]].same_everywhere}
 
 
-def _document(kind: str, name: str, written: Node, references: References, root: Path) -> Document:
-    cls = KINDS[kind]
+def _document(kind: str, cls: type[Kind], name: str, written: Node, references: References, root: Path) -> Document:
     problems = references.problems
     if len(problems) > MOST_PROBLEMS:
         return Document(kind, name, written.place(kind), None, written)

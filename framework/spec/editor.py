@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from framework.spec.bind import bind_part
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 from framework.spec.node import Node
 from framework.spec.options import Option
 from framework.spec.reader import read_text
@@ -48,13 +48,14 @@ _CORE: tuple[tuple[str, Any], ...] = (
 
 def document_schema() -> dict[str, Any]:
     """The schema of any document."""
+    kinds = document_types()
     return {
         "$schema": _DRAFT,
         "description": "One document of a spec file. Its first key is its kind.",
         "type": "object",
-        "anyOf": [{"required": [kind], "properties": {kind: {"$ref": f"#/$defs/{kind}/properties/{kind}"}}} for kind in KINDS],
-        "allOf": [{"if": {"required": [kind]}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in KINDS],
-        "$defs": {kind: _document(cls) for kind, cls in KINDS.items()},
+        "anyOf": [{"required": [kind], "properties": {kind: {"$ref": f"#/$defs/{kind}/properties/{kind}"}}} for kind in kinds],
+        "allOf": [{"if": {"required": [kind]}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in kinds],
+        "$defs": {kind: _document(cls) for kind, cls in kinds.items()},
     }
 
 

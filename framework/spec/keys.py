@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from framework.errors import Problem
 from framework.spec import extensions
 from framework.spec.failure import Failure, line_of, not_in_this_version
-from framework.spec.kinds import KINDS
+from framework.spec.kinds import document_types
 from framework.spec.node import Node
 from framework.spec.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.spec.syntax import short
@@ -25,7 +25,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
         return
     for key, value in failure.node.entries:
         name = key.text
-        if not failure.path and name in KINDS and name not in slots and not _owned(name, slots):
+        if not failure.path and name in document_types() and name not in slots and not _owned(name, slots):
             hint = f"write `---` on a line above it, if a {name} begins here"
             yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
             return  # what follows would belong to it
@@ -151,7 +151,7 @@ def _above(failure: Failure, name: str) -> str:
         steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
         known = [slots for each in steps if isinstance(each.item, FilesShape) for slots in each.item.slots()]
         return "it is a step: write it under `steps`" if name in known else ""
-    kinds: Iterable[BoundClass] = KINDS.values()
+    kinds: Iterable[BoundClass] = document_types().values()
     options = [record_shape(kind).slots for kind in kinds]
     if any(failure.path[0] in slots and name in slots for slots in options) and len(failure.path) == 1:
         return f"it belongs one level up, beside `{failure.path[0]}`"

@@ -25,16 +25,16 @@ MAX_STEPS = 20  # from one variable to the next
 MAX_TEXT = 4_000_000  # characters that are put in, over all specs
 
 
-@dataclass(frozen=True)
+@dataclass
 class References:
-    """What the variables are, and the problems met in expanding them."""
+    """What the variables are, and the problems met in expanding them; not frozen, it remembers what it has expanded."""
 
     environ: Mapping[str, str]
     written: Mapping[str, Node]
     problems: list[Problem]
     known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
     open: list[str] = field(default_factory=list)
-    put_in: list[int] = field(default_factory=lambda: [0])  # characters
+    put_in: int = 0  # characters
 
     def expand(self, node: Node, hidden: bool = False) -> Node:
         """The node with its references put in; what is `hidden` may hold a secret and is not repeated in a problem."""
@@ -67,12 +67,12 @@ class References:
 
     def _fits(self, value: str, node: Node) -> bool:
         """Variables in variables can double a text with each step."""
-        before = self.put_in[0]
-        self.put_in[0] += len(value)
-        if before <= MAX_TEXT < self.put_in[0]:
+        before = self.put_in
+        self.put_in += len(value)
+        if before <= MAX_TEXT < self.put_in:
             message = f"the references of these specs put in over {MAX_TEXT:,} characters"
             self._refuse(node, "reference-limit", message, "make the values of the variables shorter")
-        return self.put_in[0] <= MAX_TEXT
+        return self.put_in <= MAX_TEXT
 
     def _one(self, match: re.Match[str], node: Node, hidden: bool) -> str | None:
         variable = _VARIABLE.match(match[1])

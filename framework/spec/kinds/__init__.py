@@ -1,31 +1,57 @@
-"""The kinds of documents: one file each."""
+"""The kinds of documents are the files of `framework.kinds`; here is what a file says of itself. The documents that all of a plan
+reads, topics and pipelines with their tests, are here, too."""
 
 from __future__ import annotations
 
-from framework.spec.kinds.catalog import Catalog
-from framework.spec.kinds.cluster import Cluster, Security
-from framework.spec.kinds.engine import Engine
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from framework import components
 from framework.spec.kinds.pipeline import Batch, Deletes, Expectation, From, Into, Maintain, Pipeline, Run
-from framework.spec.kinds.secrets import Secrets
 from framework.spec.kinds.tests import BadRow, GivenMessage, Message, Test
 from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
-from framework.spec.kinds.variables import Variables
 from framework.spec.options import Kind
 
-KINDS: dict[str, type[Kind]] = {
-    "cluster": Cluster,
-    "catalog": Catalog,
-    "engine": Engine,
-    "secrets": Secrets,
-    "variables": Variables,
-    "topic": Topic,
-    "pipeline": Pipeline,
-}
-LATER_KINDS = ("mail", "export")
-SAME_EVERYWHERE = ("topic", "pipeline", "export")
+PACKAGE = "framework.kinds"
+LATER = ("mail", "export")
+
+
+def nothing(_draft: Any, _documents: Any) -> None:
+    """Of a kind that is used while specs are read and has no part in a plan."""
+
+
+@dataclass(frozen=True)
+class DocumentKind:
+    """A kind of document, which its file has as `KIND`."""
+
+    document: type[Kind]
+    resolve: Callable[[Any, Any], None] = nothing  # adds what the documents stand for, and their problems, to a plan's draft
+    needs: tuple[str, ...] = ()  # the kinds that are resolved before it
+    same_everywhere: bool = False  # no environment replaces such documents
+    one_only: bool = False  # there is one at most
+
+
+def document_kinds() -> Mapping[str, DocumentKind]:
+    """By their names, each behind those that it needs."""
+    kinds: dict[str, DocumentKind] = {name: file.KIND for name, file in components.load_all(PACKAGE).items()}
+
+    def depth(name: str) -> int:
+        return 1 + max(map(depth, kinds[name].needs), default=0)
+
+    return {name: kinds[name] for name in sorted(kinds, key=lambda name: (depth(name), name))}
+
+
+def document_types() -> Mapping[str, type[Kind]]:
+    return {name: kind.document for name, kind in document_kinds().items()}
+
+
+def later_kinds() -> tuple[str, ...]:
+    """Those that the language has and this version does not."""
+    return tuple(name for name in LATER if name not in components.names(PACKAGE))
+
 
 __all__ = [
-    "KINDS", "LATER_KINDS", "SAME_EVERYWHERE", "BadRow", "Batch", "Catalog", "Cluster", "Column", "Deletes", "Engine", "Expectation",
-    "From", "Generate", "Generated", "GivenMessage", "Into", "Key", "Kind", "Maintain", "Message", "Pipeline", "Run", "Secrets", "Security",
-    "Test", "Topic", "Variables",
+    "BadRow", "Batch", "Column", "Deletes", "DocumentKind", "Expectation", "From", "Generate", "Generated", "GivenMessage", "Into",
+    "Key", "Kind", "Maintain", "Message", "Pipeline", "Run", "Test", "Topic", "document_kinds", "document_types", "later_kinds",
 ]  # fmt: skip

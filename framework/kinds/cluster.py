@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from framework import model
 from framework.errors import Problem
 from framework.hosts import others, url_is_loopback
 from framework.model.secret import SecretRef
+from framework.plan.draft import Draft
+from framework.spec.kinds import DocumentKind
 from framework.spec.options import Bound, Kind, option
 from framework.spec.scalars import Addresses, Url
 
@@ -104,3 +107,17 @@ class Cluster(Kind):
         if self.registry_auth and self.registry and self.registry.startswith("http:") and not url_is_loopback(self.registry):
             message = f"the login would be sent to {self.registry} without encryption"
             yield Problem(self.place("registry"), "unencrypted-login", message, f"write `https://…`; {allow}")
+
+
+def resolve(draft: Draft, documents: tuple[Cluster, ...]) -> None:
+    draft.clusters = {cluster.name: _planned(cluster) for cluster in documents}
+
+
+def _planned(cluster: Cluster) -> model.Cluster:
+    asked, auth = cluster.security, cluster.registry_auth
+    security = model.Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else model.Security()
+    login = model.Login(auth.username, auth.password) if auth else None
+    return model.Cluster(cluster.name, cluster.bootstrap, security, cluster.registry, login)
+
+
+KIND = DocumentKind(Cluster, resolve)

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from framework import model
 from framework.errors import Problem
+from framework.plan.draft import Draft
+from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Location
 
@@ -37,3 +40,19 @@ class Catalog(Kind):
 
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")
+
+
+def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
+    for catalog in documents:
+        draft.catalogs[catalog.name] = model.Catalog(catalog.name, catalog.type, catalog.uri, catalog.warehouse)
+        if not catalog.uri.startswith("sqlite:///"):
+            hint = "write `sqlite:///` and the path of a file, such as `sqlite:///.sluice/lake.db`"
+            draft.problems.append(
+                Problem(catalog.place("uri"), "bad-catalog-uri", f"`{catalog.uri}` is no SQLite database", hint)
+            )
+        if "://" in catalog.warehouse and not catalog.warehouse.startswith("file://"):
+            hint = "a warehouse is a folder in this version, such as `.sluice/warehouse`"
+            draft.problems.append(Problem(catalog.place("warehouse"), "not-in-this-version", "object stores come later", hint))
+
+
+KIND = DocumentKind(Catalog, resolve)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from framework import model
 from framework.errors import Problem
+from framework.plan.draft import Draft
+from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
 from framework.sql.meaning import LOCAL, MEANING, OLDER
@@ -55,3 +58,11 @@ class Engine(Kind):
                     self.key_place("conf", key), "bad-setting", f"`{key}` is no setting of Spark, and Spark would pass over it",
                     f"write `spark.{key}`, if it is that one, or remove it",
                 )  # fmt: skip
+
+
+def resolve(draft: Draft, documents: tuple[Engine, ...]) -> None:
+    for engine in documents[:1]:
+        draft.engine = model.Engine(engine.master, engine.memory, tuple(sorted(engine.conf.items())))
+
+
+KIND = DocumentKind(Engine, resolve, one_only=True)

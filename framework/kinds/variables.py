@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, option
 
 EXAMPLE = """\
@@ -20,3 +21,6 @@ class Variables(Kind):
         "A value for each variable; `SLUICE_VAR_NAME` in the environment goes before it.",
         example="{LARGE_TRADE: 4000}", aka=["vars", "variables"],
     )  # fmt: skip
+
+
+KIND = DocumentKind(Variables, one_only=True)

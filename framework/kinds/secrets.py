@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Problem
+from framework.model import SecretStore
+from framework.plan.draft import Draft
+from framework.plan.registered import Schemas
+from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Location
 
@@ -51,3 +55,12 @@ class Secrets(Kind):
                 self.key_place("path"), "unused-key", "`path` means nothing with `store: env`",
                 "remove it, or write `store: file`",
             )  # fmt: skip
+
+
+def resolve(draft: Draft, documents: tuple[Secrets, ...]) -> None:
+    for store in documents[:1]:
+        draft.secrets = SecretStore(store.store, store.path)
+        draft.schemas = Schemas(draft.secrets, draft.schemas.also, draft.schemas.logins)
+
+
+KIND = DocumentKind(Secrets, resolve, one_only=True)

@@ -1,0 +1,31 @@
+"""Pipelines in a plan: each with its steps typed and its table described."""
+
+from __future__ import annotations
+
+from framework.errors import Problem
+from framework.model import Pipeline as Planned
+from framework.plan import pipelines
+from framework.plan.draft import Draft
+from framework.spec.kinds import DocumentKind, Pipeline
+
+
+def resolve(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
+    draft.pipelines = pipelines.resolve(draft, documents)
+    _one_writer(draft)
+
+
+def _one_writer(draft: Draft) -> None:
+    """Two pipelines never write one table, nor does one write another's bad rows."""
+    taken: dict[tuple[str, str], Planned] = {}
+    for pipeline in draft.pipelines:
+        for name in (pipeline.table.identifier, pipeline.table.bad_rows):
+            first = taken.setdefault((pipeline.table.catalog.name, name), pipeline)
+            if first is not pipeline:
+                here, there = (each.table.places["table"] for each in (pipeline, first))
+                message = f"`{pipeline.name}` and `{first.name}` both write the table `{name}`"
+                hint = f"the other is at {there}: give one of them another table"
+                draft.problems.append(Problem(here, "two-writers", message, hint))
+                break  # of two that write one table, the bad rows' table is the same, too
+
+
+KIND = DocumentKind(Pipeline, resolve, needs=("topic", "catalog"), same_everywhere=True)

@@ -1,0 +1,23 @@
+"""Topics in a plan: each with the types of its columns and how its messages are decoded."""
+
+from __future__ import annotations
+
+from framework.model import Cluster, Security
+from framework.plan import topics
+from framework.plan.draft import Draft, only
+from framework.spec.kinds import DocumentKind, Topic
+
+
+def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
+    for topic in documents:
+        before = len(draft.problems)
+        cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster("", "", Security())
+        planned = topics.resolve(topic, cluster, draft.schemas, draft.problems)
+        draft.topics[topic.name] = planned
+        if len(draft.problems) > before or topic.gaps:
+            draft.broken.add(topic.name)
+        if topics.unclear(topic) or not all(each.known for each in planned.registered):
+            draft.unclear.add(topic.name)
+
+
+KIND = DocumentKind(Topic, resolve, needs=("cluster", "secrets"), same_everywhere=True)

@@ -1,0 +1,37 @@
+"""A word about a pipeline, which `sluice plan` shows. A toy: all that a kind of document needs is in this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.model import PlannedDocument
+from framework.plan.draft import Draft, unknown
+from framework.spec.kinds import DocumentKind
+from framework.spec.options import Kind, option
+from framework.spec.scalars import Name
+
+EXAMPLE = """\
+reminder: hello
+about: flagged_stock_trades
+text: ask the sender for the currency
+"""
+
+
+@dataclass(frozen=True)
+class Reminder(Kind):
+    """A word about a pipeline."""
+
+    about: Name = option("The pipeline.", example="flagged_stock_trades", aka=["pipeline"])
+    text: str = option("What to remember.", example="ask the sender for the currency", aka=["note"])
+
+
+def resolve(draft: Draft, documents: tuple[Reminder, ...]) -> None:
+    pipelines = [name for kind, name in draft.written.names if kind == "pipeline"]
+    for reminder in documents:
+        if reminder.about not in pipelines:
+            unknown(draft, "pipeline", reminder.about, reminder.place("about"), pipelines)
+        says = (f"about {reminder.about}: {reminder.text}",)
+        draft.documents.append(PlannedDocument("reminder", reminder.name, reminder.place(), reminder, says))
+
+
+KIND = DocumentKind(Reminder, resolve, needs=("pipeline",))
