@@ -49,8 +49,10 @@ def bind_part(shape: Shape, option: Option, node: Node) -> Any:
     return _Binder(Path("/"), None).value(shape, option, node, ())
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Binder:
+    """Collects problems, so that it is not frozen."""
+
     root: Path  # the project's folder, which paths must not leave
     problems: list[Problem] | None  # None: nobody reads them
 

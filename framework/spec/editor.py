@@ -55,13 +55,8 @@ def document_schema() -> dict[str, Any]:
         "type": "object",
         "anyOf": [{"required": [kind], "properties": {kind: {"$ref": f"#/$defs/{kind}/properties/{kind}"}}} for kind in kinds],
         "allOf": [{"if": {"required": [kind]}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in kinds],
-        "$defs": {kind: _document(cls) for kind, cls in kinds.items()},
+        "$defs": {kind: json_schema(cls) for kind, cls in kinds.items()},
     }
-
-
-def json_schema(cls: BoundClass) -> dict[str, Any]:
-    """The schema of one kind, or of other options."""
-    return {"$schema": _DRAFT, "title": record_shape(cls).name, **_document(cls)}
 
 
 def as_data(node: Node) -> Any:
@@ -74,7 +69,8 @@ def as_data(node: Node) -> Any:
     return node.text if node.quoted else read(node.text)
 
 
-def _document(cls: BoundClass) -> dict[str, Any]:
+def json_schema(cls: BoundClass) -> dict[str, Any]:
+    """The schema of one kind, or of other options."""
     shape = record_shape(cls)
     schema = _schema(shape, NO_OPTION)
     if shape.name:
