@@ -6,6 +6,8 @@ import ast
 import inspect
 import re
 import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from framework import components
 from framework.cli import SECTIONS, help_lines, main
 from tests import toys
 
+ROOT = Path(__file__).resolve().parent.parent
 SPECS = """
 topic: trades
 value: json
@@ -158,3 +161,11 @@ def test_a_command_that_does_not_exist_says_which_was_meant(typed: str, says: st
     done = CliRunner().invoke(main, [typed])
     assert done.exit_code == 2
     assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_help_of_all_commands_loads_nothing_heavy() -> None:
+    heavy = ("rich", "yaml", "framework.model", "framework.spec", "framework.plan", "framework.engine", "framework.formats")
+    ask = "import sys; from framework.cli import help_lines; help_lines(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    assert set(heavy) & set(loaded) == set()

@@ -12,7 +12,7 @@ from framework.errors import SpecError
 from framework.reference import examples, expressions
 from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
-from framework.spec.kinds import document_types, later_kinds
+from framework.spec.kinds import document_kinds, document_types, later_kinds
 from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, LANGUAGE_STEPS
 from framework.spec.scalars import Scalar
 from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
@@ -27,8 +27,8 @@ runs the tests of the pipelines.
 
 - `${var:NAME}` stands for the environment variable `SLUICE_VAR_NAME`, or else for that value of the [variables](variables.md);
   `${var:NAME:-5}` is `5` where there is neither. `${secret:NAME}` stands for a secret, see [secrets](secrets.md).
-- `specs/environments/prod/` holds documents that replace those of the same kind and name with `--env prod`: every kind but topics and
-  pipelines.
+- `specs/environments/prod/` holds documents that replace those of the same kind and name with `--env prod`: every kind but
+  {same_everywhere}.
 - Inside `[]` and `{}` put quotes around text with a comma or a bracket: `{price: "decimal(18,2)"}`.
 - An editor with YAML's language server (in VS Code the extension "YAML" of Red Hat) completes and checks specs by the JSON Schema that
   `sluice schema > specs/schema.json` writes, where each document begins with this line:
@@ -65,8 +65,9 @@ def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
     ]
     listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
     later = LATER.format(in_quotes(name for name in LANGUAGE_STEPS if name not in steps))
+    same_everywhere = " and ".join(f"{name}s" for name, kind in document_kinds().items() if kind.same_everywhere)
     return _joined(
-        INTRODUCTION,
+        INTRODUCTION.replace("{same_everywhere}", same_everywhere),
         f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
         f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",

@@ -17,7 +17,7 @@ PACKAGE = "framework.kinds"
 LATER = ("mail", "export")
 
 
-def nothing(_draft: Any, _documents: Any) -> None:
+def leaves_the_plan_alone(_draft: Any, _documents: Any) -> None:
     """Of a kind that is used while specs are read and has no part in a plan."""
 
 
@@ -26,7 +26,9 @@ class DocumentKind:
     """A kind of document, which its file has as `KIND`."""
 
     document: type[Kind]
-    resolve: Callable[[Any, Any], None] = nothing  # adds what the documents stand for, and their problems, to a plan's draft
+    resolve: Callable[[Any, Any], None] = (
+        leaves_the_plan_alone  # adds what the documents stand for, and their problems, to a plan's draft
+    )
     needs: tuple[str, ...] = ()  # the kinds that are resolved before it
     same_everywhere: bool = False  # no environment replaces such documents
     one_only: bool = False  # there is one at most
