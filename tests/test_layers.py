@@ -60,7 +60,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "doctor": ("errors", "home", "java", "jars", "services"),
     "ui": ("errors", "home", "services"),
     "services": ("errors", "home", "java", "jars"),
-    "sql": ("errors", "types", "spelling"),
+    "sql": ("errors", "types", "spelling", "model.column_sql"),
     "jars": ("errors", "home", "java", "jar_cache"),
     "java": ("errors",),
     "model": ("errors", "types"),

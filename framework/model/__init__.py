@@ -1,5 +1,6 @@
 """What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
 
+from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
 from framework.model.pipeline import Each, Engine, Expectation, Memory, Pipeline, Plan, Replanned, Run, Step, in_order
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
@@ -43,6 +44,7 @@ __all__ = [
     "Catalog",
     "Cluster",
     "Column",
+    "ColumnSql",
     "Decoding",
     "Each",
     "Engine",
@@ -73,5 +75,6 @@ __all__ = [
     "Table",
     "TableSource",
     "Topic",
+    "columns_read",
     "in_order",
 ]

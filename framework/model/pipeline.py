@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from framework.errors import Problem, Where
+from framework.model.column_sql import ColumnSql
 from framework.model.example import Example
 from framework.model.schemas import Schema
 from framework.model.table import Catalog, Maintain, State, Table, TableSource
@@ -17,7 +18,8 @@ from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
 @dataclass(frozen=True)
 class Step:
     """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
-    a list, every item of it becomes a row of its own, in which the item is the column `into`."""
+    a list, every item of it becomes a row of its own, in which the item is the column `into`. All SQL of Sluice's own steps is a
+    `ColumnSql`; that of other steps may be a plain text."""
 
     name: str
     where: Where = field(compare=False, repr=False)
@@ -56,7 +58,7 @@ class Expectation:
     name: str
     where: Where = field(compare=False, repr=False)
     says: str
-    holds: str
+    holds: ColumnSql
     otherwise: Literal["quarantine", "warn", "stop"]
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from framework.errors import Where
+from framework.model.column_sql import ColumnSql
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.topic import Column
 
@@ -59,7 +60,7 @@ class Keyed:
     keys: tuple[str, ...]
     order: tuple[str, ...]
     versions: bool
-    deletes: str | None  # SQL that is true of a row that deletes those of its key
+    deletes: ColumnSql | None  # that is true of a row that deletes those of its key
     ends: str | None  # SQL over a message, which does so whatever the steps say
     truncates: str | None  # SQL over a message that deletes the rows of all keys
     remember: int  # seconds that a deleted key is known for

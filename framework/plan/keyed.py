@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Fault, Keyed, Step, Topic
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, ColumnSql, Fault, Keyed, Step, Topic
 from framework.plan import unsent
 from framework.plan.modes import Mode, mode
 from framework.plan.rows import Rows
@@ -77,7 +77,7 @@ def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
     """The topic, with what its messages cannot do to rows that go by keys."""
     if not is_debezium((topic,)):
         return topic
-    topic = unsent.refused(topic, steps, keyed.deletes or "")
+    topic = unsent.refused(topic, steps, keyed.deletes)
     if keyed.truncates or not keyed.ends:
         return topic
     message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
@@ -208,12 +208,11 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 
 
-def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[str | None, tuple[Fault, ...]]:
+def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
-    found = ["_sluice_tombstone"] if ends else []
-    faults: tuple[Fault, ...] = ()
-    if isinstance(into.deletes, kinds.Deletes) and "when" not in into.deletes.gaps:
-        checked = rows.condition(into.deletes.when, into.deletes.place("when"))
-        found.append(f"coalesce({checked.sql}, false)")
-        faults = rows.faults("keys", into.deletes.when, checked)
-    return " OR ".join(found) or None, faults
+    ended = "_sluice_tombstone" if ends else ""
+    if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
+        return ColumnSql(ended, ()) if ended else None, ()
+    checked = rows.condition(into.deletes.when, into.deletes.place("when"))
+    when = " OR ".join(filter(None, (ended, f"coalesce({checked.sql}, false)")))
+    return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

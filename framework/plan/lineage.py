@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, VERSION, Column, Pipeline, Step
-from framework.sql.quote import columns
+from framework.model import EVENT_TIME, VERSION, Column, Pipeline, Step, columns_read
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
@@ -40,4 +39,4 @@ def _behind(step: Step, found: Mapping[str, frozenset[str]], known: Mapping[str,
 
 
 def _of(sql: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    return frozenset(origin for name in columns(sql) for origin in known.get(name, ()))
+    return frozenset(origin for name in columns_read(sql, known) for origin in known[name])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault, Memory
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.faults import closest
@@ -52,7 +52,7 @@ class Rows:
         except ExpressionError as error:
             self.refuse(error, text if as_written else "\n", where)
             # Typed as nothing, so that the later steps are still checked and one mistake is one problem.
-            return Checked("NULL", VOID, None, frozenset())
+            return Checked(ColumnSql("NULL", ()), VOID, None)
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
         for fault in error.faults:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from framework import types
+from framework.model.column_sql import ColumnSql
 from framework.sql import casts, dialects, functions, grammar, literals, operators
 from framework.sql.faults import ExpressionError, Fault, closest, listed, refused
 from framework.sql.pieces import Piece, column
@@ -29,12 +30,11 @@ __all__ = ["Checked", "ExpressionError", "Fault", "check"]
 
 @dataclass(frozen=True)
 class Checked:
-    """`error` is SQL that is never null, or None where nothing can fail; `columns` are those used, as they are declared."""
+    """`error` is SQL that is never null, or None where nothing can fail; both read the columns by their declared names."""
 
-    sql: str
+    sql: ColumnSql
     type: Type
-    error: str | None
-    columns: frozenset[str]
+    error: ColumnSql | None
 
 
 def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked:
@@ -59,11 +59,11 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
     if any(columns[name] == VOID for name in used):
         # What made the column is wrong, and said to be: what uses it says nothing more.
-        return Checked("NULL", VOID, None, used)
+        return Checked(ColumnSql("NULL", used), VOID, None)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
         raise refused(piece.offset, "sql-type", "NULL alone has no type", "say which: cast(null as string)")
-    return Checked(piece.sql, piece.type, piece.error, used)
+    return Checked(ColumnSql(piece.sql, used), piece.type, ColumnSql(piece.error, used) if piece.error else None)
 
 
 def _units(node: Node) -> Iterator[Node]:

@@ -9,7 +9,7 @@ from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
 from framework.sql.expressions import ExpressionError
-from framework.sql.quote import identifier
+from framework.sql.quote import column_path
 from framework.sql.select import Item, select
 from framework.types import VOID
 
@@ -47,7 +47,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
 
 
 def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
-    return item.name in before and item.value.sql == identifier(item.name)
+    return item.name in before and item.value.sql == column_path(item.name)
 
 
 def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
