@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -44,6 +44,7 @@ class Jar:
     group: str
     artifact: str
     version: str
+    _: KW_ONLY
     sha256: str
     classifier: str = field(default="", repr=False)  # the stamp hashes the repr: jars that are here stay good
     ext: str = field(default="jar", repr=False)
@@ -64,7 +65,7 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
         name, star, group, artifact, version, classifier, ext, sha256 = match.groups()
         if later or not star:
-            jar = Jar(group, artifact, version, sha256, classifier or "", ext or "jar")
+            jar = Jar(group, artifact, version, sha256=sha256, classifier=classifier or "", ext=ext or "jar")
             found[name] = (*found.get(name, ()), jar)
     return found
 

@@ -50,7 +50,10 @@ def sampled(
     """A sample of these values: objects, or the bytes of messages."""
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
     given = [*keys, *[None] * len(raw)]
-    made = [Message(0, at, 1_760_000_000_000 + at, given[at], value, headers) for at, value in enumerate(raw)]
+    made = [
+        Message(partition=0, offset=at, timestamp=1_760_000_000_000 + at, key=given[at], value=value, headers=headers)
+        for at, value in enumerate(raw)
+    ]
     return Sample(tuple(made), len(raw), 3)
 
 

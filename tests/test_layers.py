@@ -154,6 +154,41 @@ def files() -> Iterator[tuple[str, Path]]:
     yield from (("pipelines", path) for path in sorted((ROOT / "pipelines").rglob("*.py")))
 
 
+# Dataclasses of over four fields that still take more than three of them by position.
+BY_POSITION = {
+    *("engine.publish.batch.Batch", "engine.writes.Target", "engine.rules.protocol.Position"),
+    *("engine.rebuild.outlook.Foreign", "engine.rebuild.outlook.Lost", "engine.rebuild.outlook.Outlook"),
+    *("formats.avro.schema.Node", "formats.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
+    *("formats.message_writer.Writer", "formats.versions.Difference", "formats.versions.Shape", "formats.versions._Slot"),
+    *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
+    *("plan.messages.Messages", "plan.registered.Asked", "plan.registered._Shown"),
+}
+
+
+def by_position(node: ast.ClassDef) -> bool:
+    """Whether a dataclass of over four fields takes more than three by position. Options of a spec are bound by their names."""
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    if not any("dataclass" in each and "kw_only=True" not in each for each in decorators) or _is_bound(node):
+        return False
+    given = (each for each in node.body if isinstance(each, ast.AnnAssign) and "init=False" not in ast.unparse(each))
+    fields = [kind for each in given if not (kind := ast.unparse(each.annotation)).startswith("ClassVar")]
+    return len(fields) > 4 and "KW_ONLY" not in fields[:4]
+
+
+def _is_bound(node: ast.ClassDef) -> bool:
+    return bool({ast.unparse(each) for each in node.bases} & {"Bound", "Kind"})
+
+
+def test_values_of_many_fields_are_made_by_name() -> None:
+    classes = {
+        f"{'.'.join(path.relative_to(ROOT / 'framework').with_suffix('').parts)}.{node.name}": node
+        for path in sorted((ROOT / "framework").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {name.replace(".__init__", "") for name, node in classes.items() if by_position(node)} == BY_POSITION
+
+
 def test_every_part_has_its_rule_and_every_rule_its_part() -> None:
     assert {part for part, _ in files()} == set(MAY)
 

@@ -112,12 +112,24 @@ GONE = Row(
     ),
     "filtered",
 )
-BAD = Row(None, (), "bad", "undecodable", "value", "the value is not JSON")
+BAD = Row(None, (), "bad", code="undecodable", stage="value", message="the value is not JSON")
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
-    Message("orders", 0, 7, "2026-01-05T10:00:00.000Z", b"k\xff", VALUE, (LANDS, GONE)),
-    Message("orders", 2, 1, "2026-01-05T10:00:01.000Z", None, b"not\x1b json", (BAD,)),
-    Message("orders", 2, 2, "2026-01-05T10:00:02.000Z", None, None, (Row(None, LANDS.after[:2], "filtered"),)),
+    Message(
+        topic="orders", partition=0, offset=7, timestamp="2026-01-05T10:00:00.000Z", key=b"k\xff", value=VALUE, rows=(LANDS, GONE)
+    ),
+    Message(
+        topic="orders", partition=2, offset=1, timestamp="2026-01-05T10:00:01.000Z", key=None, value=b"not\x1b json", rows=(BAD,)
+    ),
+    Message(
+        topic="orders",
+        partition=2,
+        offset=2,
+        timestamp="2026-01-05T10:00:02.000Z",
+        key=None,
+        value=None,
+        rows=(Row(None, LANDS.after[:2], "filtered"),),
+    ),
 )
 PAGE = """\
 orders: the next 3 messages of 1,005 that wait in orders

@@ -66,7 +66,9 @@ BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept tr
 
 
 def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> Failed:
-    return Failed((NOW - timedelta(hours=hours)).isoformat(), code, "it went wrong", hint, suspended)
+    return Failed(
+        at=(NOW - timedelta(hours=hours)).isoformat(), code=code, message="it went wrong", hint=hint, suspended=suspended
+    )
 
 
 # States

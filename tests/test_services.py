@@ -42,7 +42,9 @@ def tiny(code: str = LISTEN, *arguments: str, patience: float = 10.0) -> Service
     def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
         return (sys.executable, "-c", code, str(ports[0]), *arguments)
 
-    return Service("tiny", lambda: (free_port(),), prepare, answers, "choose another", patience)
+    return Service(
+        "tiny", ports=lambda: (free_port(),), prepare=prepare, answers=answers, move="choose another", patience=patience
+    )
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PATIENCE = 15.0  # seconds until a topic counts as not deleted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Held:
     """A table with all that it names."""
 
@@ -104,8 +104,8 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     rows = metadata.rows(total)
     folder = Path(sql_catalog.local(table.metadata.location))
     return Held(
-        catalog, identifier, str(table.metadata.table_uuid), rows, files, outside,
-        sum(path.stat().st_size for path in files), folder, tuple(more),
+        catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
+        bytes=sum(path.stat().st_size for path in files), folder=folder, more=tuple(more),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from framework.engine.kafka.newest_messages import Sample
@@ -26,7 +26,7 @@ CHANGES = "debezium_avro"
 _NOWHERE = Where("", 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schemaed:
     """Keys or values whose schemas are in the registry."""
 
@@ -44,6 +44,7 @@ class Known:
 
     value: Schemaed | None
     key: Schemaed | None = None
+    _: KW_ONLY
     why: str = ""
     key_why: str = ""
     row_keys: tuple[str, ...] = ()  # the columns by which the keys of Debezium's messages name a row
@@ -99,7 +100,9 @@ def _schemaed(
         return f"{subject}: {problems[0].message}"
     alone = len(found.columns) == 1 and found.columns[0].name == single
     other = None if subject == own else subject
-    return Schemaed(of, format_, other, single if alone else None, found.columns, found.registered)
+    return Schemaed(
+        of=of, format=format_, subject=other, single=single if alone else None, columns=found.columns, registered=found.registered
+    )
 
 
 def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[Found, list[Problem]]:

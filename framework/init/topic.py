@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 from framework.engine.kafka import newest_messages
@@ -20,6 +20,7 @@ class Added:
 
     name: str
     table: str
+    _: KW_ONLY
     files: tuple[str, ...]
     messages: int
     spec: Spec
@@ -51,7 +52,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text
     files.put(folder, texts)
-    return Added(name, table, tuple(texts), len(found.messages), made)
+    return Added(name, table, files=tuple(texts), messages=len(found.messages), spec=made)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ class Example:
 
     name: str
     where: Where
+    _: KW_ONLY
     given: tuple[Message | GivenRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not looked at
     expect_bad: tuple[Mapping[str, Any], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from framework.model.table import Catalog, Maintain, State, Table, TableSource
 from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
     a list, every item of it becomes a row of its own, in which the item is the column `into`. All SQL of Sluice's own steps is a
@@ -24,9 +24,9 @@ class Step:
     name: str
     where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
-    assign: tuple[tuple[str, str], ...]
-    keep: str | None
-    faults: tuple[Fault, ...]
+    assign: tuple[tuple[str, str], ...] = ()
+    keep: str | None = None
+    faults: tuple[Fault, ...] = ()
     columns: tuple[Column, ...]
     each: Each | None = None
     of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
@@ -57,6 +57,7 @@ class Expectation:
 
     name: str
     where: Where = field(compare=False, repr=False)
+    _: KW_ONLY
     says: str
     holds: ColumnSql
     otherwise: Literal["quarantine", "warn", "stop"]
@@ -81,7 +82,7 @@ class Run:
     cron: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pipeline:
     name: str
     where: Where
@@ -136,7 +137,7 @@ def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
     return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     environment: str
     engine: Engine

@@ -41,7 +41,7 @@ class PartitionField:
         return f"{self.transform}({f'{self.width}, ' if self.width else ''}{self.column})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemaChanges:
     """Which differences between a spec, or the registry, and a table a run takes. A column that is narrower now keeps its type."""
 
@@ -52,7 +52,7 @@ class SchemaChanges:
     narrow: Literal["allow", "refuse"] = "refuse"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Keyed:
     """Rows that go by their keys: one of each, the newest, or with `versions` all of them. Of two with the same key the newer is the
     one whose `order` is greater, column by column; null is the oldest."""
@@ -92,7 +92,7 @@ class State:
     outlives_rebuild: bool = False  # whether a rebuild adds to it, instead of beginning with none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
     catalog: Catalog
     namespace: str
@@ -136,7 +136,7 @@ class Table:
         return f"{self.identifier}__bad_rows"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableSource:
     """A table of another pipeline, from which this one is computed."""
 
@@ -147,7 +147,7 @@ class TableSource:
     kafka: tuple[Column, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Maintain:
     """How files and snapshots are to be kept small: bytes and seconds. Nothing does so in this version."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeVar
 
 from framework.errors import Problem, Where
@@ -21,6 +21,7 @@ class Draft:
 
     written: Written
     problems: list[Problem]
+    _: KW_ONLY
     engine: Engine = field(default_factory=Engine)
     secrets: SecretStore = field(default_factory=SecretStore)
     clusters: dict[str, Cluster] = field(default_factory=dict)

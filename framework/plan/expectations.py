@@ -37,15 +37,15 @@ def resolve(
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        expected.append(Expectation(name, each.place(), says, holds, each.else_))
+        expected.append(Expectation(name, each.place(), says=says, holds=holds, otherwise=each.else_))
     single = [each for each in expected if each.otherwise == "quarantine"]
     if not single:
         return (), tuple(expected)
     faults = tuple(
         Fault("expect", "expectation_failed", each.message, ColumnSql(f"NOT {each.holds}", each.holds.reads)) for each in single
     )
-    step = Step("expect", single[0].where, tuple(each.message for each in single), (), None, faults, rows.columns)
-    return (step,), tuple(expected)
+    messages = tuple(each.message for each in single)
+    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=rows.columns),), tuple(expected)
 
 
 def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:

@@ -63,14 +63,15 @@ def resolve(
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
-        keys, tuple(dict.fromkeys([order, *tie])), write.versions, deletes, ends,
-        _op(read[0], "t") if changes and len(read) == 1 else None, into.remember_deletes_for, _says(into, ends),
+        keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
+        truncates=_op(read[0], "t") if changes and len(read) == 1 else None, remember=into.remember_deletes_for, says=_says(into, ends),
         stands_in=tombstones and not _known(order, read, steps),
         unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if is_debezium(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
-    return keyed, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
+    step = Step(name="keys", where=into.place("keys"), says=says, faults=faults, columns=rows.columns, of_tombstones=True)
+    return keyed, (step,)
 
 
 def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:

@@ -46,7 +46,7 @@ def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows
         return ()
     faults = tuple(_too_long(field, types_[field.column]) for field in named_so)
     says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_so)
-    return (Step("partition", into.place("partition_by"), says, (), None, faults, rows.columns),)
+    return (Step(name="partition", where=into.place("partition_by"), says=says, faults=faults, columns=rows.columns),)
 
 
 def _too_long(field: PartitionField, type_: types.Type) -> Fault:

@@ -53,13 +53,13 @@ def _parts(
     for do in PASSES:
         made = do(made)
     plan = Plan(
-        environment,
-        made.engine,
-        made.secrets,
-        tuple(made.clusters.values()),
-        tuple(made.catalogs.values()),
-        tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
-        made.pipelines,
+        environment=environment,
+        engine=made.engine,
+        secrets=made.secrets,
+        clusters=tuple(made.clusters.values()),
+        catalogs=tuple(made.catalogs.values()),
+        topics=tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
+        pipelines=made.pipelines,
     )
     known = [] if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
     return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)
@@ -91,7 +91,7 @@ def _cluster(said: kinds.Cluster) -> Cluster:
     asked = said.security
     security = Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else Security()
     login = Login(said.registry_auth.username, said.registry_auth.password) if said.registry_auth else None
-    return Cluster(said.name, said.bootstrap, security, said.registry, login)
+    return Cluster(said.name, said.bootstrap, security, registry=said.registry, registry_auth=login)
 
 
 def catalogs(made: Draft) -> Draft:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 
 from framework.errors import Problem, Where
@@ -20,6 +20,7 @@ class Resolved:
 
     columns: tuple[Column, ...]
     assign: tuple[tuple[str, str], ...] = ()
+    _: KW_ONLY
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Rows:
     columns: tuple[Column, ...]
     problems: list[Problem]
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
+    _: KW_ONLY
     event_time: bool = True  # whether there is one: rows of a table have none
     document: Node = NOWHERE  # in which the texts of expressions stand
     more: bool = False  # other columns may be there, too

@@ -42,10 +42,23 @@ def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(said)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
-        said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value or "", columns,
-        tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
-        said.event_time, said.start_from, generator, tuple(registered),
-    )  # fmt: skip
+        name=said.name,
+        where=said.place(),
+        doc=said.doc or "",
+        cluster=cluster,
+        kafka_name=said.kafka_name or said.name,
+        partitions=said.partitions,
+        value=said.value or "",
+        columns=columns,
+        key_columns=tuple(column.name for column in key_columns),
+        key_format=said.key.format,
+        headers=tuple(said.headers),
+        decoding=_joined(said, decoding, key),
+        event_time=said.event_time,
+        start_from=said.start_from,
+        generator=generator,
+        registered=tuple(registered),
+    )
 
 
 def unclear(said: kinds.Topic) -> bool:

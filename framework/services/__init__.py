@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
@@ -20,6 +20,7 @@ class State:
 
     name: str
     state: str  # running | not answering | stopped
+    _: KW_ONLY
     pid: int | None = None
     address: str | None = None
     memory: int | None = None
@@ -69,7 +70,7 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
             continue
         with process.turn(place):
             there = process.stop(place)
-        states.append(State(service.name, "stopped", there.pid if there else None, changed=there is not None))
+        states.append(State(service.name, "stopped", pid=there.pid if there else None, changed=there is not None))
     return tuple(states)
 
 
@@ -91,4 +92,4 @@ def _state(service: Service, there: Process | None, changed: bool = False) -> St
     if there is None:
         return State(service.name, "stopped", changed=changed)
     word = "running" if service.answers(there.ports[0]) else "not answering"
-    return State(service.name, word, there.pid, there.address, process.memory(there.pid), changed)
+    return State(service.name, word, pid=there.pid, address=there.address, memory=process.memory(there.pid), changed=changed)

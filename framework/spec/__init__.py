@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -39,6 +39,7 @@ class Document:
     kind: str
     name: str
     where: Where
+    _: KW_ONLY
     value: Kind | None
     node: Node = field(compare=False, repr=False)
 
@@ -218,7 +219,7 @@ def _document(kind: str, name: str, written: Node, references: References, root:
     cls = KINDS[kind]
     problems = references.problems
     if len(problems) > MOST_PROBLEMS:
-        return Document(kind, name, written.place(kind), None, written)
+        return Document(kind, name, written.place(kind), value=None, node=written)
     node = references.expand(written)
     passed_over: list[Node] = []
     value = bind(cls, node, root, problems, passed_over)
@@ -226,4 +227,4 @@ def _document(kind: str, name: str, written: Node, references: References, root:
         from framework.spec.validate import check  # jsonschema takes as long to import as all else here
 
         problems += islice(check(cls, node), MOST_PROBLEMS + 1)
-    return Document(kind, name, node.place(kind), None if value is FAILED else value, node)
+    return Document(kind, name, node.place(kind), value=None if value is FAILED else value, node=node)

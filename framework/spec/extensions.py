@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -31,6 +31,7 @@ class Project:
     their code is run at all; `left_out` are those that are used and were not run."""
 
     root: Path
+    _: KW_ONLY
     installed: bool = False
     loads: bool = True
     left_out: set[str] = field(default_factory=set)
@@ -41,7 +42,7 @@ STEPS = "framework.steps"
 _project: ContextVar[Project | None] = ContextVar("project", default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a file says of itself: the type of what stands behind its name, its help, and what it does."""
 
@@ -119,7 +120,11 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, l
             hint = "give the file another name"
             problems.append(Problem(Where(_shown(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint))
             continue
-        made = _made(load, file) if loads else Extension(Node, "", _nothing, file, built_in=False, loaded=False)
+        made = (
+            _made(load, file)
+            if loads
+            else Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
+        )
         if isinstance(made, Extension):
             extensions[name] = made
         else:
@@ -134,12 +139,12 @@ def _own(package: str) -> Mapping[str, Extension]:
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
     return Extension(
-        module.Written,
-        inspect.getdoc(module) or "",
-        module.resolve,
-        module.__file__ or "",
-        built_in,
-        getattr(module, "ADDS", None),
+        written=module.Written,
+        doc=inspect.getdoc(module) or "",
+        resolve=module.resolve,
+        file=module.__file__ or "",
+        built_in=built_in,
+        adds=getattr(module, "ADDS", None),
     )
 
 

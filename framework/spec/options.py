@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 from framework import components
@@ -20,6 +20,7 @@ class Option:
     """What a field says about itself besides its type."""
 
     doc: str
+    _: KW_ONLY
     example: str = ""
     at_least: float | str | None = None
     at_most: float | str | None = None
@@ -117,7 +118,7 @@ def option(
     aka: Iterable[str] = (),
 ) -> Any:
     """An option. `later` are values of the language that this version lacks, `aka` names that people try instead."""
-    said = Option(doc, example, at_least, at_most, tuple(later), tuple(aka))
+    said = Option(doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
     metadata = {"option": said}
     if default is _REQUIRED:
         return dataclasses.field(metadata=metadata)

@@ -7,7 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
@@ -66,6 +66,7 @@ class Slot:
     field: str
     shape: Shape
     option: Option
+    _: KW_ONLY
     required: bool
     default: Any = None
 
@@ -101,7 +102,7 @@ def _step_slots(found: extensions.Found) -> Mapping[str, Slot]:
 
 def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
     """A step of nothing is a mistake."""
-    return Slot(name, shape, Option(doc, at_least=1 if isinstance(shape, ListShape | MapShape) else None), True)
+    return Slot(name, shape, Option(doc, at_least=1 if isinstance(shape, ListShape | MapShape) else None), required=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +194,14 @@ def record_shape(cls: BoundClass) -> RecordShape:
         if not option.in_this_version:
             later[name] = option
         elif field.name == "name" and kind:
-            slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
+            slots[kind] = Slot("name", shape_of(hints["name"]), option, required=True)
         elif field.name not in _OWN:
             slots[name] = Slot(
                 field.name,
                 shape_of(hints[field.name]),
                 _completed(option, hints[field.name]),
-                _is_required(field),
-                _default(field),
+                required=_is_required(field),
+                default=_default(field),
             )
     return RecordShape(cls, slots, later, kind)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 
 from framework.sql import reserved
@@ -62,6 +62,7 @@ class Written:
     value: Node | None
     name: str | None
     text: str
+    _: KW_ONLY
     offset: int
     left_out: tuple[Token, ...] = ()
 
@@ -122,13 +123,13 @@ class _Parser(Parser):
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
                 self.refuse(token, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
             elif self.skip("*"):
-                self.items.append(Written(None, None, "*", token.offset, self.left_out()))
+                self.items.append(Written(None, None, "*", offset=token.offset, left_out=self.left_out()))
             else:
                 value = self.expression()
                 text = self.text(start)
                 token = self.tokens[self.at + (self.next.word == "as")]
                 name = self.name()
-                self.items.append(Written(value, name, text, (token if name else self.tokens[start]).offset))
+                self.items.append(Written(value, name, text, offset=(token if name else self.tokens[start]).offset))
         except ExpressionError as error:
             self.faults += error.faults
             self.recover(start, ",", "from")
@@ -202,7 +203,7 @@ class _Parser(Parser):
         start = self.at
         try:
             value = self.expression()
-            self.where = Written(value, None, self.text(start), self.tokens[start].offset)
+            self.where = Written(value, None, self.text(start), offset=self.tokens[start].offset)
         except ExpressionError as error:
             self.faults += error.faults
             self.recover(start, *_CLAUSES)

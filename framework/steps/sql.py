@@ -41,8 +41,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns = tuple(_column(item, before, names, rows, step) for item in made.items)
     assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))
     return Resolved(
-        columns, assign, made.where.sql if made.where else None,
-        tuple(rows.fault("sql", text, when) for text, when in made.faults), tuple(step.value.strip().splitlines()),
+        columns, assign, keep=made.where.sql if made.where else None,
+        faults=tuple(rows.fault("sql", text, when) for text, when in made.faults), says=tuple(step.value.strip().splitlines()),
     )  # fmt: skip
 
 

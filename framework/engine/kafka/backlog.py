@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules.protocol import Position, TopicState, next_range, parted
@@ -17,6 +17,7 @@ class Waiting:
 
     topic: str  # as Kafka calls it
     offsets: tuple[tuple[int, int, int], ...]  # each partition, its next offset, its end
+    _: KW_ONLY
     bytes: int | None
     speed: float
     measured: bool  # by the table's own batches
@@ -40,4 +41,10 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
         fullest = sorted(waits, key=lambda each: (-waits[each], each))[:10]
         size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
         offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
-        yield Waiting(name, tuple(offsets), None if size is None else round(size * messages), speed or SPEED, speed is not None)
+        yield Waiting(
+            name,
+            tuple(offsets),
+            bytes=None if size is None else round(size * messages),
+            speed=speed or SPEED,
+            measured=speed is not None,
+        )

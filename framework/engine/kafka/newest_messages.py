@@ -20,7 +20,7 @@ _AT_ONCE = 500  # messages that are asked for at once
 NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group's coordinator, and none is needed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Message:
     partition: int
     offset: int
@@ -116,7 +116,14 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
 def message_of(message: Any) -> Message:
     kind, timestamp = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
-    return Message(message.partition(), message.offset(), timestamp if kind else None, message.key(), message.value(), headers)
+    return Message(
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,
+        key=message.key(),
+        value=message.value(),
+        headers=headers,
+    )
 
 
 def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:

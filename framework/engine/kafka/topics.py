@@ -17,7 +17,7 @@ from framework.model import Cluster, SecretStore, Topic
 _PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartitionState:
     """A partition; its leader is a broker, None where it has none. The offsets are None where nobody says them."""
 
@@ -83,7 +83,14 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
         name = partition(topic.kafka_name, each.id)
         leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
         partitions.append(
-            PartitionState(each.id, leader, _brokers(each.replicas), _brokers(each.isr), starts.get(name), ends.get(name))
+            PartitionState(
+                number=each.id,
+                leader=leader,
+                replicas=_brokers(each.replicas),
+                in_sync=_brokers(each.isr),
+                start=starts.get(name),
+                end=ends.get(name),
+            )
         )
     return Listed(topic, tuple(partitions), trouble)
 

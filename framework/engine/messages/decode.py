@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 from framework.engine.kafka.newest_messages import Message
@@ -50,6 +50,7 @@ class Reader:
 
     topic: Topic
     secrets: SecretStore
+    _: KW_ONLY
     trouble: SluiceError | None = None
     _registry: Registry | None = None
     _versions: dict[Of, dict[int, Version]] = field(default_factory=dict)

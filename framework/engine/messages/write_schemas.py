@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from framework.errors import NoSubject, SluiceError
@@ -24,6 +24,7 @@ class Newest:
 
     of: Literal["key", "value"]
     subject: str
+    _: KW_ONLY
     version: Version
     writer: Writer
     new: bool = False
@@ -42,12 +43,12 @@ def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
         if registered.newest is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
             raise SluiceError(error.code, error.message, hint) from None
-        return Newest(registered.of, registered.subject, registered.newest, _writer(registered.newest), new=True)
+        return Newest(registered.of, registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True)
     if subject.trouble:
         raise subject.trouble
     version = subject.versions[-1]
     names = registered.names if registered.newest == version else ()
-    return Newest(registered.of, registered.subject, version, _writer(version, names))
+    return Newest(registered.of, registered.subject, version=version, writer=_writer(version, names))
 
 
 def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:

@@ -6,7 +6,7 @@ Without Spark; looks, never changes. What does not answer soon is named and left
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
@@ -44,6 +44,7 @@ class Ahead:
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
     waiting: tuple[Waiting, ...] | None = None
+    _: KW_ONLY
     anew: Anew | None = None
     refused: tuple[SluiceError, ...] = ()
     unseen: tuple[SluiceError, ...] = ()
@@ -108,7 +109,7 @@ def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) 
     except SluiceError as error:
         return Ahead(pipeline, None, unseen=(error,))
     if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
-        seen = TableState("", -1, {}, None, existing.owner)
+        seen = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
     found = Ahead(pipeline, ())
     try:
         if bad is not None and bad.properties.get(protocol.OF) != (seen.uuid if seen else ""):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone
 from typing import Literal
 
@@ -32,6 +32,7 @@ class Reason:
     code: str
     message: str
     hint: str
+    _: KW_ONLY
     do: str
     suspended: bool
     at: datetime | None = None
@@ -48,6 +49,7 @@ class Status:
 
     pipeline: Pipeline
     seen: Watched
+    _: KW_ONLY
     at: datetime
     state: State
     reasons: tuple[Reason, ...]
@@ -83,7 +85,7 @@ def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | N
         since = (now - seen.committed).total_seconds() if seen.committed else None
         fresh = seen.lag == 0 or (since is not None and since <= pipeline.fresh_within)
     paused = datetime.fromisoformat(noted.paused) if noted.paused else None
-    return Status(pipeline, seen, now, state, reasons, paused, latest, fresh)
+    return Status(pipeline, seen, at=now, state=state, reasons=reasons, paused=paused, newest=latest, fresh=fresh)
 
 
 def _state(seen: Watched, noted: Notes, reasons: tuple[Reason, ...]) -> State:
@@ -109,14 +111,14 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
             trouble.code,
             trouble.message,
             trouble.hint,
-            _then(pipeline, trouble.code, trouble.hint, suspended, False),
-            suspended,
-            None,
+            do=_then(pipeline, trouble.code, trouble.hint, suspended, False),
+            suspended=suspended,
+            at=None,
         )
     if failed and not (trouble and trouble.code == failed.code) and not _overtaken(seen, failed):
         at = datetime.fromisoformat(failed.at)
         do = _then(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
-        yield Reason(failed.code, failed.message, failed.hint, do, failed.suspended, at)
+        yield Reason(failed.code, failed.message, failed.hint, do=do, suspended=failed.suspended, at=at)
 
 
 def _overtaken(seen: Watched, failed: Failed) -> bool:

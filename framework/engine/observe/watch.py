@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Generic, TypeVar
@@ -43,6 +43,7 @@ class Watched:
 
     pipeline: str
     table: str
+    _: KW_ONLY
     rows: int = 0
     bad_rows: int = 0
     lag: int | None = (
@@ -120,7 +121,7 @@ def _landed(pipeline: Pipeline) -> _Landed:
         bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
         state = table_state.state_of(table) if table else None
         if table and not state:  # nothing was ever written to it, so Sluice did not make it
-            state = TableState(table.uuid, -1, {}, None, table.properties.get(protocol.OWNER))
+            state = TableState(uuid=table.uuid, main=-1, snapshots={}, position=None, owner=table.properties.get(protocol.OWNER))
         position = state.position if state else None
         waiting = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:

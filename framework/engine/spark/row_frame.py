@@ -68,7 +68,7 @@ class Changed:
         return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counted:
     """What one pass over a batch found. `carried` are its bad rows, which stay in the JVM; of `too_large` among them the bytes
     are missing."""
@@ -193,7 +193,16 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     rows = found.get("rows", found["read"] - bad - filtered)
     failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
     unknown = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
-    return Counted(found["read"], rows, filtered, bad, failing, carried, found.get("too_large", 0), unknown)
+    return Counted(
+        read=found["read"],
+        rows=rows,
+        filtered=filtered,
+        bad=bad,
+        failing=failing,
+        carried=carried,
+        too_large=found.get("too_large", 0),
+        unknown=unknown,
+    )
 
 
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:

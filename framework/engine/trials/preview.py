@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from framework.engine.context import Context
@@ -48,13 +48,14 @@ class Row:
     item: str | None  # which of the message's rows, where a list was taken apart
     after: tuple[Mapping[str, Any], ...]
     fate: Literal["lands", "deletes", "filtered", "bad"]
+    _: KW_ONLY
     code: str = ""  # of a bad row, as the bad rows' table would have it
     stage: str = ""
     message: str = ""
     unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Message:
     """Of a row of a table its place in Kafka may be unknown."""
 
@@ -245,7 +246,15 @@ def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: M
     made = [_row(pipeline, row, said.get(at)) for at, row in found.items()]
     made.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
     topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
-    return Message(topic, partition, offset, timestamp, key, None if pipeline.source else value, tuple(made))
+    return Message(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        key=key,
+        value=None if pipeline.source else value,
+        rows=tuple(made),
+    )
 
 
 def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
@@ -254,7 +263,7 @@ def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
     for at in range(len(pipeline.steps) + 1):
         seen = json.loads(found[f"_sluice_seen{at}"])
         if seen["bad"]:
-            return Row(item, tuple(after), "bad", said.code, said.stage, said.message)
+            return Row(item, tuple(after), "bad", code=said.code, stage=said.stage, message=said.message)
         if not seen["keep"]:
             return Row(item, tuple(after), "filtered")
         after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
