@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -37,14 +37,13 @@ _PATIENCE = 30  # seconds without a word or a byte
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Jar:
     """One line of jars.lock."""
 
     group: str
     artifact: str
     version: str
-    _: KW_ONLY
     sha256: str
     classifier: str = field(default="", repr=False)  # the stamp hashes the repr: jars that are here stay good
     ext: str = field(default="jar", repr=False)
@@ -65,7 +64,9 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
         name, star, group, artifact, version, classifier, ext, sha256 = match.groups()
         if later or not star:
-            jar = Jar(group, artifact, version, sha256=sha256, classifier=classifier or "", ext=ext or "jar")
+            jar = Jar(
+                group=group, artifact=artifact, version=version, sha256=sha256, classifier=classifier or "", ext=ext or "jar"
+            )
             found[name] = (*found.get(name, ()), jar)
     return found
 

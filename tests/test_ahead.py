@@ -360,7 +360,7 @@ def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
 
 
 def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, measured: bool = False) -> Waiting:
-    return Waiting("t", ((0, 10, 10 + messages), (1, 5, 5)), bytes=bytes_, speed=speed, measured=measured)
+    return Waiting(topic="t", offsets=((0, 10, 10 + messages), (1, 5, 5)), bytes=bytes_, speed=speed, measured=measured)
 
 
 @pytest.mark.parametrize(
@@ -429,8 +429,10 @@ def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
             "drop", "keeps note string, null in new rows", Where(file, 1, 1), allowed=True, path=("note",), old=STRING, new=None
         ),
     )
-    waits = Waiting("orders", tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False)
-    again = Waiting("orders", ((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
+    waits = Waiting(
+        topic="orders", offsets=tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False
+    )
+    again = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
     rebuilt = Outlook((again,), None, 0, (Lost("orders", 3, 0, "…"),), (Foreign(1, "spark 4.1.1", "delete", 0, 1),))
     refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
     return text, json.loads(shape), [

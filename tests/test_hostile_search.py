@@ -283,7 +283,9 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
 
     given_ = tuple(GivenRow(1, each) for each in landed(of_topic)) if write == "replace" else tuple(sent)
     tried = (
-        Trials(project.spark, context.plan).run(last, Example("x", Where("x", 1, 1), given=given_, expect=None, expect_bad=()))
+        Trials(project.spark, context.plan).run(
+            last, Example(name="x", where=Where("x", 1, 1), given=given_, expect=None, expect_bad=())
+        )
         if given_
         else None
     )

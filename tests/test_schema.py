@@ -163,7 +163,7 @@ def test_what_the_binder_takes_has_no_problem_of_shape() -> None:
         for node in documents(text):
             cls = KINDS.get(node.entries[0][0].text) if node.entries else None
             if cls is not None:
-                expanded = References({"SLUICE_VAR_ONE": "1"}, {}, []).expand(node)
+                expanded = References(environ={"SLUICE_VAR_ONE": "1"}, written={}, problems=[]).expand(node)
                 passed_over: list[Node] = []
                 value = bind(cls, expanded, ROOT, [], passed_over)
                 taken += value is not FAILED and not passed_over

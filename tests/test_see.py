@@ -60,7 +60,9 @@ def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     return Position(attempt, batch, "c", {"trades": "t"}, ends or {"trades/0": 10}, 7, 2, "spec one")
 
 
-HERE = Watched("trades", "shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7)
+HERE = Watched(
+    pipeline="trades", table="shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7
+)
 AWAY = UnreachableError("kafka-unreachable", "Kafka at x does not answer", "is it running?")
 BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again")
 

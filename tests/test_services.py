@@ -43,7 +43,7 @@ def tiny(code: str = LISTEN, *arguments: str, patience: float = 10.0) -> Service
         return (sys.executable, "-c", code, str(ports[0]), *arguments)
 
     return Service(
-        "tiny", ports=lambda: (free_port(),), prepare=prepare, answers=answers, move="choose another", patience=patience
+        name="tiny", ports=lambda: (free_port(),), prepare=prepare, answers=answers, move="choose another", patience=patience
     )
 
 

@@ -174,7 +174,7 @@ def test_what_is_plainly_wrong(
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
     message = Message(partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ()))
-    assert Reader(named, plan.secrets).look(message).wrong == found
+    assert Reader(topic=named, secrets=plan.secrets).look(message).wrong == found
 
 
 # Without a Kafka

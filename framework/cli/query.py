@@ -83,7 +83,7 @@ def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     from framework.spec import load
 
     written = load(specs, environment)
-    made = passes.catalogs(Draft(written, list(written.problems)))
+    made = passes.catalogs(Draft(written=written, problems=list(written.problems)))
     if made.problems:
         raise SpecError(made.problems)
     if not made.catalogs:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from framework.spec.scalars import read_time
@@ -29,13 +29,12 @@ _ATOMS: dict[str, Type] = {"boolean": BOOLEAN, "whole number": BIGINT, "number":
 _FIELD = re.compile(r"""[^\s.,;:`'"(){}\[\]=<>$#]{1,255}""")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """A column of a topic as a spec says it."""
 
     name: str
     type: Type
-    _: KW_ONLY
     format: str | None
     required: bool
     said: tuple[str, ...]  # what was seen
@@ -64,7 +63,7 @@ def _column(name: str, values: Sequence[Any], of: int) -> Column:
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(name, type_, format=format_, required=not missing and not nulls and of >= ENOUGH, said=(*seen, *said))
+    return Column(name=name, type=type_, format=format_, required=not missing and not nulls and of >= ENOUGH, said=(*seen, *said))
 
 
 def _is_time(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framework.engine.kafka import newest_messages
@@ -14,13 +14,12 @@ from framework.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Added:
     """What was written."""
 
     name: str
     table: str
-    _: KW_ONLY
     files: tuple[str, ...]
     messages: int
     spec: Spec
@@ -52,7 +51,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text
     files.put(folder, texts)
-    return Added(name, table, files=tuple(texts), messages=len(found.messages), spec=made)
+    return Added(name=name, table=table, files=tuple(texts), messages=len(found.messages), spec=made)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:

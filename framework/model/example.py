@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -32,13 +32,12 @@ class GivenRow:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Example:
     """A test: messages or rows, and the rows and bad rows that are to come of them, each by the columns that matter."""
 
     name: str
     where: Where
-    _: KW_ONLY
     given: tuple[Message | GivenRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not looked at
     expect_bad: tuple[Mapping[str, Any], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
@@ -51,13 +51,12 @@ class Each:
     into: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Expectation:
     """What must hold for rows: `holds` is SQL that is true where it does."""
 
     name: str
     where: Where = field(compare=False, repr=False)
-    _: KW_ONLY
     says: str
     holds: ColumnSql
     otherwise: Literal["quarantine", "warn", "stop"]

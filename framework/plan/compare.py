@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -41,12 +41,11 @@ class Pair:
     message: int | None = None  # of which message of the test the row is, if it says so
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     noun: str
     expected: int
     came: int
-    _: KW_ONLY
     columns: tuple[str, ...]  # those that are shown
     pairs: tuple[Pair, ...]
 
@@ -82,7 +81,7 @@ def _difference(
     named = {name for want in expected for name in want}
     always = shown if noun == "bad row" or not named else ()
     columns = tuple(name for name in types if name in named or name in always)
-    return Difference(noun, len(expected), len(rows), columns=columns, pairs=tuple(pairs))
+    return Difference(noun=noun, expected=len(expected), came=len(rows), columns=columns, pairs=tuple(pairs))
 
 
 def _message(example: Example, row: Row) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.errors import Problem, Where
@@ -15,13 +15,12 @@ from framework.sql.faults import closest
 Thing = TypeVar("Thing")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Draft:
     """A plan in the making."""
 
     written: Written
     problems: list[Problem]
-    _: KW_ONLY
     engine: Engine = field(default_factory=Engine)
     secrets: SecretStore = field(default_factory=SecretStore)
     clusters: dict[str, Cluster] = field(default_factory=dict)

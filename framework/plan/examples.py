@@ -58,7 +58,7 @@ class _Reader:
                 self.row(row, test, ("expect", at), table.columns, table.identifier) for at, row in enumerate(test.expect)
             )
         bad = tuple(self.bad_row(row) for row in test.expect_bad or ())
-        return Example(test.name, test.place(), given=given, expect=expect, expect_bad=bad)
+        return Example(name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad)
 
     def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:
         """What is given, each with its batch and its place in the list."""

@@ -37,7 +37,7 @@ def resolve(
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        expected.append(Expectation(name, each.place(), says=says, holds=holds, otherwise=each.else_))
+        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_))
     single = [each for each in expected if each.otherwise == "quarantine"]
     if not single:
         return (), tuple(expected)

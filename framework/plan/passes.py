@@ -49,7 +49,7 @@ def parts(
 def _parts(
     environment: str, written: Written, also: Also, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    made = Draft(written, list(written.problems), schemas=Schemas(also=also, logins=logins))
+    made = Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins))
     for do in PASSES:
         made = do(made)
     plan = Plan(

@@ -92,7 +92,7 @@ def takes(shape: Shape, option: Option = NO_OPTION, path: str = "") -> str:
 
 
 def _takes(shape: Shape, option: Option, path: str) -> str:
-    inner = item_option(Option(option.doc))
+    inner = item_option(Option(doc=option.doc))
     match shape:
         case AnyShape():
             return "a value"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
@@ -14,13 +14,12 @@ from framework.services import process
 from framework.services.process import Process, Service
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """A service now. After `up` or `down`, `changed` says whether that was their doing."""
 
     name: str
     state: str  # running | not answering | stopped
-    _: KW_ONLY
     pid: int | None = None
     address: str | None = None
     memory: int | None = None
@@ -66,11 +65,11 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
     for service in _named(names):
         place = folder(service.name)
         if not place.exists():
-            states.append(State(service.name, "stopped"))
+            states.append(State(name=service.name, state="stopped"))
             continue
         with process.turn(place):
             there = process.stop(place)
-        states.append(State(service.name, "stopped", pid=there.pid if there else None, changed=there is not None))
+        states.append(State(name=service.name, state="stopped", pid=there.pid if there else None, changed=there is not None))
     return tuple(states)
 
 
@@ -90,6 +89,8 @@ def _named(names: Iterable[str]) -> tuple[Service, ...]:
 
 def _state(service: Service, there: Process | None, changed: bool = False) -> State:
     if there is None:
-        return State(service.name, "stopped", changed=changed)
+        return State(name=service.name, state="stopped", changed=changed)
     word = "running" if service.answers(there.ports[0]) else "not answering"
-    return State(service.name, word, pid=there.pid, address=there.address, memory=process.memory(there.pid), changed=changed)
+    return State(
+        name=service.name, state=word, pid=there.pid, address=there.address, memory=process.memory(there.pid), changed=changed
+    )

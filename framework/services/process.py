@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
@@ -36,12 +36,11 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Service:
     """What a file of this folder offers."""
 
     name: str
-    _: KW_ONLY
     ports: Callable[[], tuple[int, ...]]  # the first is the one that users connect to
     prepare: Callable[[Path, tuple[int, ...]], tuple[str, ...]]  # write what it needs into its folder; the command
     answers: Callable[[int], bool]

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -32,14 +32,13 @@ _ALL_KINDS = (*KINDS, *LATER_KINDS)
 _Kind = TypeVar("_Kind", bound=Kind)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """One document. Its value is None where it has problems, unless it is of a kind of which a part is looked at all the same."""
 
     kind: str
     name: str
     where: Where
-    _: KW_ONLY
     value: Kind | None
     node: Node = field(compare=False, repr=False)
 
@@ -107,7 +106,7 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     replacing = _read_environment(folder, environment, inside, problems)
     variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
     values = variables_of(variables.values(), problems)
-    references = References(os.environ if environ is None else environ, values, problems)
+    references = References(environ=os.environ if environ is None else environ, written=values, problems=problems)
     chosen = _named(base, references, problems)
     chosen.update(_replacements(_named(replacing, references, problems), problems))
     lost = any(problem.code not in _KEEPING for problem in problems)
@@ -219,7 +218,7 @@ def _document(kind: str, name: str, written: Node, references: References, root:
     cls = KINDS[kind]
     problems = references.problems
     if len(problems) > MOST_PROBLEMS:
-        return Document(kind, name, written.place(kind), value=None, node=written)
+        return Document(kind=kind, name=name, where=written.place(kind), value=None, node=written)
     node = references.expand(written)
     passed_over: list[Node] = []
     value = bind(cls, node, root, problems, passed_over)
@@ -227,4 +226,4 @@ def _document(kind: str, name: str, written: Node, references: References, root:
         from framework.spec.validate import check  # jsonschema takes as long to import as all else here
 
         problems += islice(check(cls, node), MOST_PROBLEMS + 1)
-    return Document(kind, name, node.place(kind), value=None if value is FAILED else value, node=node)
+    return Document(kind=kind, name=name, where=node.place(kind), value=None if value is FAILED else value, node=node)

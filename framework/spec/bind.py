@@ -182,15 +182,19 @@ class _Binder:
         try:
             value = int(node.text) if shape.scalar is NUMBER and node.is_whole else shape.scalar.read(node.text)
         except ValueError:
-            self.problems.append(bad_text(Failure("", node, shape, option=option, path=path, is_key=False), shape))
+            self.problems.append(
+                bad_text(Failure(keyword="", node=node, shape=shape, option=option, path=path, is_key=False), shape)
+            )
             return FAILED
         least, most = _bound(shape, option.at_least), _bound(shape, option.at_most)
         if (least is not None and value < least) or (most is not None and value > most):
             if isinstance(option.at_least, str) or isinstance(option.at_most, str):  # numbers: the schema has said so
-                self.problems.append(out_of_range(Failure("", node, shape, option=option, path=path, is_key=False)))
+                self.problems.append(
+                    out_of_range(Failure(keyword="", node=node, shape=shape, option=option, path=path, is_key=False))
+                )
             return FAILED
         if shape.scalar is _LOCATION and (
-            wrong := self.misplaced(Failure("", node, shape, option=option, path=path, is_key=False))
+            wrong := self.misplaced(Failure(keyword="", node=node, shape=shape, option=option, path=path, is_key=False))
         ):
             self.problems.append(wrong)
             return FAILED

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,13 +25,12 @@ from framework.errors import Problem, Where
 from framework.spec.node import Node
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Project:
     """The folder whose own steps count, and whether installed packages are asked, which takes a tenth of a second. `loads`: whether
     their code is run at all; `left_out` are those that are used and were not run."""
 
     root: Path
-    _: KW_ONLY
     installed: bool = False
     loads: bool = True
     left_out: set[str] = field(default_factory=set)
@@ -69,7 +68,7 @@ class Found:
 def project(root: Path, loads: bool = True) -> Iterator[Project]:
     """The folder whose own steps count meanwhile: the one that the specs are in."""
     now = _project.get()
-    now = now if now and now.root == root else Project(root, loads=loads)
+    now = now if now and now.root == root else Project(root=root, loads=loads)
     token = _project.set(now)
     try:
         yield now
@@ -93,7 +92,7 @@ def find(package: str) -> Mapping[str, Extension]:
 
 def found(package: str) -> Found:
     """The extensions of a kind, named by Sluice's package of them. Files whose name starts with _ are none."""
-    now = _project.get() or Project(Path.cwd())
+    now = _project.get() or Project(root=Path.cwd())
     if package not in now.known:
         now.known[package] = _look(package, now)
     return now.known[package]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from framework.errors import Problem
 from framework.spec.node import Node
@@ -12,14 +12,13 @@ from framework.spec.syntax import SECRET_NAME, SECRET_TEXT, short
 from framework.spec.words import example
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Failure:
     """A part of a document that a keyword of its schema refuses."""
 
     keyword: str
     node: Node
     shape: Shape
-    _: KW_ONLY
     option: Option
     path: list[str | int]
     is_key: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 
 from framework.errors import MOST_PROBLEMS, Problem
 from framework.spec.node import Node
@@ -25,14 +25,13 @@ MAX_STEPS = 20  # from one variable to the next
 MAX_TEXT = 4_000_000  # characters that are put in, over all specs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class References:
     """What the variables are, and the problems met in expanding them."""
 
     environ: Mapping[str, str]
     written: Mapping[str, Node]
     problems: list[Problem]
-    _: KW_ONLY
     known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
     open: list[str] = field(default_factory=list)
     put_in: list[int] = field(default_factory=lambda: [0])  # characters

@@ -29,7 +29,9 @@ def check(cls: BoundClass, node: Node) -> Iterator[Problem]:
         shape, option = error.schema[MADE_OF]
         path = [part.node.text if isinstance(part, Text) else part for part in error.absolute_path]
         is_key = "propertyNames" in error.absolute_schema_path
-        yield from problems_of(Failure(str(error.validator), error.instance.node, shape, option=option, path=path, is_key=is_key))
+        yield from problems_of(
+            Failure(keyword=str(error.validator), node=error.instance.node, shape=shape, option=option, path=path, is_key=is_key)
+        )
 
 
 class Text(str):

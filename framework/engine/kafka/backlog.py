@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules.protocol import Position, TopicState, next_range, parted
@@ -11,13 +11,12 @@ from framework.engine.rules.protocol import Position, TopicState, next_range, pa
 SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Waiting:
     """A topic's messages up to the last stable offsets. Bytes and speed, which is messages a second, are estimates."""
 
     topic: str  # as Kafka calls it
     offsets: tuple[tuple[int, int, int], ...]  # each partition, its next offset, its end
-    _: KW_ONLY
     bytes: int | None
     speed: float
     measured: bool  # by the table's own batches
@@ -42,8 +41,8 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
         size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
         offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
         yield Waiting(
-            name,
-            tuple(offsets),
+            topic=name,
+            offsets=tuple(offsets),
             bytes=None if size is None else round(size * messages),
             speed=speed or SPEED,
             measured=speed is not None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from framework.engine.kafka.newest_messages import Message
@@ -44,13 +44,12 @@ class Look:
     wrong: tuple[str, str] | None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Reader:
     """`trouble`: the registry does not answer."""
 
     topic: Topic
     secrets: SecretStore
-    _: KW_ONLY
     trouble: SluiceError | None = None
     _registry: Registry | None = None
     _versions: dict[Of, dict[int, Version]] = field(default_factory=dict)

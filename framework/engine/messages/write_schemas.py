@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from framework.errors import NoSubject, SluiceError
@@ -18,13 +18,12 @@ from framework.registry.client import Registry
 _PATIENCE = 5.0  # seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Newest:
     """What writes keys or values. `new`: the subject has no schema yet, and this one waits to be registered."""
 
     of: Literal["key", "value"]
     subject: str
-    _: KW_ONLY
     version: Version
     writer: Writer
     new: bool = False
@@ -43,12 +42,14 @@ def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
         if registered.newest is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
             raise SluiceError(error.code, error.message, hint) from None
-        return Newest(registered.of, registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True)
+        return Newest(
+            of=registered.of, subject=registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True
+        )
     if subject.trouble:
         raise subject.trouble
     version = subject.versions[-1]
     names = registered.names if registered.newest == version else ()
-    return Newest(registered.of, registered.subject, version=version, writer=_writer(version, names))
+    return Newest(of=registered.of, subject=registered.subject, version=version, writer=_writer(version, names))
 
 
 def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:

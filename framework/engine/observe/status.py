@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal
 
@@ -25,14 +25,13 @@ _JUDGED_NOW = (
 _UNANSWERED = ("kafka-unreachable", "catalog-unreachable", "no-topic")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reason:
     """Why a pipeline is suspended or failing; `at` is when a run ended so, None where it is so now."""
 
     code: str
     message: str
     hint: str
-    _: KW_ONLY
     do: str
     suspended: bool
     at: datetime | None = None
@@ -43,13 +42,12 @@ class Reason:
         return self.at is None and self.code in ("kafka-unreachable", "catalog-unreachable")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """A pipeline at one moment. `fresh` is None where the spec has no `fresh_within`, or nothing has landed yet."""
 
     pipeline: Pipeline
     seen: Watched
-    _: KW_ONLY
     at: datetime
     state: State
     reasons: tuple[Reason, ...]
@@ -85,7 +83,7 @@ def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | N
         since = (now - seen.committed).total_seconds() if seen.committed else None
         fresh = seen.lag == 0 or (since is not None and since <= pipeline.fresh_within)
     paused = datetime.fromisoformat(noted.paused) if noted.paused else None
-    return Status(pipeline, seen, at=now, state=state, reasons=reasons, paused=paused, newest=latest, fresh=fresh)
+    return Status(pipeline=pipeline, seen=seen, at=now, state=state, reasons=reasons, paused=paused, newest=latest, fresh=fresh)
 
 
 def _state(seen: Watched, noted: Notes, reasons: tuple[Reason, ...]) -> State:
@@ -108,9 +106,9 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
     if trouble and not (trouble.code == "source-missing" and not _has_landed(seen.position)):
         suspended = isinstance(trouble, RefusedError)
         yield Reason(
-            trouble.code,
-            trouble.message,
-            trouble.hint,
+            code=trouble.code,
+            message=trouble.message,
+            hint=trouble.hint,
             do=_then(pipeline, trouble.code, trouble.hint, suspended, False),
             suspended=suspended,
             at=None,
@@ -118,7 +116,7 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
     if failed and not (trouble and trouble.code == failed.code) and not _overtaken(seen, failed):
         at = datetime.fromisoformat(failed.at)
         do = _then(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
-        yield Reason(failed.code, failed.message, failed.hint, do=do, suspended=failed.suspended, at=at)
+        yield Reason(code=failed.code, message=failed.message, hint=failed.hint, do=do, suspended=failed.suspended, at=at)
 
 
 def _overtaken(seen: Watched, failed: Failed) -> bool:

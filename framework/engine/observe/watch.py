@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Generic, TypeVar
@@ -36,14 +36,13 @@ class Offsets:
         return max(0, self.end - self.next)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watched:
     """A pipeline now. `bad_rows` counts those too that the next batch brings to their table, which are `bad_waiting`. Where the
     lag is not known, `trouble` says why: Kafka or the catalog does not answer, or a run would refuse to go on."""
 
     pipeline: str
     table: str
-    _: KW_ONLY
     rows: int = 0
     bad_rows: int = 0
     lag: int | None = (
@@ -115,7 +114,7 @@ class _Landed:
 
 
 def _landed(pipeline: Pipeline) -> _Landed:
-    watched = Watched(pipeline.name, pipeline.table.identifier)
+    watched = Watched(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)

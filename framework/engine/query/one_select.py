@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +149,11 @@ def _nodes(found: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(inner)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Found:
     catalog: str
     namespace: str
     table: str
-    _: KW_ONLY
     metadata: str
     short: bool  # named without its catalog
 
@@ -169,7 +168,7 @@ def _find(parts: tuple[str, ...], there: Mapping[str, Mapping[str, str]]) -> _Fo
     if meant is None or len(parts) == 1:
         raise _unknown(".".join(parts), there)
     namespace, _, table = meant.rpartition(".")
-    return _Found(catalog, namespace, table, metadata=tables[meant], short=len(parts) == 2)
+    return _Found(catalog=catalog, namespace=namespace, table=table, metadata=tables[meant], short=len(parts) == 2)
 
 
 def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
