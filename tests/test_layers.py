@@ -15,19 +15,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = ("errors", "amounts", "home", "types", "model", "sql", "plan")
+ENGINE = ("errors", "amounts", "home", "patience", "types", "model", "sql", "plan")
 MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
         *("errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan", "engine", "generate"),
-        *("services", "init", "reference", "doctor", "ui", "clean", "preview_text", "__version__"),
+        *("services", "init", "reference", "doctor", "ui", "clean", "preview_text", "patience", "processes", "__version__"),
     ),
-    "assets": ("errors", "amounts", "model", "plan", "engine", "spec", "preview_text"),
+    "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),
     "preview_text": ("amounts", "model", "engine.trials"),
-    "init": ("errors", "types", "model", "registry", "formats", "spec", "plan", "engine.kafka", "services"),
-    "generate": ("errors", "types", "model", "registry", "formats", "plan", "engine.kafka"),
-    "engine.class_archive": ("java", "jars", "plan", "engine.spark", "engine.trials"),
+    "init": ("errors", "patience", "types", "model", "registry", "formats", "spec", "plan", "engine.kafka", "services"),
+    "generate": ("errors", "patience", "types", "model", "registry", "formats", "plan", "engine.kafka"),
+    "engine.class_archive": ("java", "patience", "jars", "plan", "engine.spark", "engine.trials"),
     "engine.trials": (
         *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
         "engine.rules",
@@ -54,18 +54,19 @@ MAY: dict[str, tuple[str, ...]] = {
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
     "plan": ("components", "errors", "amounts", "types", "model", "sql", "spec", "formats", "registry"),
     "formats": ("types", "model", "sql.quote"),
-    "registry": ("errors", "home", "hosts", "model", "secrets"),
+    "registry": ("errors", "home", "hosts", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
     "spec": ("components", "errors", "hosts", "spelling", "model.secret", "sql.meaning"),
     "doctor": ("errors", "home", "java", "jars", "services"),
-    "ui": ("errors", "home", "services"),
-    "services": ("errors", "home", "java", "jars"),
+    "ui": ("errors", "home", "patience", "processes", "services"),
+    "services": ("errors", "home", "java", "jars", "patience", "processes"),
     "sql": ("errors", "types", "spelling", "model.column_sql"),
     "jars": ("errors", "home", "java", "jar_cache"),
     "java": ("errors",),
     "model": ("errors", "types"),
     "types": ("spelling",),
-    "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
+    "processes": ("patience",),
+    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
 }  # fmt: skip
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from framework import services
 from framework.cli import main
 from framework.errors import SetupError
+from framework.processes import memory
 from framework.services import kafka, process
 from framework.services.ports import free_port, holder, is_free
 from framework.services.process import Service
@@ -67,7 +68,7 @@ def test_it_answers_and_is_stopped_without_a_trace(place: Path) -> None:
     started = process.start(tiny(), place, (port,))
     assert process.running(place) == started and started.address == f"127.0.0.1:{port}"
     assert os.getsid(started.pid) == started.pid  # its own session: Ctrl-C in a terminal does not reach it
-    assert (process.memory(started.pid) or 0) > 1 << 20
+    assert (memory(started.pid) or 0) > 1 << 20
     assert process.stop(place) == started
     assert not alive(started.pid) and is_free(port) and process.running(place) is None
     assert process.stop(place) is None

@@ -24,7 +24,7 @@ from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages.decode import Reader
 from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
 from framework.plan.passes import make
-from framework.services import process
+from framework.processes import began
 from tests.pace import bar
 from tests.project import wait_for_partitions
 from tests.shop import NOWHERE
@@ -209,7 +209,7 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     place = tmp_path / "home" / "services" / "kafka"
     place.mkdir(parents=True)
-    running = {"pid": os.getpid(), "began": process._began(os.getpid()), "ports": [19492, 19493]}
+    running = {"pid": os.getpid(), "began": began(os.getpid()), "ports": [19492, 19493]}
     (place / "pid").write_text(json.dumps(running))
     done = CliRunner().invoke(main, ["topics", "--specs", str(specs)])
     says = f"Kafka runs on this machine at 127.0.0.1:19492, and the cluster `main` says {NOWHERE}: correct its `bootstrap`"

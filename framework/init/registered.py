@@ -13,6 +13,7 @@ from framework.formats.confluent_frame import id_of
 from framework.formats.kinds import FORMATS
 from framework.init.lines import Line, key, scalar, shown
 from framework.model import Cluster, Column, Registered, SecretStore
+from framework.patience import REGISTRY_NEEDED
 from framework.plan.registered import Asked, Found, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry
@@ -78,7 +79,7 @@ def _schemaed(
 ) -> Schemaed | str:
     """What is known of them, or why it is not."""
     own = f"{kafka_name}-{of}"
-    registry = Registry(cluster, secrets, 5.0)
+    registry = Registry(cluster, secrets, REGISTRY_NEEDED)
     counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)
     ids = [id_ for id_, _ in counted.most_common(_MOST)]
     known = {id_: schema for id_ in ids if (schema := registry.schema(id_))}

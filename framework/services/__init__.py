@@ -10,6 +10,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import home, private
+from framework.processes import memory
 from framework.services import process
 from framework.services.process import Process, Service
 
@@ -91,6 +92,4 @@ def _state(service: Service, there: Process | None, changed: bool = False) -> St
     if there is None:
         return State(name=service.name, state="stopped", changed=changed)
     word = "running" if service.answers(there.ports[0]) else "not answering"
-    return State(
-        name=service.name, state=word, pid=there.pid, address=there.address, memory=process.memory(there.pid), changed=changed
-    )
+    return State(name=service.name, state=word, pid=there.pid, address=there.address, memory=memory(there.pid), changed=changed)

@@ -13,8 +13,7 @@ from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.engine.rules.protocol import partition
 from framework.errors import KafkaAway, UnreachableError
 from framework.model import Cluster, SecretStore, Topic
-
-_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
+from framework.patience import KAFKA_WATCHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +48,11 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
     """Topics of one cluster. Raises soon where nobody answers."""
     asked = tuple(topics)
     refuse_silent(cluster)
-    kafka = Kafka(cluster, secrets, _PATIENCE)
+    kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
     kafka.cluster_id()  # says by name what is wrong where nobody answers
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
     names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in asked)))
-    answers = admin.describe_topics(names, request_timeout=_PATIENCE)
+    answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
     for topic in asked:
         described = _described(cluster, answers[topic.kafka_name])
         yield Listed(topic, None) if described is None else _listed(kafka, topic, described)

@@ -13,9 +13,8 @@ from framework.formats.message_writer import Writer
 from framework.formats.versions import Unsupported
 from framework.model import Registered, SecretStore, Topic
 from framework.model.schemas import Version
+from framework.patience import REGISTRY_NEEDED
 from framework.registry.client import Registry
-
-_PATIENCE = 5.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,7 @@ class Newest:
 
 def newest(topic: Topic, secrets: SecretStore) -> tuple[Newest, ...]:
     """Of keys and values that have their schemas in the registry. Raises where it does not answer: what is newest is its to say."""
-    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     return tuple(_newest(topic, each, registry) for each in topic.registered)
 
 
@@ -61,7 +60,7 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
 
 def registered(topic: Topic, secrets: SecretStore, found: tuple[Newest, ...]) -> Iterator[Newest]:
     """The same, each with a schema that the registry has."""
-    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     for each in found:
         if each.new:
             schema = each.version.schema

@@ -17,9 +17,8 @@ from framework.engine.rules.protocol import Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
 from framework.model import Cluster, Pipeline, Plan, SecretStore, in_order
+from framework.patience import KAFKA_WATCHED
 from framework.plan.change import Change, Existing, changes
-
-_PATIENCE = 2.5  # seconds until Kafka counts as not answering
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Ahead:
         return self.waiting is not None and not any(each.messages for each in self.waiting)
 
 
-def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = _PATIENCE) -> Iterator[Ahead]:
+def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[Ahead]:
     """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
     before: dict[str, Ahead] = {}

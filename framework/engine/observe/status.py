@@ -13,10 +13,10 @@ from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_notes import Failed, Notes
 from framework.errors import RefusedError
 from framework.model import Pipeline, Plan
+from framework.patience import KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
-PATIENCE = 1.5  # seconds until Kafka counts as not answering
 # What a run would find as a look does: where a look does not find it any more, neither would a run.
 _JUDGED_NOW = (
     *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
@@ -65,7 +65,7 @@ class Status:
         return None if moment is None else max(0.0, (self.at - moment).total_seconds())
 
 
-def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = PATIENCE) -> tuple[Status, ...]:
+def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
     seen = watch(plan, chosen, patience)
     now = datetime.now(timezone.utc)

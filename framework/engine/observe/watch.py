@@ -18,9 +18,8 @@ from framework.engine.rules.protocol import Partition, Position, TableState, Top
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import CatalogAway, SluiceError
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
+from framework.patience import KAFKA
 from framework.types import TIMESTAMP
-
-_PATIENCE = 10.0  # seconds until Kafka counts as not answering
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Watched:
         return isinstance(self.trouble, CatalogAway)
 
 
-def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = _PATIENCE) -> tuple[Watched, ...]:
+def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Watched, ...]:
     """These pipelines, or all of them; Kafka is asked about all at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
     asked_of = {each.topic.cluster.name for each in chosen if not each.source}
