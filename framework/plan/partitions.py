@@ -10,7 +10,7 @@ from framework.errors import MOST_PROBLEMS, Problem
 from framework.model import Column, Fault, PartitionField, Step
 from framework.plan.rows import Rows
 from framework.spec import kinds
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.sql.quote import identifier, literal
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
@@ -83,7 +83,7 @@ def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
         return "bad-partition", f"`{text[:60]}` is no partition", examples
     transform, width, name = match["transform"] or "identity", match["width"], match["column"]
     if transform not in (*_PLAIN, *_WIDTH):
-        return "bad-partition", f"there is no partition by `{transform}`", closest(transform, (*_PLAIN, *_WIDTH), examples)
+        return "bad-partition", f"there is no partition by `{transform}`", did_you_mean(transform, (*_PLAIN, *_WIDTH), examples)
     if (transform in _WIDTH) != (width is not None) or width == "0":
         return (
             "bad-partition",
@@ -95,7 +95,7 @@ def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
         return PartitionField(transform, name, int(width) if width else None)
     if column is None:
         names = [column.name for column in rows.columns]
-        return "unknown-column", f"there is no column `{name}`", closest(name, names, "name one of the table's columns")
+        return "unknown-column", f"there is no column `{name}`", did_you_mean(name, names, "name one of the table's columns")
     if not _fits(transform, column.type):
         return "bad-partition", f"`{name}` is {column.type}, which cannot be partitioned by {transform}", examples
     return PartitionField(transform, name, int(width) if width else None)
@@ -125,7 +125,7 @@ def sort_columns(into: kinds.Into, rows: Rows) -> tuple[str, ...]:
         if name not in known and rows.more:
             continue
         if name not in known:
-            hint = closest(name, known, "name one of the table's columns")
+            hint = did_you_mean(name, known, "name one of the table's columns")
             rows.problems.append(
                 Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name[:60]}`", hint)
             )

@@ -9,8 +9,8 @@ from functools import lru_cache
 from framework.errors import Problem, Where
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
+from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, check
-from framework.sql.faults import closest
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 
@@ -75,7 +75,7 @@ class Rows:
             return Column(name, VOID, "", where)
         if found is None:
             names = [column.name for column in self.columns]
-            hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
+            hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
             if name in (each.name for each in self.kafka):
                 hint = "Kafka's own columns are not in a step's hands: `kafka_columns: false` under `into` leaves them out"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))

@@ -16,7 +16,7 @@ from framework.plan.registered import resolve as resolve_registered
 from framework.plan.rows import name_problems
 from framework.spec import kinds
 from framework.spec.kinds.topic import REGISTERED
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.sql.quote import literal
 from framework.types import Type
 
@@ -226,7 +226,7 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
     if found is None and said.event_time in dict(_places(said)):
         return  # its type is wrong, which has been said
     if found is None:
-        hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
+        hint = did_you_mean(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
         yield Problem(where, "unknown-column", f"there is no column `{said.event_time}`", hint)
     elif found.type not in (types.TIMESTAMP, types.VOID):
         yield Problem(
@@ -254,7 +254,7 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
         if name not in known:
-            hint = closest(name, known, "name one of the topic's columns")
+            hint = did_you_mean(name, known, "name one of the topic's columns")
             where = said.key_place("generate", "columns", name)
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue

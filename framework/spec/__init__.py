@@ -22,7 +22,7 @@ from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
 from framework.spec.syntax import short
-from framework.spelling import closest
+from framework.spelling import did_you_mean
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
@@ -169,11 +169,8 @@ def _kind(node: Node, problems: list[Problem]) -> str | None:
     later = [each.text for each, _ in node.entries if each.text in _ALL_KINDS]
     if len(problems) > MOST_PROBLEMS:
         return None
-    meant = closest(key.text, _ALL_KINDS)
-    if later:
-        hint = f"put `{later[0]}: …` on the document's first line"
-    else:
-        hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}"
+    hint = did_you_mean(key.text, _ALL_KINDS, f"kinds are: {', '.join(f'`{kind}`' for kind in KINDS)}")
+    hint = f"put `{later[0]}: …` on the document's first line" if later else hint
     problems.append(
         Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{short(key.text)}` is none", hint)
     )

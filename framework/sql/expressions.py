@@ -13,8 +13,9 @@ from itertools import islice
 
 from framework import types
 from framework.model.column_sql import ColumnSql
+from framework.spelling import did_you_mean, listed
 from framework.sql import casts, dialects, functions, grammar, literals, operators
-from framework.sql.faults import ExpressionError, Fault, closest, listed, refused
+from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.pieces import Piece, column
 from framework.sql.reserved import CHANGING
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
@@ -85,7 +86,7 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
         return [Fault(node.offset, "sql-not-deterministic", why, "use _kafka_timestamp or _event_time")]
     here = f"columns here: {listed(declared.values())}"
     otherwise = f"a text needs quotes: '{name}'; {here}" if name.isupper() else here
-    hint = _UNIT if name.lower() in dialects.UNITS else closest(name, declared.values(), otherwise)
+    hint = _UNIT if name.lower() in dialects.UNITS else did_you_mean(name, declared.values(), otherwise)
     return [Fault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
 
 
@@ -136,7 +137,7 @@ class _Typing:
                 at,
                 "unknown-column",
                 f"there is no field {name} in the struct",
-                closest(name, known, f"fields here: {listed(known)}"),
+                did_you_mean(name, known, f"fields here: {listed(known)}"),
             )
         return operators.member(piece, name, at)
 

@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from framework.model.column_sql import ColumnSql
+from framework.spelling import did_you_mean, listed
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
-from framework.sql.faults import ExpressionError, Fault, closest, listed
+from framework.sql.faults import ExpressionError, Fault
 from framework.sql.quote import column_path
 from framework.sql.statement import Written
 from framework.sql.tokens import Token
@@ -118,7 +119,7 @@ class _Names:
         return [name for lower, name in known.items() if lower not in gone]
 
     def no_column(self, token: Token) -> Fault:
-        hint = closest(token.value, self.star, f"columns here: {listed(self.star)}")
+        hint = did_you_mean(token.value, self.star, f"columns here: {listed(self.star)}")
         return Fault(token.offset, "unknown-column", f"`*` has no column `{token.value}`", hint)
 
     def typed(self, node: Node) -> Checked:

@@ -13,7 +13,7 @@ from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.errors import NoTopic, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.patience import KAFKA
-from framework.spelling import closest
+from framework.spelling import did_you_mean, listed
 
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
@@ -128,7 +128,6 @@ def message_of(message: Any) -> Message:
 
 def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:
     names = sorted(name for name in known if not name.startswith("__"))
-    meant = closest(topic, names)
-    there = f"there is {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}" if names else "there are no topics yet"
+    there = f"there is {listed(names)}" if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
-    return NoTopic("no-topic", message, f"did you mean `{meant}`?" if meant else there)
+    return NoTopic("no-topic", message, did_you_mean(topic, names, there))

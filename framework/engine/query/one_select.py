@@ -28,7 +28,7 @@ from framework.engine.spark.session import warehouse
 from framework.errors import SetupError, SluiceError
 from framework.home import home
 from framework.model import Catalog
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
 _OFFLINE: dict[str, Any] = {
@@ -176,7 +176,7 @@ def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
         return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` makes the tables")
     names = _names(there)
     ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
-    hint = f"did you mean `{ends[0]}`?" if ends else closest(name, names, "")
+    hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
     tables = f"tables are: {_listed(there)}"
     return SluiceError(
         "unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables
