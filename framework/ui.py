@@ -23,7 +23,6 @@ from framework.home import dagster_home, home
 from framework.patience import DAGSTER_STARTING
 from framework.processes import end_group
 from framework.services import process
-from framework.services.ports import holder, is_free
 
 _DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
 
@@ -68,12 +67,6 @@ def _workspace() -> Path:
     path = Path(dagster_home(), "workspace.yaml")
     path.write_text(json.dumps({"load_from": [{"python_file": target}]}), encoding="utf-8")
     return path
-
-
-def refuse_busy(port: int) -> None:
-    if not is_free(port):
-        by = holder(port) or "another process"
-        raise SetupError("port-busy", f"port {port} is held by {by}", "choose another with --port")
 
 
 def running() -> str | None:

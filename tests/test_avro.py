@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import random
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,17 +19,9 @@ from framework.services.ports import free_port
 from tests.registered import Registered, encoded, framed, record
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture
-def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    yield made
-    made.close()
 
 
 def bad(project: Registered) -> list[tuple[Any, ...]]:

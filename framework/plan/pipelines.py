@@ -92,7 +92,13 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
         fresh_within=said.fresh_within,
         warn_after=said.warn_after,
         expected=expected,
-        maintain=_maintain(said.maintain),
+        maintain=Maintain(
+            compact_to=said.maintain.compact_to,
+            compact_every=said.maintain.compact_every,
+            keep_snapshots_for=said.maintain.keep_snapshots_for,
+            keep_at_least=said.maintain.keep_at_least,
+            orphans_after=said.maintain.orphans_after,
+        ),
         spec=digest,
     )
     sure = len(made.problems) == before and "expect" not in said.gaps
@@ -234,24 +240,10 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     return resolved
 
 
-def _schema_changes(said: kinds.pipeline.SchemaChanges) -> SchemaChanges:
-    return SchemaChanges(add=said.add, widen=said.widen, drop=said.drop, rename=said.rename, narrow=said.narrow)
-
-
 def _run(said: kinds.Pipeline) -> Run:
     if isinstance(said.run, kinds.Run):
         return Run(said.run.every, said.run.cron)
     return Run(ASKED) if said.run == "on_new_data" else Run()
-
-
-def _maintain(said: kinds.Maintain) -> Maintain:
-    return Maintain(
-        compact_to=said.compact_to,
-        compact_every=said.compact_every,
-        keep_snapshots_for=said.keep_snapshots_for,
-        keep_at_least=said.keep_at_least,
-        orphans_after=said.orphans_after,
-    )
 
 
 def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
@@ -278,6 +270,12 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, st
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
         partition_by=partitions, sort_by=order,
         format_version=into.format_version, doc=said.doc or "", keyed=keys, step_states=memory.states(steps, columns, made.problems),
-        schema_changes=_schema_changes(into.schema_changes),
+        schema_changes=SchemaChanges(
+            add=into.schema_changes.add,
+            widen=into.schema_changes.widen,
+            drop=into.schema_changes.drop,
+            rename=into.schema_changes.rename,
+            narrow=into.schema_changes.narrow,
+        ),
         places={option: into.place(option) for option in options},
     )  # fmt: skip

@@ -41,6 +41,12 @@ def pair(variable: str, default: int) -> tuple[int, int]:
     return int(said), int(said) + 1
 
 
+def refuse_busy(port: int, what: str, hint: str) -> None:
+    """Raises where another process listens on the port that something needs."""
+    if not is_free(port):
+        raise SetupError("port-busy", f"{what} needs port {port}, but {holder(port) or 'another process'} holds it", hint)
+
+
 def holder(port: int) -> str:
     """Who listens on a port, as `process 123 (java)`; empty if it cannot be told."""
     pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)

@@ -21,7 +21,7 @@ from pathlib import Path
 from framework.errors import SetupError
 from framework.patience import ENDING, KILLED, STARTING
 from framework.processes import began
-from framework.services.ports import free_port, holder, is_free
+from framework.services.ports import free_port, refuse_busy
 
 # Runs in the child before the server takes its place. A shell's background job passes ignored signals on, and then
 # SIGTERM would not stop a JVM. Linux can end it with the process that started it, if that is killed (prctl 1: signal at its death).
@@ -104,7 +104,7 @@ def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[st
 def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool = False) -> Process:
     """Start the service and wait until it answers. Tied: on Linux it ends when the thread that started it does."""
     for port in ports:
-        _require_free(service, port)
+        refuse_busy(port, service.name, service.move)
     folder.mkdir(parents=True, exist_ok=True)
     command = service.prepare(folder, ports)
     launch = launched(command, signal.SIGKILL if tied else None)
@@ -142,13 +142,6 @@ def stop(folder: Path, patience: float = ENDING) -> Process | None:
             )
     (folder / "pid").unlink(missing_ok=True)
     return process
-
-
-def _require_free(service: Service, port: int) -> None:
-    if is_free(port):
-        return
-    by = holder(port) or "another process"
-    raise SetupError("port-busy", f"{service.name} needs port {port}, but {by} holds it", service.move)
 
 
 def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: int) -> None:
