@@ -58,11 +58,11 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        text = _visible(f"{self.where}: {self.code}: {self.message}")
-        return f"{text}\n  hint: {_visible(self.hint)}" if self.hint else text
+        text = visible(f"{self.where}: {self.code}: {self.message}")
+        return f"{text}\n  hint: {visible(self.hint)}" if self.hint else text
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """On one line of any terminal, whatever a spec or a variable holds."""
     if text.isprintable():
         return text
@@ -71,7 +71,7 @@ def _visible(text: str) -> str:
 
 def _harmless(text: str) -> str:
     """As it is, but for what would steer a terminal: what a message, a registry or a catalog said may stand in it."""
-    return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -492,7 +492,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
 def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
     many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
     name = real([*many, (b'{"n": 50}', None, 1)])
-    cluster = Cluster("main", kafka, Security())
+    cluster = Cluster(name="main", bootstrap=kafka, security=Security())
     found = newest_messages.newest(cluster, SecretStore(), name, 10)
     assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
     assert (found.offsets, found.partitions) == (51, 3)
@@ -515,7 +515,7 @@ def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: s
     producer.produce(name, b"open", partition=0)
     producer.flush()
     began = time.monotonic()
-    found = newest_messages.newest(Cluster("main", kafka, Security()), SecretStore(), name, 100)
+    found = newest_messages.newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
     assert [each.value for each in found.messages] == [b"1"]
     assert time.monotonic() - began < bar(5)
     producer.abort_transaction()

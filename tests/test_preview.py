@@ -85,8 +85,8 @@ def made(folder: Path, bootstrap: str = "127.0.0.1:1", topic: str = "orders", na
 READ: dict[str, Any] = {"id": 1, "items": [{"name": "pen", "price": 950.5}], "at": "2026-01-05T10:00:00Z", "cents": "0.10"}
 EXPLODED = {"id": 1, "ratio": -16.5, "at": READ["at"], "cents": "0.10"}
 LANDS = Row(
-    "1",
-    (
+    item="1",
+    after=(
         READ,
         {**READ, "ratio": -16.5},
         {**EXPLODED, "item": READ["items"][0]},
@@ -97,22 +97,22 @@ LANDS = Row(
         {"id": 1, "name": "PEN", "item_price": 950.5, "at": READ["at"], "cents": "0.10", "size": "LARGE"},
         {"id": 1, "name": "PEN", "item_price": 950.5, "at": READ["at"], "cents": "0.10", "size": "LARGE"},
     ),
-    "lands",
+    fate="lands",
     unexpected=("cheap",),
 )
 FREE = {**EXPLODED, "item_name": "gift", "item_price": 0.0}
 GONE = Row(
-    "2",
-    (
+    item="2",
+    after=(
         READ,
         {**READ, "ratio": -16.5},
         {**EXPLODED, "item": {"name": "gift", "price": 0.0}},
         FREE,
         {**FREE, "item_name": "GIFT"},
     ),
-    "filtered",
+    fate="filtered",
 )
-BAD = Row(None, (), "bad", code="undecodable", stage="value", message="the value is not JSON")
+BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message="the value is not JSON")
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
     Message(
@@ -128,7 +128,7 @@ MESSAGES = (
         timestamp="2026-01-05T10:00:02.000Z",
         key=None,
         value=None,
-        rows=(Row(None, LANDS.after[:2], "filtered"),),
+        rows=(Row(item=None, after=LANDS.after[:2], fate="filtered"),),
     ),
 )
 PAGE = """\

@@ -46,7 +46,9 @@ class Server:
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
         return Registry(
-            Cluster("main", "127.0.0.1:1", Security(), registry=self.url, registry_auth=login), SecretStore(), patience
+            Cluster(name="main", bootstrap="127.0.0.1:1", security=Security(), registry=self.url, registry_auth=login),
+            SecretStore(),
+            patience,
         )
 
 

@@ -39,7 +39,9 @@ class Front:
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
         return Registry(
-            Cluster("main", "127.0.0.1:1", Security(), registry=self.url, registry_auth=login), SecretStore(), patience
+            Cluster(name="main", bootstrap="127.0.0.1:1", security=Security(), registry=self.url, registry_auth=login),
+            SecretStore(),
+            patience,
         )
 
 

@@ -71,7 +71,7 @@ def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
             "several-clusters", f"the specs have several clusters: {names}", "keep one: topics cannot name theirs yet"
         )
     if bootstrap and not any(cluster.bootstrap == bootstrap for cluster in clusters):
-        return Cluster("main", bootstrap, Security())
+        return Cluster(name="main", bootstrap=bootstrap, security=Security())
     if not clusters:
         raise SluiceError("no-cluster", "the specs have no cluster to read from", "name it: `--bootstrap host:port`")
     return clusters[0]

@@ -87,12 +87,11 @@ class Login:
     password: SecretRef
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cluster:
     name: str
     bootstrap: str
     security: Security
-    _: KW_ONLY
     registry: str | None = None
     registry_auth: Login | None = None
 

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from framework.amounts import counted
+from framework.errors import visible
 from framework.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
@@ -203,9 +204,7 @@ _LONGEST = 60  # characters of a value in a table
 
 def show(value: Any, longest: int | None = _LONGEST) -> str:
     """A value as a spec writes it, on one line."""
-    text = _shown(value)
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    text = visible(_shown(value))
     return text if longest is None else _cut(text)
 
 

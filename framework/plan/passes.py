@@ -91,7 +91,7 @@ def _cluster(said: kinds.Cluster) -> Cluster:
     asked = said.security
     security = Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else Security()
     login = Login(said.registry_auth.username, said.registry_auth.password) if said.registry_auth else None
-    return Cluster(said.name, said.bootstrap, security, registry=said.registry, registry_auth=login)
+    return Cluster(name=said.name, bootstrap=said.bootstrap, security=security, registry=said.registry, registry_auth=login)
 
 
 def catalogs(made: Draft) -> Draft:
@@ -113,7 +113,7 @@ def read_topics(made: Draft) -> Draft:
     unclear = set()
     for said in made.written.of(kinds.Topic):
         before = len(made.problems)
-        cluster = only(made, made.clusters, "cluster", said.place()) or Cluster("", "", Security())
+        cluster = only(made, made.clusters, "cluster", said.place()) or Cluster(name="", bootstrap="", security=Security())
         found[said.name] = topics.resolve(said, cluster, made.schemas, made.problems)
         if len(made.problems) > before or said.gaps:
             broken.add(said.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from framework.engine.context import Context
@@ -41,14 +41,13 @@ _AS_TEXT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
 
     item: str | None  # which of the message's rows, where a list was taken apart
     after: tuple[Mapping[str, Any], ...]
     fate: Literal["lands", "deletes", "filtered", "bad"]
-    _: KW_ONLY
     code: str = ""  # of a bad row, as the bad rows' table would have it
     stage: str = ""
     message: str = ""
@@ -263,13 +262,13 @@ def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
     for at in range(len(pipeline.steps) + 1):
         seen = json.loads(found[f"_sluice_seen{at}"])
         if seen["bad"]:
-            return Row(item, tuple(after), "bad", code=said.code, stage=said.stage, message=said.message)
+            return Row(item=item, after=tuple(after), fate="bad", code=said.code, stage=said.stage, message=said.message)
         if not seen["keep"]:
-            return Row(item, tuple(after), "filtered")
+            return Row(item=item, after=tuple(after), fate="filtered")
         after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
     fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(item, tuple(after), "deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
+    return Row(item=item, after=tuple(after), fate="deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:
