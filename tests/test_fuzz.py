@@ -22,20 +22,8 @@ from hypothesis import strategies as st
 from framework.errors import Problem
 from framework.plan.passes import draft
 from framework.plan.text import plan_text
-from framework.spec import load
+from framework.spec import load, shapes
 from framework.spec.kinds import KINDS
-from framework.spec.shapes import (
-    BoundClass,
-    EnumShape,
-    FilesShape,
-    ListShape,
-    MapShape,
-    RecordShape,
-    ScalarShape,
-    Shape,
-    UnionShape,
-    record_shape,
-)
 from framework.sql.expressions import ExpressionError, check
 from framework.types import TypeTextError, parse
 
@@ -255,8 +243,8 @@ def of_options(draw: Draw) -> str:
     made = Made(draw, draw(st.sampled_from([6, 60, 600])))
     documents = []
     for number, kind in enumerate(kinds):
-        cls: BoundClass = KINDS[kind]
-        options = dict(made.record(record_shape(cls)))
+        cls: shapes.BoundClass = KINDS[kind]
+        options = dict(made.record(shapes.record_shape(cls)))
         if made.rarely() or kind not in options:
             documents.append(options)
         else:
@@ -274,7 +262,7 @@ class Made:
     def rarely(self) -> bool:
         return bool(self.draw(st.integers(0, self.right)) == self.right // 2)
 
-    def record(self, shape: RecordShape) -> list[tuple[str, str]]:
+    def record(self, shape: shapes.RecordShape) -> list[tuple[str, str]]:
         required = [(name, slot) for name, slot in shape.slots.items() if slot.required or name == shape.name]
         others = [(name, slot) for name, slot in shape.slots.items() if (name, slot) not in required]
         if shape.cls.exactly_one:
@@ -293,31 +281,35 @@ class Made:
             found.append((self.draw(st.sampled_from(["quux", "nmae", '"a b"', "a", "? [a]\n", "<<"])), "x"))
         return found
 
-    def value(self, shape: Shape, example: str = "") -> str:
+    def value(self, shape: shapes.Shape, example: str = "") -> str:
         draw = self.draw
         if self.rarely():
             return str(draw(st.sampled_from(WRONG)))
-        if isinstance(shape, UnionShape):
+        if isinstance(shape, shapes.UnionShape):
             return self.value(draw(st.sampled_from(shape.alternatives)), example)
-        if isinstance(shape, EnumShape):
+        if isinstance(shape, shapes.EnumShape):
             return json.dumps(draw(st.sampled_from(shape.values)))
-        if isinstance(shape, ListShape):
+        if isinstance(shape, shapes.ListShape):
             count = draw(st.integers(1, 4)) if shape.length is None else shape.length
             return f"[{', '.join(self.value(shape.item) for _ in range(count))}]"
-        if isinstance(shape, MapShape):
+        if isinstance(shape, shapes.MapShape):
             count = draw(st.integers(1, 4))
             keys = dict.fromkeys(self.value(shape.key) for _ in range(count))
             return f"{{{', '.join(f'{key}: {self.value(shape.value)}' for key in keys)}}}"
-        if isinstance(shape, RecordShape):
+        if isinstance(shape, shapes.RecordShape):
             if shape.cls.short and draw(st.booleans()):
                 return self.value(shape.slots[shape.cls.short].shape)
             return f"{{{', '.join(f'{key}: {inner}' for key, inner in self.record(shape))}}}"
-        if isinstance(shape, FilesShape):
+        if isinstance(shape, shapes.FilesShape):
             name, slot = draw(st.sampled_from(sorted(shape.slots().items(), key=lambda item: item[0])))
             return f"{{{name}: {self.value(slot.shape)}}}"
-        return self.scalar(shape, example) if isinstance(shape, ScalarShape) else str(draw(st.sampled_from([*WRONG, "{a: 1}"])))
+        return (
+            self.scalar(shape, example)
+            if isinstance(shape, shapes.ScalarShape)
+            else str(draw(st.sampled_from([*WRONG, "{a: 1}"])))
+        )
 
-    def scalar(self, shape: ScalarShape, example: str) -> str:
+    def scalar(self, shape: shapes.ScalarShape, example: str) -> str:
         draw = self.draw
         if shape.json in ("integer", "number"):
             return str(draw(st.sampled_from([example or "5", "0", "1", "-1", "999999999999999999", "1.5", "1e99", "-0"])))

@@ -157,7 +157,7 @@ def files() -> Iterator[tuple[str, Path]]:
 
 # Dataclasses of over four fields that still take more than three of them by position.
 BY_POSITION = {
-    *("engine.publish.batch.Batch", "engine.writes.Target", "engine.rules.protocol.Position"),
+    *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
     *("engine.rebuild.outlook.Foreign", "engine.rebuild.outlook.Lost", "engine.rebuild.outlook.Outlook"),
     *("formats.avro.schema.Node", "formats.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
     *("formats.message_writer.Writer", "formats.versions.Difference", "formats.versions.Shape", "formats.versions._Slot"),

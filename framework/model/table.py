@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 from framework.errors import Where
@@ -88,6 +88,7 @@ class State:
     name: str  # letters
     columns: tuple[str, ...]
     says: str  # what must stay as it is for a table to keep its state
+    _: KW_ONLY
     keep_for: int | None = None  # seconds; None: for good
     outlives_rebuild: bool = False  # whether a rebuild adds to it, instead of beginning with none
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.errors import Problem, Where
@@ -74,7 +74,7 @@ def resolve(
     return keyed, (step,)
 
 
-def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
+def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
     """The topic, with what its messages cannot do to rows that go by keys."""
     if not is_debezium((topic,)):
         return topic

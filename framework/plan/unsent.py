@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.model import Column, Fault, Step, Topic, columns_read
@@ -22,14 +22,14 @@ _MARKER = "__debezium_unavailable_value"
 _WHY = "the database did not send `{}`, which has not changed, and the spec needs it: give the table REPLICA IDENTITY FULL"
 
 
-def carried(topic: Topic, steps: Iterable[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def carried(topic: Topic, steps: Sequence[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
     found, _ = _followed(topic, steps, ())
     there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
     return tuple((name, _is_marker(column.type)) for name, column in found.items() if there.get(name) == column.type)
 
 
-def refused(topic: Topic, steps: Iterable[Step], *more: str | None) -> Topic:
+def refused(topic: Topic, steps: Sequence[Step], *more: str | None) -> Topic:
     """The topic, of which a message is a bad row where a step, or other SQL over its columns, needs a value that was not sent."""
     _, read = _followed(topic, steps, more)
     sql = dict(topic.decoding.columns)
@@ -54,7 +54,7 @@ def holds(marked: str, column: str) -> str:
     return marked.replace("?", column)
 
 
-def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str | None]) -> tuple[dict[str, Column], set[str]]:
+def _followed(topic: Topic, steps: Sequence[Step], more: Iterable[str | None]) -> tuple[dict[str, Column], set[str]]:
     """The topic's columns that come through the steps, by what they are called behind them; and the names of those that are read."""
     found = {column.name: column for column in topic.columns if _is_marker(column.type)}
     read: set[str] = set()
@@ -64,7 +64,9 @@ def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str | None]) -
         made |= {step.each.into: None} if step.each else {}
         found = {name: column for name, column in {**found, **made}.items() if column}
         found = {each.name: found[each.name] for each in step.columns if each.name in found}
-    return found, read | {found[name].name for sql in more if sql for name in columns_read(sql, found)}
+    last = {name for sql in more if sql for name in columns_read(sql, found)}
+    last |= {name for step in steps if step.memory for name in step.memory.state.columns} & found.keys()
+    return found, read | {found[name].name for name in last}
 
 
 def _texts(step: Step, there: Iterable[str]) -> Iterator[str | None]:
