@@ -8,11 +8,11 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from framework.errors import Problem, Where
-from framework.model.column_sql import ColumnSql
+from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.schemas import Schema
 from framework.model.table import Catalog, Maintain, State, Table, TableSource
-from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
+from framework.model.topic import EVENT_TIME, Cluster, Column, Fault, SecretStore, Topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,15 @@ class Pipeline:
     def explodes(self) -> bool:
         """Whether there can be any number of rows of one message."""
         return any(step.each for step in self.steps)
+
+    @property
+    def reads_event_time(self) -> bool:
+        """Whether anything that is done with its rows needs the column of their event time."""
+        texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
+        texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
+        texts += [each.holds for each in self.expectations]
+        named = self.table.keyed.order if self.table.keyed else ()
+        return EVENT_TIME in named or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:

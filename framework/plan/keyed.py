@@ -109,21 +109,22 @@ def _op(topic: Topic, *ops: str) -> str:
 def _of_keys(keyed: Keyed) -> Iterator[Fault]:
     needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
     for name in keyed.keys:
-        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{identifier(name)} IS NULL{needs}")
+        null = ColumnSql(f"{identifier(name)} IS NULL{needs}", (name,))
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", null)
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
     """What has no place among the others of its key."""
     order = keyed.order[0]
-    null = f"{identifier(order)} IS NULL"
     if order in (column.name for column in rows.kafka):
         return
     if keyed.versions:
-        null = f"NOT _sluice_tombstone AND {null}" if keyed.stands_in else null
+        needs = "NOT _sluice_tombstone AND " if keyed.stands_in else ""
+        null = ColumnSql(f"{needs}{identifier(order)} IS NULL", (order,))
         yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", null)
     elif keyed.truncates:
         message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
-        yield Fault("keys", "no_order", message, f"_sluice_tombstone AND {null}")
+        yield Fault("keys", "no_order", message, ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
 
 
 def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem
-from framework.model import Column, Fault, PartitionField, Step
+from framework.model import Column, ColumnSql, Fault, PartitionField, Step
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.spelling import did_you_mean
@@ -56,7 +56,7 @@ def _too_long(field: PartitionField, type_: types.Type) -> Fault:
     # Iceberg writes percent signs for all but letters and digits of ASCII. Most are short, which is seen faster.
     long = f"octet_length({value}) > {left // 4} AND length(url_encode({text})) > {left}"
     message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
-    return Fault("partition", "partition_too_long", message, f"coalesce({long}, false)")
+    return Fault("partition", "partition_too_long", message, ColumnSql(f"coalesce({long}, false)", (field.column,)))
 
 
 def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
