@@ -24,9 +24,9 @@ _WHY = "the database did not send `{}`, which has not changed, and the spec need
 
 def carried(topic: Topic, steps: Sequence[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
-    found, _ = _followed(topic, steps, ())
+    columns, _ = _followed(topic, steps, ())
     there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
-    return tuple((name, _is_marker(column.type)) for name, column in found.items() if there.get(name) == column.type)
+    return tuple((name, _is_marker(column.type)) for name, column in columns.items() if there.get(name) == column.type)
 
 
 def refused(topic: Topic, steps: Sequence[Step], *more: str | None) -> Topic:
@@ -56,28 +56,28 @@ def holds(marked: str, column: str) -> str:
 
 def _followed(topic: Topic, steps: Sequence[Step], more: Iterable[str | None]) -> tuple[dict[str, Column], set[str]]:
     """The topic's columns that come through the steps, by what they are called behind them; and the names of those that are read."""
-    found = {column.name: column for column in topic.columns if _is_marker(column.type)}
+    columns = {column.name: column for column in topic.columns if _is_marker(column.type)}
     read: set[str] = set()
     for step in steps:
-        read |= {found[name].name for sql in _texts(step, found) if sql for name in columns_read(sql, found)}
-        made = {name: found.get(_only(sql, found)) for name, sql in step.assign}
-        made |= {step.each.into: None} if step.each else {}
-        found = {name: column for name, column in {**found, **made}.items() if column}
-        found = {each.name: found[each.name] for each in step.columns if each.name in found}
-    last = {name for sql in more if sql for name in columns_read(sql, found)}
-    last |= {name for step in steps if step.memory for name in step.memory.state.columns} & found.keys()
-    return found, read | {found[name].name for name in last}
+        read |= {columns[name].name for sql in _texts(step, columns) if sql for name in columns_read(sql, columns)}
+        assigned = {name: columns.get(_only(sql, columns)) for name, sql in step.assign}
+        assigned |= {step.each.into: None} if step.each else {}
+        columns = {name: column for name, column in {**columns, **assigned}.items() if column}
+        columns = {each.name: columns[each.name] for each in step.columns if each.name in columns}
+    read_behind = {name for sql in more if sql for name in columns_read(sql, columns)}
+    read_behind |= {name for step in steps if step.memory for name in step.memory.state.columns} & columns.keys()
+    return columns, read | {columns[name].name for name in read_behind}
 
 
-def _texts(step: Step, there: Iterable[str]) -> Iterator[str | None]:
-    yield from (sql for _, sql in step.assign if not _only(sql, there))
+def _texts(step: Step, columns: Iterable[str]) -> Iterator[str | None]:
+    yield from (sql for _, sql in step.assign if not _only(sql, columns))
     yield from (fault.when for fault in step.faults)
     yield from (step.keep, step.each.list if step.each else None)
 
 
-def _only(sql: str, there: Iterable[str]) -> str:
+def _only(sql: str, columns: Iterable[str]) -> str:
     """The column that the text is and nothing else."""
-    return next((name for name in there if sql == identifier(name)), "")
+    return next((name for name in columns if sql == identifier(name)), "")
 
 
 def _is_marker(type_: Type) -> str:
