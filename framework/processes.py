@@ -1,15 +1,17 @@
-"""Processes of this machine: told apart from later ones of the same number, and ended with all that they started.
+"""Processes of this machine: told apart from later ones of the same number, found by their ports, and ended with their groups.
 
-Read from /proc, and from `ps` where there is none.
+Read from /proc; where there is none, `ps` and `lsof` are asked.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,6 +51,22 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
                 return
 
 
+def children() -> set[int]:
+    """The processes that this one has started."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split()}
+
+
+def listener(port: int) -> str:
+    """Who listens on a port, as `process 123 (java)`; empty if it cannot be told."""
+    pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)
+    if pid is None:
+        return ""
+    with suppress(OSError):
+        return f"process {pid} ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
+    return f"process {pid}"
+
+
 def _group_ends(child: subprocess.Popen[bytes], number: int, seconds: float) -> bool:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
@@ -85,3 +103,30 @@ def _stat(process: Path) -> list[str]:
 def _ps(pid: int, *columns: str) -> str:
     command = ["ps", *(part for column in columns for part in ("-o", column)), "-p", str(pid)]
     return subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout.strip()
+
+
+def _by_proc(port: int) -> int | None:
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                field = line.split()
+                if field[3] == "0A" and int(field[1].rpartition(":")[2], 16) == port:  # 0A: it listens
+                    sockets.add(f"socket:[{field[9]}]")
+    return next((int(folder.name) for folder in Path("/proc").glob("[0-9]*") if not sockets.isdisjoint(_open(folder))), None)
+
+
+def _open(process: Path) -> Iterator[str]:
+    """The files and sockets of a process; other users' processes do not show theirs."""
+    with suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with suppress(OSError):  # closed in the meantime
+                yield os.readlink(file)
+
+
+def _by_lsof(port: int) -> int | None:
+    if shutil.which("lsof") is None:
+        return None
+    command = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
+    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    return int(said[0]) if said else None

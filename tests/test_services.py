@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from framework import services
 from framework.cli import main
 from framework.errors import SetupError
-from framework.processes import memory
+from framework.processes import listener, memory
 from framework.services import kafka, process
-from framework.services.ports import free_port, holder, is_free
+from framework.services.ports import free_port, is_free
 from framework.services.process import Service
 
 LISTEN = """
@@ -129,7 +129,7 @@ def test_the_holder_of_a_port_is_told_while_it_opens_and_closes_files() -> None:
     thread.start()
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            said = {holder(server.getsockname()[1]) for _ in range(20)}
+            said = {listener(server.getsockname()[1]) for _ in range(20)}
     finally:
         ended.set()
         thread.join()
