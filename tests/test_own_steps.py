@@ -41,6 +41,13 @@ Written = str
 def resolve(step, rows):
     return Resolved(rows.columns, (("name", "upper(name)"),))
 '''
+ONCE = """
+from framework.model import Memory, State
+from framework.plan.rows import Resolved
+Written = str
+def resolve(step, rows):
+    return Resolved(rows.columns, memory=Memory(State("once", (step.value,), "once"), lambda new, old: new))
+"""
 OPTIONS = """
 from dataclasses import dataclass
 from framework.spec.options import Bound, option
@@ -82,7 +89,7 @@ def test_a_step_whose_sql_is_a_plain_text_reads_every_column(tmp_path: Path, tid
 
 def test_a_plain_text_needs_every_value_that_debezium_did_not_send(tmp_path: Path, tidy: str) -> None:
     def needed(step: str) -> set[str]:
-        plan, problems = made(tmp_path, step, CHANGES, shout=SHOUT, tidy=tidy)
+        plan, problems = made(tmp_path, step, CHANGES, shout=SHOUT, tidy=tidy, once=ONCE)
         assert problems == []
         faults = plan.pipelines[0].topic.decoding.faults
         return {fault.message.split("`")[1] for fault in faults if fault.code == "value_not_sent"}
@@ -90,6 +97,7 @@ def test_a_plain_text_needs_every_value_that_debezium_did_not_send(tmp_path: Pat
     assert needed("tidy: [name]") == {"name"}
     assert needed("shout: x") > {"id", "name", "note"}
     assert needed("drop: [note]") == set()
+    assert needed("once: note") == {"note"}
 
 
 def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> None:
