@@ -84,7 +84,7 @@ def _send(bootstrap: str, url: str, topic: str, schemas: list[dict[str, Any]]) -
     """The trades of the JSON topic, by one schema after the other."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, load.PARTITIONS, 1)])[topic].result()
-    registry = Registry(Cluster("main", bootstrap, Security(), url), SecretStore())
+    registry = Registry(Cluster(name="main", bootstrap=bootstrap, security=Security(), registry=url), SecretStore())
     ids = [registry.register(f"{topic}-value", "AVRO", json.dumps(schema)) for schema in schemas]
     parsed = [fastavro.parse_schema(schema) for schema in schemas]
     settings = {"linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}

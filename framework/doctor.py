@@ -14,8 +14,9 @@ from pathlib import Path
 from framework import jars, java
 from framework.errors import SetupError
 from framework.home import home
+from framework.processes import listener
 from framework.services import folder, process, registry, services
-from framework.services.ports import holder, is_free
+from framework.services.ports import is_free
 
 GIB = 1 << 30
 DISK = 3 * GIB
@@ -127,7 +128,7 @@ def check_ports() -> Iterator[Finding]:
         if ours:
             yield Finding(subject, f"{', '.join(map(str, ports))} held by our own {service.name}, process {ours.pid}")
             continue
-        busy = [f"{port} by {holder(port) or 'another process'}" for port in ports if not is_free(port)]
+        busy = [f"{port} by {listener(port) or 'another process'}" for port in ports if not is_free(port)]
         if busy:
             yield Finding(subject, f"held: {', '.join(busy)}", service.move)
         else:

@@ -3,12 +3,19 @@
     SluiceError             something a person can act on: code, message, hint
     ├── SpecError           the specs have problems; holds all of them, each with its place
     ├── SetupError          this machine lacks something: Java, jars, a free port
-    ├── UnreachableError    Kafka or a catalog does not answer
+    ├── UnreachableError    a system that Sluice talks to does not answer
+    │   ├── KafkaAway       a cluster of Kafka does not answer
+    │   ├── CatalogAway     a catalog cannot be read
+    │   └── NoTopic         the cluster has no topic of this name
+    ├── NoRegistry          the cluster names no schema registry
+    ├── NoSubject           the registry has no schema for a subject
     ├── BatchError          a batch was not published; the table is as it was
+    │   ├── SourceMissing   the table that a pipeline reads does not exist
     │   └── SparkEnded      Spark's process ended while it worked
     ├── Paused              somebody has paused the pipeline
     ├── Defect              nobody foresaw it; told in a line and kept whole in a log file
     └── RefusedError        going on would skip or repeat messages; `sluice accept` decides
+        ├── NotOwned        the table is not this pipeline's
         ├── RolledBack      main no longer contains what the position says
         ├── TopicRecreated  the topic's id changed
         ├── OffsetsGone     Kafka no longer has the next messages
@@ -51,11 +58,11 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        text = _visible(f"{self.where}: {self.code}: {self.message}")
-        return f"{text}\n  hint: {_visible(self.hint)}" if self.hint else text
+        text = visible(f"{self.where}: {self.code}: {self.message}")
+        return f"{text}\n  hint: {visible(self.hint)}" if self.hint else text
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """On one line of any terminal, whatever a spec or a variable holds."""
     if text.isprintable():
         return text
@@ -64,7 +71,7 @@ def _visible(text: str) -> str:
 
 def _harmless(text: str) -> str:
     """As it is, but for what would steer a terminal: what a message, a registry or a catalog said may stand in it."""
-    return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:

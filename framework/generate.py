@@ -21,12 +21,12 @@ from framework.errors import NoTopic, SluiceError, UnreachableError
 from framework.formats.json_values import text
 from framework.formats.message_writer import Writer
 from framework.model import Generated, SecretStore, Topic
+from framework.patience import KAFKA_TAKES
 from framework.plan.generated import Part, constant, parts
 from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
 
 Writers = Mapping[Literal["key", "value"], Writer]
 _Make = Callable[[Random, datetime], Any]
-_PATIENCE = 30  # seconds until a message counts as not taken
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     # As many replicas as the cluster's brokers are told to make.
     wanted = NewTopic(topic.kafka_name, num_partitions=topic.partitions, replication_factor=-1)
     try:
-        admin.create_topics([wanted], request_timeout=_PATIENCE)[topic.kafka_name].result()
+        admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[topic.kafka_name].result()
     except KafkaException as error:
         said = error.args[0]
         if said.name() != "TOPIC_ALREADY_EXISTS":  # somebody else was faster
@@ -161,7 +161,7 @@ class _Outbox:
             "enable.idempotence": True,
             "compression.type": "lz4",
             "linger.ms": 50,
-            "message.timeout.ms": _PATIENCE * 1000,
+            "message.timeout.ms": round(KAFKA_TAKES * 1000),
             "partitioner": "murmur2_random",  # a key goes to the partition to which Java's clients send it
             "log_level": 0,
         }

@@ -37,7 +37,7 @@ _PATIENCE = 30  # seconds without a word or a byte
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Jar:
     """One line of jars.lock."""
 
@@ -64,7 +64,9 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
         name, star, group, artifact, version, classifier, ext, sha256 = match.groups()
         if later or not star:
-            jar = Jar(group, artifact, version, sha256, classifier or "", ext or "jar")
+            jar = Jar(
+                group=group, artifact=artifact, version=version, sha256=sha256, classifier=classifier or "", ext=ext or "jar"
+            )
             found[name] = (*found.get(name, ()), jar)
     return found
 

@@ -33,11 +33,6 @@ def java() -> Path:
     return found().binary
 
 
-def java_home() -> Path:
-    """The folder that JAVA_HOME must name for Spark to use the same Java."""
-    return found().home
-
-
 def found() -> Java:
     """The Java of this machine, looked for once per process and environment."""
     return _look(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))

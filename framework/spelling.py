@@ -1,4 +1,5 @@
-"""Which name was probably meant by one that does not exist: one that few strokes of the keys make of it, or none."""
+"""Which name was probably meant by one that does not exist: one that few strokes of the keys make of it, or none. The only place
+that writes hints about names."""
 
 from __future__ import annotations
 
@@ -9,6 +10,20 @@ LONGEST = 100
 """Characters of a name that can be meant for another."""
 MOST_COMPARED = 150
 """Names; comparing two takes some ten microseconds."""
+MOST_LISTED = 20
+
+
+def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
+    """The hint for a name that does not exist."""
+    meant = closest(name, names)
+    return f"did you mean `{meant}`?" if meant else otherwise
+
+
+def listed(names: Iterable[str]) -> str:
+    """The names for a hint, but never all of very many."""
+    all_names = list(names)
+    more = f" and {len(all_names) - MOST_LISTED:,} more" if len(all_names) > MOST_LISTED else ""
+    return ", ".join(all_names[:MOST_LISTED]) + more
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,16 +29,23 @@ class TypeTextError(ValueError):
 class Type:
     """Any type. `str` is Spark's simpleString; `sql` can be read back, whatever the names of fields are."""
 
+    def __str__(self) -> str:
+        return self.text(str)
+
     @property
     def sql(self) -> str:
-        return str(self)
+        return self.text(identifier)
+
+    def text(self, named: Callable[[str], str]) -> str:
+        """With each field's name as `named` writes it."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Atom(Type):
     name: str
 
-    def __str__(self) -> str:
+    def text(self, named: Callable[[str], str]) -> str:
         return self.name
 
 
@@ -47,7 +54,7 @@ class Decimal(Type):
     precision: int
     scale: int
 
-    def __str__(self) -> str:
+    def text(self, named: Callable[[str], str]) -> str:
         return f"decimal({self.precision},{self.scale})"
 
 
@@ -55,12 +62,8 @@ class Decimal(Type):
 class Array(Type):
     element: Type
 
-    def __str__(self) -> str:
-        return f"array<{self.element}>"
-
-    @property
-    def sql(self) -> str:
-        return f"array<{self.element.sql}>"
+    def text(self, named: Callable[[str], str]) -> str:
+        return f"array<{self.element.text(named)}>"
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,8 @@ class Map(Type):
     key: Type
     value: Type
 
-    def __str__(self) -> str:
-        return f"map<{self.key},{self.value}>"
-
-    @property
-    def sql(self) -> str:
-        return f"map<{self.key.sql},{self.value.sql}>"
+    def text(self, named: Callable[[str], str]) -> str:
+        return f"map<{self.key.text(named)},{self.value.text(named)}>"
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,8 @@ class Field:
 class Struct(Type):
     fields: tuple[Field, ...]
 
-    def __str__(self) -> str:
-        return f"struct<{','.join(f'{field.name}:{field.type}' for field in self.fields)}>"
-
-    @property
-    def sql(self) -> str:
-        return f"struct<{','.join(f'{identifier(field.name)}:{field.type.sql}' for field in self.fields)}>"
+    def text(self, named: Callable[[str], str]) -> str:
+        return f"struct<{','.join(f'{named(field.name)}:{field.type.text(named)}' for field in self.fields)}>"
 
     def field(self, name: str) -> Field | None:
         """The field of that name, ignoring case as Spark does."""

@@ -20,12 +20,11 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import dagster_home, home
+from framework.patience import DAGSTER_STARTING
+from framework.processes import end_group
 from framework.services import process
-from framework.services.ports import holder, is_free
 
 _DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
-_PATIENCE = 120.0  # seconds until it must answer
-_ASKED = 20.0  # seconds that processes have to end by themselves
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Server:
     def ended(self) -> SetupError | None:
         """Why it does not run any more."""
         status = self.child.poll()
-        return None if status is None else _failed(f"Dagster ended by itself, with exit status {status}", self.log)
+        return None if status is None else process.failed(f"Dagster ended by itself, with exit status {status}", self.log)
 
 
 @contextmanager
@@ -59,7 +58,7 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
             _wait(server, stopped)
             yield server
         finally:
-            _end(child)
+            end_group(child)
 
 
 def _workspace() -> Path:
@@ -68,12 +67,6 @@ def _workspace() -> Path:
     path = Path(dagster_home(), "workspace.yaml")
     path.write_text(json.dumps({"load_from": [{"python_file": target}]}), encoding="utf-8")
     return path
-
-
-def refuse_busy(port: int) -> None:
-    if not is_free(port):
-        by = holder(port) or "another process"
-        raise SetupError("port-busy", f"port {port} is held by {by}", "choose another with --port")
 
 
 def running() -> str | None:
@@ -111,52 +104,12 @@ def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
 
 
 def _wait(server: Server, stopped: Callable[[], bool]) -> None:
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + DAGSTER_STARTING
     while not stopped():
         if ended := server.ended():
             raise ended
         with suppress(OSError), urllib.request.urlopen(f"{server.address}/server_info", timeout=5):
             return
         if time.monotonic() > until:
-            raise _failed(f"Dagster did not answer within {_PATIENCE:.0f} seconds", server.log)
+            raise process.failed(f"Dagster did not answer within {DAGSTER_STARTING:.0f} seconds", server.log)
         time.sleep(0.2)
-
-
-def _failed(what: str, log: Path) -> SetupError:
-    last = "".join(f"\n  | {line}" for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
-    return SetupError("service-failed", f"{what}; the end of its log:{last or ' nothing'}", f"read {log}")
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """The whole group: a server of code or a run may outlive the process that started it. Another Ctrl-C does not wait."""
-    for number, seconds in ((signal.SIGTERM, _ASKED), (signal.SIGKILL, 5.0)):
-        with suppress(KeyboardInterrupt):
-            if _ended(child, number, seconds):
-                return
-
-
-def _ended(child: subprocess.Popen[bytes], number: int, seconds: float) -> bool:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        child.poll()
-        if not _lives(child.pid):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _lives(group: int) -> bool:
-    """Whether a process of the group runs; one that has ended and that nobody waits for does not count."""
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    processes = list(Path("/proc").glob("[0-9]*"))
-    for each in processes:
-        with suppress(OSError):  # ended in the meantime
-            state, _, its_group = (each / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
-            if int(its_group) == group and state not in "ZX":
-                return True
-    return not processes

@@ -14,6 +14,8 @@ from tests.project import Project, plan_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.registered import Registered
+
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sparks here live for seconds
 
@@ -88,5 +90,16 @@ def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
 @pytest.fixture
 def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iterator[Project]:
     made = Project(tmp_path, lake, kafka, spark)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+    """A project whose topic is there, and has its schemas in the registry."""
+    from tests.registered import Registered
+
+    made = Registered(tmp_path, lake, kafka, spark, registry)
+    made.make_topic()
     yield made
     made.close()

@@ -191,3 +191,16 @@ class Project:
         known = {urlparse(path).path for (path,) in self.sql("select file_path from {table}.all_data_files")}
         data = self.lake / "warehouse" / self.namespace / "trades" / "data"
         return {str(path) for path in data.rglob("*.parquet")} - known
+
+
+def losing_answers(times: int) -> tuple[Commit, list[Any]]:
+    """Commits of which the first answers are lost, and the transactions of these."""
+    lost: list[Any] = []
+
+    def commit(transaction: Any) -> None:
+        commit_transaction(transaction)
+        if len(lost) < times:
+            lost.append(transaction)
+            raise ConnectionResetError("the answer is lost")
+
+    return commit, lost

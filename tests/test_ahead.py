@@ -360,7 +360,7 @@ def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
 
 
 def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, measured: bool = False) -> Waiting:
-    return Waiting("t", ((0, 10, 10 + messages), (1, 5, 5)), bytes_, speed, measured)
+    return Waiting(topic="t", offsets=((0, 10, 10 + messages), (1, 5, 5)), bytes=bytes_, speed=speed, measured=measured)
 
 
 @pytest.mark.parametrize(
@@ -392,8 +392,8 @@ def test_what_waits_in_words(folder: Path, waits: Waiting, line: str) -> None:
 
 def test_columns_change_with_the_first_message(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
-    added = Change("add", "adds column n int", Where("a.yaml", 1, 2), True, ("n",))
-    kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), True, ("m",))
+    added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
+    kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
     last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
     assert list(command.ahead_lines(Ahead(pipeline, (added,), (waiting(0),))))[-1] == last
     assert list(command.ahead_lines(Ahead(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
@@ -415,12 +415,24 @@ def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
     assert copy.source is not None
     large = replace(copy, name="large_orders", source=replace(copy.source, identifier="shop.orders"))
     changes = (
-        Change("add", "adds column country string", Where(file, 5, 3), True, ("country",), None, STRING),
-        Change("widen", "widens amount from float to double", Where(file, 4, 3), True, ("amount",), FLOAT, DOUBLE),
-        Change("drop", "keeps note string, null in new rows", Where(file, 1, 1), True, ("note",), STRING, None),
+        Change("add", "adds column country string", Where(file, 5, 3), allowed=True, path=("country",), old=None, new=STRING),
+        Change(
+            "widen",
+            "widens amount from float to double",
+            Where(file, 4, 3),
+            allowed=True,
+            path=("amount",),
+            old=FLOAT,
+            new=DOUBLE,
+        ),
+        Change(
+            "drop", "keeps note string, null in new rows", Where(file, 1, 1), allowed=True, path=("note",), old=STRING, new=None
+        ),
     )
-    waits = Waiting("orders", tuple((number, 0, 2000) for number in range(6)), 2_202_009, 250_000.0, False)
-    again = Waiting("orders", ((0, 0, 36_000),), 6_606_027, 250_000.0, False)
+    waits = Waiting(
+        topic="orders", offsets=tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False
+    )
+    again = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
     rebuilt = Outlook((again,), None, 0, (Lost("orders", 3, 0, "…"),), (Foreign(1, "spark 4.1.1", "delete", 0, 1),))
     refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
     return text, json.loads(shape), [

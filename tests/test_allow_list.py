@@ -327,7 +327,7 @@ def harmful(text: str, checked: Checked) -> list[str]:
         for node, _ in walk(grammar.parse(sql)):
             if isinstance(node, Call) and node.name not in functions.NAMES | OURS:
                 found.append(node.name)
-            if isinstance(node, Column) and node.name not in checked.columns:
+            if isinstance(node, Column) and node.name not in checked.sql.reads:
                 found.append(node.name)
     return found
 

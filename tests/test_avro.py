@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import random
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,17 +19,9 @@ from framework.services.ports import free_port
 from tests.registered import Registered, encoded, framed, record
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture
-def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    yield made
-    made.close()
 
 
 def bad(project: Registered) -> list[tuple[Any, ...]]:
@@ -309,7 +300,7 @@ def broken(message: bytes, chance: random.Random) -> bytes:
 
 def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known schemas go on; an unknown id waits, and is no bad row; nothing is known without it and without `columns`."""
-    monkeypatch.setattr(schema_lookup, "_PATIENCE", 1.0)
+    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)
     id_ = trades.register(record(("id", "long")))
     other = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
     trades.send(trades.avro(id_, {"id": 1}))
@@ -329,7 +320,7 @@ def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch
     with pytest.raises(UnreachableError, match="does not answer"):
         trades.run()
     assert (values(trades, "id"), bad(trades), trades.branches()) == ([(1,), (2,)], [], [])
-    monkeypatch.setattr(schema_lookup, "_PATIENCE", 30.0)
+    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 30.0)
     trades.registry = there
     trades.run()
     assert values(trades, "id") == [(1,), (2,), (3,), (4,)]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +15,7 @@ from tests import type_table
 from tests.registered import Registered, record
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 UTC = dt.timezone.utc
 TYPES = type_table.rows("Avro")
@@ -89,14 +87,6 @@ def test_what_holds_nothing_is_no_column(row: str) -> None:
     assert TYPES[row] == "no column"
 
 
-@pytest.fixture
-def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    yield made
-    made.close()
-
-
 PLACES = ("alone", "in_array", "in_map", "in_record")
 
 
@@ -134,13 +124,13 @@ def of_union(value: Any, to: str) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_values_come_back(project: Registered) -> None:
+def test_values_come_back(trades: Registered) -> None:
     """All types at once, alone, inside of arrays, maps and records, beside fields that are no columns."""
     fields: list[tuple[Any, ...]] = [("number", "long")]
     for at, (type_, _) in enumerate(SAMPLES.values()):
         fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
         fields.append((f"c{at}_nothing", "null"))
-    id_ = project.register(record(*fields))
+    id_ = trades.register(record(*fields))
     sent, expected = [], []
     for number in range(max(len(values) for _, values in SAMPLES.values())):
         message: dict[str, Any] = {"number": number}
@@ -156,10 +146,10 @@ def test_values_come_back(project: Registered) -> None:
                 row[name] = came(of_union(comes, name) if kind == "union of other types" else comes, place)
         sent.append(message)
         expected.append(row)
-    project.send(project.avro(id_, *sent))
-    project.run()
-    assert project.rows(bad=True) == []
-    found = sorted(project.rows(), key=lambda each: int(each["number"]))
+    trades.send(trades.avro(id_, *sent))
+    trades.run()
+    assert trades.rows(bad=True) == []
+    found = sorted(trades.rows(), key=lambda each: int(each["number"]))
     for row, want in zip(found, expected, strict=True):
         for name, value in want.items():
             assert row[name] == value, (name, row[name], value)

@@ -19,21 +19,18 @@ import pytest
 from framework.plan.passes import draft
 from framework.spec import load
 from tests import toys
+from tests.spec_parts import LAKE
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases" / "spec"
 PLANS = ROOT / "tests" / "cases" / "plan"
 TOYS = ROOT / "tests" / "toys"
-MAIN = """\
+MAIN = f"""\
 cluster: main
 bootstrap: kafka:9092
 registry: http://127.0.0.1:1
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
-"""
+{LAKE}"""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tests.shop import COPY, NOWHERE, planned, pointed, specs
 def as_is(ddl: str, partition_by: tuple[str, ...] = (), sort_by: tuple[str, ...] = (), version: int = 3) -> Existing:
     struct = types.parse(f"struct<{ddl}>")
     assert isinstance(struct, types.Struct)
-    return Existing(struct.fields, partition_by, sort_by, version, None)
+    return Existing(columns=struct.fields, partition_by=partition_by, sort_by=sort_by, format_version=version, owner=None)
 
 
 def said(pipeline: Pipeline, table: Existing | None) -> list[str]:

@@ -19,29 +19,26 @@ from click.testing import CliRunner
 
 from framework.cli import _complete, main
 from framework.spec import load
+from tests.spec_parts import LAKE
 
 ROOT = Path(__file__).resolve().parent.parent
 SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
-SPECS = """
+SPECS = f"""
 cluster: main
 bootstrap: "127.0.0.1:1"
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
+{LAKE}---
 topic: trades
 value: json
-columns: {id: bigint}
+columns: {{id: bigint}}
 ---
 topic: tracks
 kafka_name: raw_tracks
 value: string
 ---
 pipeline: trades_by_day
-from: {topic: trades}
-into: {table: shop.trades}
+from: {{topic: trades}}
+into: {{table: shop.trades}}
 """
 
 

@@ -16,6 +16,7 @@ import pytest
 from framework.engine.rules import run_notes
 from framework.errors import SpecError, UnreachableError
 from tests.project import Project, good
+from tests.spec_parts import LAKE
 
 if TYPE_CHECKING:
     from dagster import Definitions
@@ -98,15 +99,11 @@ def test_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         assert (queue.max_concurrent_runs, instance.telemetry_enabled) == (2, False)
 
 
-SETTINGS = """
+SETTINGS = f"""
 cluster: main
 bootstrap: "127.0.0.1:1"
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
-"""
+{LAKE}"""
 TRADES = """
 topic: trades
 value: json

@@ -339,17 +339,17 @@ def test_checks_of_a_run_that_did_not_come_to_them_are_as_they_were(folder: Path
 def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
-    from framework.assets import processes
+    from framework.assets import dead_runs
 
     copied()
     append("trades")
     with subprocess.Popen(["sleep", "60"]) as child:
-        before = {"alive": processes.identity(os.getpid()), "dead": processes.identity(child.pid)}
+        before = {"alive": dead_runs.identity(os.getpid()), "dead": dead_runs.identity(child.pid)}
         before["of another machine"] = before["dead"].replace(socket.gethostname(), "elsewhere")
         child.kill()
     for name, process in before.items():
         keys = frozenset([AssetKey(["lake", "shop", "copy" if name == "dead" else "trades"])])
-        tags = {processes.TAG: process}
+        tags = {dead_runs.TAG: process}
         instance.add_run(DagsterRun("__ASSET_JOB", name, asset_selection=keys, status=DagsterRunStatus.STARTED, tags=tags))
     assert asked(instance).skip_message == "run dead is started"
     assert asked(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")

@@ -53,7 +53,9 @@ def message(offset: int, value: bytes | None, key: bytes | None = None) -> Messa
 def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None]) -> Outcome:
     plan = plan_for(lake, "127.0.0.1:1", specs + PIPELINE.replace("NAMESPACE", f"n{uuid.uuid4().hex}"))
     given = tuple(message(at, value) for at, value in enumerate(values))
-    found = Trials(spark, plan).run(plan.pipelines[0], Example("events", Where("", 0, 0), given, None, ()))
+    found = Trials(spark, plan).run(
+        plan.pipelines[0], Example(name="events", where=Where("", 0, 0), given=given, expect=None, expect_bad=())
+    )
     assert found.error is None
     return found
 

@@ -49,7 +49,7 @@ def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fake_java(tmp_path / "old", 'openjdk version "11.0.2"')
     monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=":")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert (java.java(), java.java_home(), java.found().version) == (home / "bin" / "java", home, "21.0.5")
+    assert (java.java(), java.found().home, java.found().version) == (home / "bin" / "java", home, "21.0.5")
     monkeypatch.delenv("JAVA_HOME")
     with pytest.raises(SetupError, match=r"11\.0\.2"):
         java.java()

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from framework.cli import main
 from tests.shop import COPY, NOWHERE, made_by_hand, specs
+from tests.spec_parts import LAKE
 from tests.test_doctor import fake_java
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,11 +24,7 @@ BASE = f"""
 cluster: main
 bootstrap: "{NOWHERE}"
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
+{LAKE}---
 """
 TESTS = """
 tests:

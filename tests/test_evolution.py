@@ -3,8 +3,6 @@ what accepting means. By Avro, since the rules are the same for all formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +14,7 @@ from tests.registered import Registered, record
 from tests.test_rebuild import anew
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -25,14 +23,11 @@ M1 = {"id": 1, "who": {"mail": "a", "age": 30}, "note": "x"}
 
 
 @pytest.fixture
-def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
+def trades(trades: Registered) -> Registered:
     """With a table of the first version's columns and one row."""
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    made.send(made.avro(made.register(record(*V1)), M1))
-    made.run()
-    yield made
-    made.close()
+    trades.send(trades.avro(trades.register(record(*V1)), M1))
+    trades.run()
+    return trades
 
 
 def columns(project: Registered) -> dict[str, str]:

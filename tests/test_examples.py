@@ -62,7 +62,9 @@ COLUMNS = tuple(Column(name, parse(type_)) for name, type_ in (("id", "string"),
 
 def said(expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None) -> list[str]:
     messages = tuple(Message(1, "t", 0, at, START, None, b"", ()) for at in range(5))
-    example = Example("one", Where("a", 1, 1), messages, None if expect is None else tuple(expect), ())
+    example = Example(
+        name="one", where=Where("a", 1, 1), given=messages, expect=None if expect is None else tuple(expect), expect_bad=()
+    )
     found = differences(example, COLUMNS, rows, bad or [])
     return [line for each in found for line in lines(each)]
 

@@ -220,7 +220,7 @@ def test_only_the_branch_that_is_reached_can_fail() -> None:
 
 def test_columns_are_those_used_as_they_are_declared() -> None:
     checked = check("upper(SYMBOL) || location.BUILDING || symbol", COLUMNS)
-    assert checked.columns == {"Symbol", "location"}
+    assert checked.sql.reads == {"Symbol", "location"}
 
 
 def test_a_condition_of_many_parts_is_flat() -> None:

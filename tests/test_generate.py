@@ -368,7 +368,7 @@ def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> Non
 @pytest.mark.slow
 @pytest.mark.kafka
 def test_without_kafka_it_says_so(tmp_path: Path) -> None:
-    topic = replace(things(tmp_path), cluster=Cluster("main", "127.0.0.1:1", Security()))
+    topic = replace(things(tmp_path), cluster=Cluster(name="main", bootstrap="127.0.0.1:1", security=Security()))
     with pytest.raises(UnreachableError) as error:
         generate.ensure_topic(topic, SecretStore())
     assert error.value.code == "kafka-unreachable"

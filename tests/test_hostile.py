@@ -215,7 +215,10 @@ def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(s
 
     # No schema of JSON's says what a column was called before.
     lake, planned = shop.context().lake(shop.pipeline), shop.pipeline.table
-    changes = [Change("alias", "", shop.pipeline.where, True, (old,), STRING, STRING, to=new) for old, new in NEW_NAMES.items()]
+    changes = [
+        Change("alias", "", shop.pipeline.where, allowed=True, path=(old,), old=STRING, new=STRING, to=new)
+        for old, new in NEW_NAMES.items()
+    ]
     lake.change(lake.load(planned.identifier), changes, planned)
     assert merged(shop) == [{NEW_NAMES.get(name, name): value for name, value in row.items()} for row in expected]
 

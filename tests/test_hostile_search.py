@@ -282,7 +282,13 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
         assert seen.fate != "lands" or seen.after[-1] == row(drawn, of)
 
     given_ = tuple(GivenRow(1, each) for each in landed(of_topic)) if write == "replace" else tuple(sent)
-    tried = Trials(project.spark, context.plan).run(last, Example("x", Where("x", 1, 1), given_, None, ())) if given_ else None
+    tried = (
+        Trials(project.spark, context.plan).run(
+            last, Example(name="x", where=Where("x", 1, 1), given=given_, expect=None, expect_bad=())
+        )
+        if given_
+        else None
+    )
     if tried is not None:
         assert tried.error is None
         assert without_kafka(tried.rows) == rows

@@ -50,7 +50,10 @@ def sampled(
     """A sample of these values: objects, or the bytes of messages."""
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
     given = [*keys, *[None] * len(raw)]
-    made = [Message(0, at, 1_760_000_000_000 + at, given[at], value, headers) for at, value in enumerate(raw)]
+    made = [
+        Message(partition=0, offset=at, timestamp=1_760_000_000_000 + at, key=given[at], value=value, headers=headers)
+        for at, value in enumerate(raw)
+    ]
     return Sample(tuple(made), len(raw), 3)
 
 
@@ -489,7 +492,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
 def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
     many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
     name = real([*many, (b'{"n": 50}', None, 1)])
-    cluster = Cluster("main", kafka, Security())
+    cluster = Cluster(name="main", bootstrap=kafka, security=Security())
     found = newest_messages.newest(cluster, SecretStore(), name, 10)
     assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
     assert (found.offsets, found.partitions) == (51, 3)
@@ -512,7 +515,7 @@ def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: s
     producer.produce(name, b"open", partition=0)
     producer.flush()
     began = time.monotonic()
-    found = newest_messages.newest(Cluster("main", kafka, Security()), SecretStore(), name, 100)
+    found = newest_messages.newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
     assert [each.value for each in found.messages] == [b"1"]
     assert time.monotonic() - began < bar(5)
     producer.abort_transaction()

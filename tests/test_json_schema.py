@@ -413,7 +413,9 @@ into: {{table: n{uuid.uuid4().hex}.t}}
         Message(1, "t", 0, at, start, key, value, ())
         for at, (key, value) in enumerate(zip(keys or [None] * len(values), values, strict=True))
     )
-    outcome = Trials(spark, plan).run(pipeline, Example("messages", Where("", 0, 0), given, None, ()))
+    outcome = Trials(spark, plan).run(
+        pipeline, Example(name="messages", where=Where("", 0, 0), given=given, expect=None, expect_bad=())
+    )
     assert outcome.error is None
     return outcome
 

@@ -15,19 +15,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = ("errors", "amounts", "home", "types", "model", "sql", "plan")
+ENGINE = ("errors", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
 MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
-        *("errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan", "engine", "generate"),
+        *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan", "engine", "generate"),
         *("services", "init", "reference", "doctor", "ui", "clean", "preview_text", "components", "__version__"),
     ),
-    "assets": ("errors", "amounts", "model", "plan", "engine", "spec", "preview_text"),
+    "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),
     "preview_text": ("amounts", "model", "engine.trials"),
-    "init": ("errors", "types", "model", "registry", "formats", "spec", "plan", "engine.kafka", "services"),
-    "generate": ("errors", "types", "model", "registry", "formats", "plan", "engine.kafka"),
-    "engine.class_archive": ("java", "jars", "plan", "engine.spark", "engine.trials"),
+    "init": ("errors", "patience", "types", "model", "registry", "formats", "spec", "plan", "engine.kafka", "services"),
+    "generate": ("errors", "patience", "types", "model", "registry", "formats", "plan", "engine.kafka"),
+    "engine.class_archive": ("java", "patience", "jars", "plan", "engine.spark", "engine.trials"),
     "engine.trials": (
         *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
         "engine.rules",
@@ -48,25 +48,26 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.query": (*ENGINE, "engine.iceberg", "engine.spark"),
     "engine.messages": (*ENGINE, "engine.kafka", "formats", "registry"),
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
-    "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts", "spelling"),
-    "engine.spark": (*ENGINE, "java", "jars", "formats"),
+    "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
+    "engine.spark": (*ENGINE, "java", "jars", "formats", "processes"),
     "engine.rules": ("errors", "home", "model"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
-    "plan": ("components", "errors", "amounts", "types", "model", "sql", "spec", "formats", "registry"),
+    "plan": ("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "registry"),
     "formats": ("types", "model", "sql.quote"),
-    "registry": ("errors", "home", "hosts", "model", "secrets"),
+    "registry": ("errors", "home", "hosts", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
     "spec": ("components", "errors", "spelling", "model.secret"),
-    "doctor": ("errors", "home", "java", "jars", "services"),
-    "ui": ("errors", "home", "services"),
-    "services": ("errors", "home", "java", "jars"),
-    "sql": ("errors", "types", "spelling"),
+    "doctor": ("processes", "errors", "home", "java", "jars", "services"),
+    "ui": ("patience", "processes", "errors", "home", "services"),
+    "services": ("patience", "processes", "errors", "home", "java", "jars"),
+    "sql": ("model", "errors", "types", "spelling"),
     "jars": ("errors", "home", "java", "jar_cache"),
     "java": ("errors",),
     "model": ("errors", "types"),
     "types": ("spelling",),
-    "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
+    "processes": ("patience",),
+    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
 }  # fmt: skip
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {
@@ -153,6 +154,41 @@ def files() -> Iterator[tuple[str, Path]]:
         if rooms[-1] != "__init__.py":
             yield ".".join(rooms).removesuffix(".py"), path
     yield from (("pipelines", path) for path in sorted((ROOT / "pipelines").rglob("*.py")))
+
+
+# Dataclasses of over four fields that still take more than three of them by position.
+BY_POSITION = {
+    *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
+    *("engine.rebuild.outlook.Foreign", "engine.rebuild.outlook.Lost", "engine.rebuild.outlook.Outlook"),
+    *("formats.avro.schema.Node", "formats.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
+    *("formats.message_writer.Writer", "formats.versions.Difference", "formats.versions.Shape", "formats.versions._Slot"),
+    *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
+    *("plan.messages.Messages", "plan.registered.Asked", "plan.registered._Shown"),
+}
+
+
+def by_position(node: ast.ClassDef) -> bool:
+    """Whether a dataclass of over four fields takes more than three by position. Options of a spec are bound by their names."""
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    if not any("dataclass" in each and "kw_only=True" not in each for each in decorators) or _is_bound(node):
+        return False
+    given = (each for each in node.body if isinstance(each, ast.AnnAssign) and "init=False" not in ast.unparse(each))
+    fields = [kind for each in given if not (kind := ast.unparse(each.annotation)).startswith("ClassVar")]
+    return len(fields) > 4 and "KW_ONLY" not in fields[:4]
+
+
+def _is_bound(node: ast.ClassDef) -> bool:
+    return bool({ast.unparse(each) for each in node.bases} & {"Bound", "Kind"})
+
+
+def test_values_of_many_fields_are_made_by_name() -> None:
+    classes = {
+        f"{'.'.join(path.relative_to(ROOT / 'framework').with_suffix('').parts)}.{node.name}": node
+        for path in sorted((ROOT / "framework").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {name.replace(".__init__", "") for name, node in classes.items() if by_position(node)} == BY_POSITION
 
 
 def test_every_part_has_its_rule_and_every_rule_its_part() -> None:

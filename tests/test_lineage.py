@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from framework.plan.lineage import lineage
 from framework.plan.passes import make
 
@@ -59,6 +61,22 @@ def test_through_every_step(tmp_path: Path) -> None:
         "_kafka_offset": ["_kafka_offset"],
         "_kafka_timestamp": ["_kafka_timestamp"],
     }
+
+
+@pytest.mark.parametrize(
+    ("part", "reads"),
+    [
+        ("steps: [derive: {b: \"'_event_time'\"}]", False),
+        ("steps: [filter: _event_time > _kafka_timestamp]", True),
+        ("expect: [{when: _event_time > _kafka_timestamp, else: warn}]", True),
+        ("expect: [{when: a > 0, else: warn}]", False),
+        ("steps: [rename: {user: u}]", False),
+    ],
+)
+def test_the_event_time_is_carried_along_where_it_is_read(tmp_path: Path, part: str, reads: bool) -> None:
+    (tmp_path / "a.yaml").write_text(f"{SPECS.partition('steps:')[0]}{part}\ninto: {{table: m.trades, partition_by: [b]}}\n")
+    (pipeline,) = make(tmp_path).pipelines
+    assert pipeline.reads_event_time is reads
 
 
 def test_from_a_table(tmp_path: Path) -> None:

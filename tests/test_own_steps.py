@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from framework.cli import main
 from framework.model import Plan
+from framework.plan.lineage import lineage
 from framework.plan.passes import draft
 from framework.spec import extensions
 
@@ -32,12 +33,21 @@ from: {topic: users}
 steps: [{STEP}]
 into: {table: a.users}
 """
+CHANGES = SPECS.replace("json", "debezium_json").replace("name: string, age: int", "id: string, name: string, note: string")
+CHANGES = CHANGES.replace("a.users}", "a.users, write: upsert, keys: [id]}")
 SHOUT = '''"""Shouts."""
 from framework.plan.rows import Resolved
 Written = str
 def resolve(step, rows):
     return Resolved(rows.columns, (("name", "upper(name)"),))
 '''
+ONCE = """
+from framework.model import Memory, State
+from framework.plan.rows import Resolved
+Written = str
+def resolve(step, rows):
+    return Resolved(rows.columns, memory=Memory(State("once", (step.value,), "once"), lambda new, old: new))
+"""
 OPTIONS = """
 from dataclasses import dataclass
 from framework.spec.options import Bound, option
@@ -47,9 +57,9 @@ class Written(Bound):
 """
 
 
-def made(folder: Path, step: str, **files: str) -> tuple[Plan, list[str]]:
+def made(folder: Path, step: str, specs: str = SPECS, **files: str) -> tuple[Plan, list[str]]:
     (folder / "specs").mkdir(exist_ok=True)
-    (folder / "specs" / "a.yaml").write_text(SPECS.replace("STEP", step))
+    (folder / "specs" / "a.yaml").write_text(specs.replace("STEP", step))
     (folder / "pipelines" / "steps").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / "pipelines" / "steps" / f"{name}.py").write_text(text)
@@ -68,6 +78,26 @@ def test_the_shipped_example_is_a_step(tmp_path: Path, tidy: str) -> None:
     (step,) = plan.pipelines[0].steps
     assert step.name == "tidy"
     assert "trim(`name`)" in step.assign[0][1]
+
+
+def test_a_step_whose_sql_is_a_plain_text_reads_every_column(tmp_path: Path, tidy: str) -> None:
+    (pipeline,) = made(tmp_path, "shout: x}, {tidy: [name]", shout=SHOUT, tidy=tidy)[0].pipelines
+    assert lineage(pipeline)["name"] >= {"name", "age", "_kafka_offset"}
+    (pipeline,) = made(tmp_path, "tidy: [name]", tidy=tidy)[0].pipelines
+    assert lineage(pipeline)["name"] == {"name"}
+
+
+def test_a_plain_text_needs_every_value_that_debezium_did_not_send(tmp_path: Path, tidy: str) -> None:
+    def needed(step: str) -> set[str]:
+        plan, problems = made(tmp_path, step, CHANGES, shout=SHOUT, tidy=tidy, once=ONCE)
+        assert problems == []
+        faults = plan.pipelines[0].topic.decoding.faults
+        return {fault.message.split("`")[1] for fault in faults if fault.code == "value_not_sent"}
+
+    assert needed("tidy: [name]") == {"name"}
+    assert needed("shout: x") > {"id", "name", "note"}
+    assert needed("drop: [note]") == set()
+    assert needed("once: note") == {"note"}
 
 
 def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> None:

@@ -85,8 +85,8 @@ def made(folder: Path, bootstrap: str = "127.0.0.1:1", topic: str = "orders", na
 READ: dict[str, Any] = {"id": 1, "items": [{"name": "pen", "price": 950.5}], "at": "2026-01-05T10:00:00Z", "cents": "0.10"}
 EXPLODED = {"id": 1, "ratio": -16.5, "at": READ["at"], "cents": "0.10"}
 LANDS = Row(
-    "1",
-    (
+    item="1",
+    after=(
         READ,
         {**READ, "ratio": -16.5},
         {**EXPLODED, "item": READ["items"][0]},
@@ -97,27 +97,39 @@ LANDS = Row(
         {"id": 1, "name": "PEN", "item_price": 950.5, "at": READ["at"], "cents": "0.10", "size": "LARGE"},
         {"id": 1, "name": "PEN", "item_price": 950.5, "at": READ["at"], "cents": "0.10", "size": "LARGE"},
     ),
-    "lands",
+    fate="lands",
     unexpected=("cheap",),
 )
 FREE = {**EXPLODED, "item_name": "gift", "item_price": 0.0}
 GONE = Row(
-    "2",
-    (
+    item="2",
+    after=(
         READ,
         {**READ, "ratio": -16.5},
         {**EXPLODED, "item": {"name": "gift", "price": 0.0}},
         FREE,
         {**FREE, "item_name": "GIFT"},
     ),
-    "filtered",
+    fate="filtered",
 )
-BAD = Row(None, (), "bad", "undecodable", "value", "the value is not JSON")
+BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message="the value is not JSON")
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
-    Message("orders", 0, 7, "2026-01-05T10:00:00.000Z", b"k\xff", VALUE, (LANDS, GONE)),
-    Message("orders", 2, 1, "2026-01-05T10:00:01.000Z", None, b"not\x1b json", (BAD,)),
-    Message("orders", 2, 2, "2026-01-05T10:00:02.000Z", None, None, (Row(None, LANDS.after[:2], "filtered"),)),
+    Message(
+        topic="orders", partition=0, offset=7, timestamp="2026-01-05T10:00:00.000Z", key=b"k\xff", value=VALUE, rows=(LANDS, GONE)
+    ),
+    Message(
+        topic="orders", partition=2, offset=1, timestamp="2026-01-05T10:00:01.000Z", key=None, value=b"not\x1b json", rows=(BAD,)
+    ),
+    Message(
+        topic="orders",
+        partition=2,
+        offset=2,
+        timestamp="2026-01-05T10:00:02.000Z",
+        key=None,
+        value=None,
+        rows=(Row(item=None, after=LANDS.after[:2], fate="filtered"),),
+    ),
 )
 PAGE = """\
 orders: the next 3 messages of 1,005 that wait in orders

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +12,7 @@ from framework.model.schemas import Schema
 from tests.registered import Registered, framed
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -25,12 +23,9 @@ message Trade { message Who { string name = 1; } int64 id = 1; optional string d
 
 
 @pytest.fixture
-def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.format = "protobuf"
-    made.make_topic()
-    yield made
-    made.close()
+def trades(trades: Registered) -> Registered:
+    trades.format = "protobuf"
+    return trades
 
 
 def messages(project: Registered, text: str, *values: dict[str, Any], subject: str | None = None) -> list[bytes]:

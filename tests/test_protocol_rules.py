@@ -38,7 +38,9 @@ def topic(starts: Offsets, ends: Offsets) -> TopicState:
 
 
 def table(*snapshots: Snapshot, position: Position | None, main: int | None = None, uuid: str = "t") -> TableState:
-    return TableState(uuid, main or snapshots[-1].id, {each.id: each for each in snapshots}, position, "me")
+    return TableState(
+        uuid=uuid, main=main or snapshots[-1].id, snapshots={each.id: each for each in snapshots}, position=position, owner="me"
+    )
 
 
 def ranges(position: Position, of: TopicState, limit: int) -> list[Range]:

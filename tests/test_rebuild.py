@@ -25,7 +25,7 @@ from framework.engine.rebuild.publish import Published
 from framework.engine.spark.java_errors import Refused
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
-from tests.project import Project
+from tests.project import Project, losing_answers
 from tests.test_drop import SLUICE, sluice
 from tests.test_kill import PATIENCE, ROOT, victim
 from tests.test_refusals import accept_it, begun, once
@@ -408,14 +408,7 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
 def test_answers_that_are_lost(project: Project, times: int) -> None:
     begun(project)
     with_flag(project, 3)
-    lost: list[Any] = []
-
-    def commit(transaction: Any) -> None:
-        commit_transaction(transaction)
-        if len(lost) < times:
-            lost.append(transaction)
-            raise ConnectionResetError("the answer is lost")
-
+    commit, lost = losing_answers(times)
     anew(project, commit=commit)
     assert len(lost) == times
     is_new(project)

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.cli import main
+from framework.model import ColumnSql
 from framework.plan.passes import draft
 from framework.plan.pipelines import DEFAULT_BATCH_ROWS
 from framework.reference import examples, expressions, pages
@@ -99,6 +100,14 @@ def test_every_example_is_a_spec_without_problems(tmp_path: Path) -> None:
         *(f"the_{name}" for name in of_steps()),
     }
     assert all(len(pipeline.examples) == 1 for pipeline in plan.pipelines)
+
+
+def test_every_step_of_sluice_says_which_columns_its_sql_reads(tmp_path: Path) -> None:
+    plan, _ = draft(write(tmp_path))
+    steps = [step for pipeline in plan.pipelines for step in pipeline.steps if step.name in of_steps()]
+    texts = [sql for step in steps for sql in (*dict(step.assign).values(), *(fault.when for fault in step.faults), step.keep)]
+    texts += [step.each.list for step in steps if step.each]
+    assert [sql for sql in texts if sql and not isinstance(sql, ColumnSql)] == []
 
 
 def test_the_default_that_only_words_say() -> None:

@@ -26,7 +26,7 @@ from framework.engine.spark.causes import is_spark_gone, not_taken
 from framework.engine.spark.java_errors import Refused
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from framework.home import home
-from tests.project import Project, good
+from tests.project import Project, good, losing_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -314,14 +314,7 @@ def test_bad_rows_stop_until_they_are_accepted(project: Project) -> None:
 def test_catalog_answers_that_are_lost(project: Project, times: int) -> None:
     begun(project)
     project.send_good(12, bad_every=4)
-    lost: list[Any] = []
-
-    def commit(transaction: Any) -> None:
-        commit_transaction(transaction)
-        if len(lost) < times:
-            lost.append(transaction)
-            raise ConnectionResetError("the answer is lost")
-
+    commit, lost = losing_answers(times)
     project.run(commit=commit)
     project.assert_exactly_once()
     assert len(lost) == min(times, 2)  # the table and the bad rows are one commit each

@@ -38,7 +38,11 @@ class Front:
     asked: int = 0
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
-        return Registry(Cluster("main", "127.0.0.1:1", Security(), self.url, login), SecretStore(), patience)
+        return Registry(
+            Cluster(name="main", bootstrap="127.0.0.1:1", security=Security(), registry=self.url, registry_auth=login),
+            SecretStore(),
+            patience,
+        )
 
 
 @contextmanager

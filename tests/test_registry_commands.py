@@ -12,29 +12,25 @@ from typing import Any
 import fastavro
 import pytest
 import requests
-from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.cli import main
 from framework.engine.messages.schema_lookup import Schemas
 from framework.errors import BatchError
 from framework.model import Message
 from framework.plan.passes import make
 from framework.services.ports import free_port
+from tests.commands import Commands
 from tests.registered import encoded, framed, record
+from tests.spec_parts import LAKE
 
 pytestmark = pytest.mark.kafka
-BASE = """
+BASE = f"""
 cluster: main
-bootstrap: "{kafka}"
-registry: "{registry}"
+bootstrap: "{{kafka}}"
+registry: "{{registry}}"
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
-"""
+{LAKE}"""
 ORDERS = """
 ---
 topic: orders
@@ -72,7 +68,7 @@ value: avro
 """
 
 
-class Shop:
+class Shop(Commands):
     """A folder with specs, whose one topic has a name of its own in Kafka and in the registry."""
 
     def __init__(self, folder: Path, kafka: str, registry: str) -> None:
@@ -85,21 +81,6 @@ class Shop:
         (self.folder / "specs").mkdir(exist_ok=True)
         base = BASE.format(kafka=self.kafka, registry=registry or self.registry)
         (self.folder / "specs" / "a.yaml").write_text(base + text.format(name=self.name, **said))
-
-    def run(self, *arguments: str, given: bytes | None = None) -> Result:
-        done = CliRunner().invoke(main, arguments, input=given)
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-        return done
-
-    def ok(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    def refused(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 1, done.output
-        return done.output
 
     def peeked(self, topic: str, count: int = 100) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.ok("peek", topic, "--count", str(count), "--json").splitlines()]

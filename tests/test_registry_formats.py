@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,17 +13,9 @@ from tests.registered import Registered, framed, record
 from tests.test_avro import broken
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-@pytest.fixture
-def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    yield made
-    made.close()
 
 
 def schema(**properties: Any) -> dict[str, Any]:

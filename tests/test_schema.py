@@ -158,7 +158,7 @@ def test_cases_that_are_refused_have_problems() -> None:
 def problems_of_shape(node: Node) -> list[Any]:
     """What the compiler says of a document by its declared options alone."""
     problems: list[Any] = []
-    expanded = References({"SLUICE_VAR_ONE": "1"}, {}, problems).expand(node)
+    expanded = References(environ={"SLUICE_VAR_ONE": "1"}, written={}, problems=problems).expand(node)
     bind(document_types()[node.entries[0][0].text], expanded, ROOT, problems)
     return problems
 

@@ -60,13 +60,17 @@ def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     return Position(attempt, batch, "c", {"trades": "t"}, ends or {"trades/0": 10}, 7, 2, "spec one")
 
 
-HERE = Watched("trades", "shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7)
+HERE = Watched(
+    pipeline="trades", table="shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7
+)
 AWAY = UnreachableError("kafka-unreachable", "Kafka at x does not answer", "is it running?")
 BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again")
 
 
 def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> Failed:
-    return Failed((NOW - timedelta(hours=hours)).isoformat(), code, "it went wrong", hint, suspended)
+    return Failed(
+        at=(NOW - timedelta(hours=hours)).isoformat(), code=code, message="it went wrong", hint=hint, suspended=suspended
+    )
 
 
 # States

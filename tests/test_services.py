@@ -19,8 +19,9 @@ from click.testing import CliRunner
 from framework import services
 from framework.cli import main
 from framework.errors import SetupError
+from framework.processes import listener, memory
 from framework.services import kafka, process
-from framework.services.ports import free_port, holder, is_free
+from framework.services.ports import free_port, is_free
 from framework.services.process import Service
 
 LISTEN = """
@@ -42,7 +43,9 @@ def tiny(code: str = LISTEN, *arguments: str, patience: float = 10.0) -> Service
     def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
         return (sys.executable, "-c", code, str(ports[0]), *arguments)
 
-    return Service("tiny", lambda: (free_port(),), prepare, answers, "choose another", patience)
+    return Service(
+        name="tiny", ports=lambda: (free_port(),), prepare=prepare, answers=answers, move="choose another", patience=patience
+    )
 
 
 @pytest.fixture
@@ -65,7 +68,7 @@ def test_it_answers_and_is_stopped_without_a_trace(place: Path) -> None:
     started = process.start(tiny(), place, (port,))
     assert process.running(place) == started and started.address == f"127.0.0.1:{port}"
     assert os.getsid(started.pid) == started.pid  # its own session: Ctrl-C in a terminal does not reach it
-    assert (process.memory(started.pid) or 0) > 1 << 20
+    assert (memory(started.pid) or 0) > 1 << 20
     assert process.stop(place) == started
     assert not alive(started.pid) and is_free(port) and process.running(place) is None
     assert process.stop(place) is None
@@ -126,7 +129,7 @@ def test_the_holder_of_a_port_is_told_while_it_opens_and_closes_files() -> None:
     thread.start()
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            said = {holder(server.getsockname()[1]) for _ in range(20)}
+            said = {listener(server.getsockname()[1]) for _ in range(20)}
     finally:
         ended.set()
         thread.join()

@@ -220,7 +220,8 @@ def test_a_step(name: str, partitions: int, batches: tuple[int, ...], plan: Plan
     batches = (1,) if case.stops else batches  # with others, the rows of the batches before would stay
 
     outcome = Trials(spark, plan, partitions).run(
-        replace(pipeline, table=table), Example(name, Where("", 0, 0), messages(partitions, batches), None, ())
+        replace(pipeline, table=table),
+        Example(name=name, where=Where("", 0, 0), given=messages(partitions, batches), expect=None, expect_bad=()),
     )
 
     assert case.stops in str(outcome.error) if case.stops else outcome.error is None
@@ -239,7 +240,10 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setattr("framework.engine.trials.trial.next_batch", broken)
-    work = [(plan.pipelines[0], Example(name, Where("", 0, 0), (), None, ())) for name in ("a", "b")]
+    work = [
+        (plan.pipelines[0], Example(name=name, where=Where("", 0, 0), given=(), expect=None, expect_bad=()))
+        for name in ("a", "b")
+    ]
     outcomes = list(Trials(spark, plan).outcomes(work))
     assert [each.error and each.error.code for each in outcomes] == ["unexpected-error"] * 2
 

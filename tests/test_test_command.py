@@ -12,23 +12,20 @@ from pathlib import Path
 import pytest
 
 from tests.pace import bar
+from tests.spec_parts import LAKE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ["customer_versions", "customers", "flagged_stock_trades", "sensor_readings", "users"]
-MAIN = """
+MAIN = f"""
 cluster: main
 bootstrap: 127.0.0.1:1
 registry: http://127.0.0.1:1
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
+{LAKE}---
 engine: spark
 master: "spark://127.0.0.1:1"
-conf: {spark.sql.catalog.lake.uri: "jdbc:sqlite:real.db"}
+conf: {{spark.sql.catalog.lake.uri: "jdbc:sqlite:real.db"}}
 """
 TRADES = """
 topic: {name}

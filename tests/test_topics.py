@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
@@ -24,21 +24,19 @@ from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages.decode import Reader
 from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
 from framework.plan.passes import make
-from framework.services import process
+from framework.processes import began
+from tests.commands import Commands
 from tests.pace import bar
 from tests.project import wait_for_partitions
 from tests.shop import NOWHERE
+from tests.spec_parts import LAKE
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = """
 cluster: main
 bootstrap: "{bootstrap}"
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
+{lake}---
 topic: orders
 kafka_name: {name}_orders
 partitions: 3
@@ -67,33 +65,19 @@ into: {{table: shop.orders}}
 
 def project(folder: Path, bootstrap: str = NOWHERE, name: str = "raw") -> Path:
     (folder / "specs").mkdir()
-    (folder / "specs" / "a.yaml").write_text(SPECS.format(bootstrap=bootstrap, name=name))
+    (folder / "specs" / "a.yaml").write_text(SPECS.format(lake=LAKE, bootstrap=bootstrap, name=name))
     return folder / "specs"
 
 
-class Shop:
+class Shop(Commands):
     """Specs whose topics have names of their own in Kafka."""
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         self.name = f"t{uuid.uuid4().hex[:8]}"
         self.bootstrap = bootstrap
         self.specs = project(folder, bootstrap, self.name)
+        self.always = ("--specs", str(self.specs))
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
-
-    def run(self, *arguments: str, given: bytes | None = None) -> Result:
-        done = CliRunner().invoke(main, [*arguments, "--specs", str(self.specs)], input=given)
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-        return done
-
-    def ok(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    def refused(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 1, done.output
-        return done.output
 
     def peeked(self, *arguments: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.ok("peek", *arguments, "--json").splitlines()]
@@ -173,8 +157,8 @@ def test_what_is_plainly_wrong(
 ) -> None:
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
-    message = Message(0, 0, None, more.get("key"), value, more.get("headers", ()))
-    assert Reader(named, plan.secrets).look(message).wrong == found
+    message = Message(partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ()))
+    assert Reader(topic=named, secrets=plan.secrets).look(message).wrong == found
 
 
 # Without a Kafka
@@ -209,7 +193,7 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     place = tmp_path / "home" / "services" / "kafka"
     place.mkdir(parents=True)
-    running = {"pid": os.getpid(), "began": process._began(os.getpid()), "ports": [19492, 19493]}
+    running = {"pid": os.getpid(), "began": began(os.getpid()), "ports": [19492, 19493]}
     (place / "pid").write_text(json.dumps(running))
     done = CliRunner().invoke(main, ["topics", "--specs", str(specs)])
     says = f"Kafka runs on this machine at 127.0.0.1:19492, and the cluster `main` says {NOWHERE}: correct its `bootstrap`"

@@ -23,31 +23,28 @@ from framework import ui
 from framework.cli import main
 from framework.engine.rules import run_notes
 from framework.services.ports import free_port, is_free
+from tests.spec_parts import LAKE
 from tests.wide import few
 
 ROOT = Path(__file__).resolve().parent.parent
 SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
-SPECS = """
+SPECS = f"""
 cluster: main
-bootstrap: ${var:KAFKA}
+bootstrap: ${{var:KAFKA}}
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
+{LAKE}---
 variables: main
-values: {PLACE: here}
+values: {{PLACE: here}}
 ---
 topic: orders
-kafka_name: orders_of_${var:PLACE}
+kafka_name: orders_of_${{var:PLACE}}
 value: json
-columns: {id: int}
+columns: {{id: int}}
 ---
 pipeline: orders
-from: {topic: orders}
-into: {table: shop.orders}
-run: {every: 1h}
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+run: {{every: 1h}}
 """
 
 
@@ -193,7 +190,8 @@ def test_a_busy_port_is_one_clear_line(folder: Path) -> None:
         done = CliRunner().invoke(main, ["ui", "--port", str(port), "--specs", "words"])
     assert done.exit_code == 1 and done.stdout == ""
     assert re.fullmatch(
-        rf"port-busy: port {port} is held by process {os.getpid()} \(.*\)\n  hint: choose another with --port\n", done.stderr
+        rf"port-busy: Dagster needs port {port}, but process {os.getpid()} \(.*\) holds it\n  hint: choose another with --port\n",
+        done.stderr,
     )
     assert not (folder / ".sluice" / "dagster").exists()
 

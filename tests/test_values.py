@@ -429,7 +429,7 @@ def keyed_messages() -> Iterable[Message]:
 
 
 def example(messages: Iterable[Message]) -> Example:
-    return Example("values", Where("", 0, 0), tuple(messages), None, ())
+    return Example(name="values", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
 
 
 @pytest.fixture(scope="module")

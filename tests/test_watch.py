@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 def elsewhere(plan: Plan) -> Plan:
     """The plan, with a Kafka that nobody runs."""
-    return replace(plan, clusters=tuple(Cluster(each.name, "127.0.0.1:1", Security()) for each in plan.clusters))
+    return replace(
+        plan, clusters=tuple(Cluster(name=each.name, bootstrap="127.0.0.1:1", security=Security()) for each in plan.clusters)
+    )
 
 
 def test_watch(project: Project) -> None:

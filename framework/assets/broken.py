@@ -110,14 +110,11 @@ def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> t
 
 def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:
     """Those that stand in the document; none where what it uses is broken."""
-    begin = _order(document.node.where)
-    ends = [_order(each) for each in written.places if each.file == begin[0] and _order(each) > begin]
-    end = min(ends, default=(begin[0], 1 << 40, 0))
-    return (problem for problem in problems if begin <= _order(problem.where) < end)
-
-
-def _order(where: Where) -> tuple[str, int, int]:
-    return where.file, where.line, where.column
+    begin = document.node.where
+    end = min(
+        (each for each in written.places if each.file == begin.file and each > begin), default=Where(begin.file, 1 << 40, 0)
+    )
+    return (problem for problem in problems if begin <= problem.where < end)
 
 
 def _says(spec: AssetSpec, text: str) -> AssetSpec:

@@ -11,7 +11,7 @@ from dagster import AssetExecutionContext, AssetsDefinition, InitResourceContext
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
 
-from framework.assets import checks, described, endings, processes, progress
+from framework.assets import checks, dead_runs, described, endings, progress
 from framework.assets.endings import Result, status_of
 from framework.assets.launch import Launch, until
 from framework.assets.starts import TAG
@@ -56,7 +56,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         if not context.selected_asset_keys:  # somebody executes a check
             yield from endings.told(context, checks.now(status_of(plan, pipeline)))
             return
-        processes.mark(context.instance, context.run.run_id)
+        dead_runs.mark(context.instance, context.run.run_id)
         batches: list[Batch] = []
         says = "up to date: nothing waits"
         try:

@@ -19,7 +19,7 @@ from dagster import (
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
 from framework.amounts import counted
-from framework.assets import checks, processes
+from framework.assets import checks, dead_runs
 from framework.engine.observe.status import statuses
 from framework.model import Pipeline, Plan
 
@@ -38,7 +38,7 @@ def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetC
         description="Evaluates the checks can_run, fresh and newest_event of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
-        ended = list(processes.end_dead(context.instance))
+        ended = list(dead_runs.end_dead(context.instance))
         current = [*known, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
         changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
         return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))

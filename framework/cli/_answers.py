@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
+from framework.errors import visible
+
 if TYPE_CHECKING:
     from framework.engine.query.one_select import Column
 
@@ -103,12 +105,7 @@ def _cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
-    text = _text(value)
-    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return visible(_text(value))
 
 
 def _text(value: Any) -> str:

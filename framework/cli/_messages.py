@@ -8,10 +8,11 @@ from datetime import datetime, timezone
 
 from rich.text import Text
 
-from framework.cli._terminal import console, visible
+from framework.cli._terminal import console
 from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages.decode import Read, Reader
 from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
+from framework.errors import visible
 
 _WIDEST = 4000  # characters of a value on a terminal
 

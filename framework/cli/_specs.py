@@ -46,13 +46,13 @@ def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
     wanted = [tables.get(name, name) for name in names]
     unknown = [name for name in wanted if plan.pipeline(name) is None]
     if unknown:
-        from framework.sql.faults import closest
+        from framework.spelling import did_you_mean
 
         known = [pipeline.name for pipeline in plan.pipelines]
         there_is = f"there is {', '.join(known)}" if known else "the specs have no pipelines"
         raise SluiceError(
             "unknown-pipeline",
             f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
-            closest(unknown[0], [*known, *tables], there_is),
+            did_you_mean(unknown[0], [*known, *tables], there_is),
         )
     return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)

@@ -1,4 +1,4 @@
-"""What a terminal gets: colours where it has them and nobody objects, and never a character that would steer it."""
+"""What a terminal gets: colours where it has them and nobody objects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,3 @@ def console(out: IO[str], **more: Any) -> Console:
     """Without any colour or bold where NO_COLOR is set; rich itself leaves them out where `out` is no terminal."""
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=out, color_system=colours, highlight=False, markup=False, **more)
-
-
-def visible(text: str) -> str:
-    """On one line, whatever a message holds."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -16,11 +16,11 @@ def topic(plan: Plan, name: str) -> Topic:
     called = [topic for topic in plan.topics if topic.name == name] + [topic for topic in plan.topics if topic.kafka_name == name]
     if called:
         return called[0]
-    from framework.sql.faults import closest, listed
+    from framework.spelling import did_you_mean, listed
 
     known = [topic.name for topic in plan.topics]
     there = f"there is {listed(known)}" if known else "write one, which begins with `topic: NAME`"
-    meant = closest(name, [*known, *(topic.kafka_name for topic in plan.topics)], there)
+    meant = did_you_mean(name, [*known, *(topic.kafka_name for topic in plan.topics)], there)
     raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
 
 

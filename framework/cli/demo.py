@@ -20,6 +20,8 @@ import click
 from framework.cli import _specs
 from framework.errors import SluiceError
 from framework.home import dagster_home, home
+from framework.patience import STUCK
+from framework.processes import end_group
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 SECTION, ORDER = "try and tidy", 9
 
 _MESSAGES = 12_000  # for each topic
-_PATIENCE = 600.0  # seconds until Dagster counts as stuck
 _BAD = {
     "stock_trades": (
         b"not json",
@@ -154,28 +155,19 @@ def _materialize() -> None:
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        status = child.wait(_PATIENCE)
+        status = child.wait(STUCK)
     except subprocess.TimeoutExpired:
-        raise _failed(f"Dagster did not end within {_PATIENCE:.0f} seconds") from None
+        raise _failed(f"Dagster did not end within {STUCK:.0f} seconds") from None
     finally:
-        _end(child)
+        end_group(child)
     if status != 0:
         raise _failed(f"Dagster ended with exit status {status}")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    for number, seconds in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
-        if child.poll() is None:
-            os.killpg(child.pid, number)
-            try:
-                child.wait(seconds)
-            except subprocess.TimeoutExpired:
-                continue
-
-
 def _failed(what: str) -> SluiceError:
-    last = "".join(f"\n  | {line}" for line in _log().read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
-    return SluiceError("demo-failed", f"{what}; the end of its log:{last or ' nothing'}", f"read {_shown(_log())}")
+    from framework.services.process import failed
+
+    return failed(what, Path(_shown(_log())), "demo-failed", lines=25)
 
 
 def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:

@@ -58,7 +58,7 @@ def command(
     within = _within(found, read_messages.bounds(found, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
     shown = [] if all_of_them else read_messages.some(found, plan.secrets, within, count or _FEW, start)
-    reader = Reader(_as_read(plan, found), plan.secrets)
+    reader = Reader(topic=_as_read(plan, found), secrets=plan.secrets)
     if not as_json:
         click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
     if reader.trouble:

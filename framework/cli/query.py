@@ -87,7 +87,7 @@ def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     from framework.spec import load
 
     written = load(specs, environment)
-    made = passes.resolve(Draft(written, list(written.problems)), "catalog")
+    made = passes.resolve(Draft(written=written, problems=list(written.problems)), "catalog")
     if made.problems:
         raise SpecError(made.problems)
     if not made.catalogs:

@@ -29,10 +29,11 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     """
     from framework import ui
     from framework.engine.loop import until_interrupted
+    from framework.services.ports import refuse_busy
 
     if not specs.is_dir():
         _specs.plan(specs, environment)  # says what is wrong; problems inside of specs are shown on the pages
-    ui.refuse_busy(port)
+    refuse_busy(port, "Dagster", "choose another with --port")
     click.echo("Dagster starts, some seconds …")
     with until_interrupted() as stop:
         # A terminal that is closed would leave Dagster behind.

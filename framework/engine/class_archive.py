@@ -16,12 +16,12 @@ from typing import Any
 
 from framework import jars, java
 from framework.engine.spark import session
+from framework.patience import STUCK
 
 _FAILED = ".failed"
 _DRAFT = "keeping-"
 MADE = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
 """What this leaves beside the jars, as patterns."""
-_PATIENCE = 600  # seconds
 # Java keeps no classes where one of these folders is on the class path.
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 # Each way to read and to write once, so that what it needs is among the classes.
@@ -105,7 +105,7 @@ def _made(draft: Path, log: Path) -> bool:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            timeout=_PATIENCE,
+            timeout=STUCK,
             check=False,
         )
         return done.returncode == 0 and draft.exists()

@@ -21,14 +21,13 @@ from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.spark.session import warehouse
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.model import Catalog, Pipeline, Plan, SecretStore, Topic
+from framework.patience import TOPIC_DELETED
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
-_PATIENCE = 15.0  # seconds until a topic counts as not deleted
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Held:
     """A table with all that it names."""
 
@@ -104,8 +103,8 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     rows = metadata.rows(total)
     folder = Path(sql_catalog.local(table.metadata.location))
     return Held(
-        catalog, identifier, str(table.metadata.table_uuid), rows, files, outside,
-        sum(path.stat().st_size for path in files), folder, tuple(more),
+        catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
+        bytes=sum(path.stat().st_size for path in files), folder=folder, more=tuple(more),
     )  # fmt: skip
 
 
@@ -159,9 +158,9 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
 
     admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
     try:
-        admin.delete_topics([topic.kafka_name], request_timeout=_PATIENCE)[topic.kafka_name].result()
-        until = time.monotonic() + _PATIENCE
-        while topic.kafka_name in admin.list_topics(timeout=_PATIENCE).topics:
+        admin.delete_topics([topic.kafka_name], request_timeout=TOPIC_DELETED)[topic.kafka_name].result()
+        until = time.monotonic() + TOPIC_DELETED
+        while topic.kafka_name in admin.list_topics(timeout=TOPIC_DELETED).topics:
             if time.monotonic() > until:
                 raise UnreachableError(
                     "topic-not-deleted",

@@ -29,7 +29,7 @@ _ATOMS: dict[str, Type] = {"boolean": BOOLEAN, "whole number": BIGINT, "number":
 _FIELD = re.compile(r"""[^\s.,;:`'"(){}\[\]=<>$#]{1,255}""")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """A column of a topic as a spec says it."""
 
@@ -63,7 +63,7 @@ def _column(name: str, values: Sequence[Any], of: int) -> Column:
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(name, type_, format_, not missing and not nulls and of >= ENOUGH, (*seen, *said))
+    return Column(name=name, type=type_, format=format_, required=not missing and not nulls and of >= ENOUGH, said=(*seen, *said))
 
 
 def _is_time(name: str) -> bool:

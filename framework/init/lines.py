@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from framework.errors import visible
 from framework.init.infer import Column
 from framework.types import Array, Struct, Type
 
@@ -60,8 +61,8 @@ def scalar(value: str) -> str:
 
 def shown(name: str) -> str:
     """A name in a comment: short, and on one line of any terminal."""
-    visible = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
-    return f"`{visible[:60]}{'…' * (len(visible) > 60)}`"
+    text = visible(name)
+    return f"`{text[:60]}{'…' * (len(text) > 60)}`"
 
 
 def _type(type_: Type) -> str:

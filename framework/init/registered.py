@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from framework.engine.kafka.newest_messages import Sample
-from framework.errors import NoSubject, Problem, Where
+from framework.errors import NoSubject, Problem, Where, visible
 from framework.formats.confluent_frame import id_of
 from framework.formats.kinds import FORMATS
 from framework.init.lines import Line, key, scalar, shown
 from framework.model import Cluster, Column, Registered, SecretStore
+from framework.patience import REGISTRY_NEEDED
 from framework.plan.registered import Asked, Found, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry
@@ -26,7 +27,7 @@ CHANGES = "debezium_avro"
 _NOWHERE = Where("", 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schemaed:
     """Keys or values whose schemas are in the registry."""
 
@@ -38,7 +39,7 @@ class Schemaed:
     registered: Registered
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Known:
     """What the registry knows; `why` says for which reason it does not know the values."""
 
@@ -59,17 +60,17 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
     """Asks for what the messages name; of a topic without values for the subject of its name."""
     values = [message.value for message in sample.messages if message.value is not None]
     if cluster.registry is None or (values and not looks_so(values)):
-        return Known(None)
+        return Known(value=None)
     value = _schemaed("value", kafka_name, values, cluster, secrets, set())
     if isinstance(value, str):
-        return Known(None, why=value)
+        return Known(value=None, why=value)
     keys = [message.key for message in sample.messages if message.key is not None]
     if not looks_so(keys):
-        return Known(value)
+        return Known(value=value)
     if value.format == CHANGES:
-        return Known(value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
+        return Known(value=value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
     found = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
-    return Known(value, key_why=found) if isinstance(found, str) else Known(value, found)
+    return Known(value=value, key_why=found) if isinstance(found, str) else Known(value=value, key=found)
 
 
 def _schemaed(
@@ -77,7 +78,7 @@ def _schemaed(
 ) -> Schemaed | str:
     """What is known of them, or why it is not."""
     own = f"{kafka_name}-{of}"
-    registry = Registry(cluster, secrets, 5.0)
+    registry = Registry(cluster, secrets, REGISTRY_NEEDED)
     counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)
     ids = [id_ for id_, _ in counted.most_common(_MOST)]
     known = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
@@ -99,7 +100,9 @@ def _schemaed(
         return f"{subject}: {problems[0].message}"
     alone = len(found.columns) == 1 and found.columns[0].name == single
     other = None if subject == own else subject
-    return Schemaed(of, format_, other, single if alone else None, found.columns, found.registered)
+    return Schemaed(
+        of=of, format=format_, subject=other, single=single if alone else None, columns=found.columns, registered=found.registered
+    )
 
 
 def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[Found, list[Problem]]:
@@ -155,7 +158,7 @@ def key_line(found: Schemaed) -> Line:
     options = [f"format: {found.format}"]
     options += [f"as: {found.single}"] if found.single else []
     options += [f"subject: {scalar(found.subject)}"] if found.subject else []
-    said = ", ".join(f"{_visible(column.name)} {column.type}" for column in found.columns)
+    said = ", ".join(f"{visible(column.name)} {column.type}" for column in found.columns)
     return Line(f"key: {{{', '.join(options)}}}", [f"by {found.registered.newest} of {_named(found)}", f"its columns: {said}"])
 
 
@@ -164,10 +167,5 @@ def _named(found: Schemaed) -> str:
 
 
 def _column(column: Column, width: int) -> Line:
-    doc = f"  -- {_visible(column.doc)}" if column.doc else ""
-    return Line(f"#   {_visible(column.name).ljust(width)}  {_visible(str(column.type))}{doc}")
-
-
-def _visible(text: str) -> str:
-    """On one line of any terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    doc = f"  -- {visible(column.doc)}" if column.doc else ""
+    return Line(f"#   {visible(column.name).ljust(width)}  {visible(str(column.type))}{doc}")

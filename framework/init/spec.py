@@ -28,7 +28,7 @@ NAMESPACE = "raw"
 _MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
 _MOST_COLUMNS = 500
 _LONGEST_ID = 100  # characters
-_UNKNOWN = Known(None)
+_UNKNOWN = Known(value=None)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
 

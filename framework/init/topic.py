@@ -14,7 +14,7 @@ from framework.model import Cluster, Plan, SecretStore, Security
 from framework.plan.passes import make
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Added:
     """What was written."""
 
@@ -51,7 +51,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text
     files.put(folder, texts)
-    return Added(name, table, tuple(texts), len(found.messages), made)
+    return Added(name=name, table=table, files=tuple(texts), messages=len(found.messages), spec=made)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:
@@ -71,7 +71,7 @@ def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
             "several-clusters", f"the specs have several clusters: {names}", "keep one: topics cannot name theirs yet"
         )
     if bootstrap and not any(cluster.bootstrap == bootstrap for cluster in clusters):
-        return Cluster("main", bootstrap, Security())
+        return Cluster(name="main", bootstrap=bootstrap, security=Security())
     if not clusters:
         raise SluiceError("no-cluster", "the specs have no cluster to read from", "name it: `--bootstrap host:port`")
     return clusters[0]

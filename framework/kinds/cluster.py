@@ -117,7 +117,9 @@ def _planned(cluster: Cluster) -> model.Cluster:
     asked, auth = cluster.security, cluster.registry_auth
     security = model.Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else model.Security()
     login = model.Login(auth.username, auth.password) if auth else None
-    return model.Cluster(cluster.name, cluster.bootstrap, security, cluster.registry, login)
+    return model.Cluster(
+        name=cluster.name, bootstrap=cluster.bootstrap, security=security, registry=cluster.registry, registry_auth=login
+    )
 
 
 KIND = DocumentKind(Cluster, resolve)

@@ -11,7 +11,7 @@ from framework.spec.kinds import DocumentKind, Topic
 def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
     for topic in documents:
         before = len(draft.problems)
-        cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster("", "", Security())
+        cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster(name="", bootstrap="", security=Security())
         planned = topics.resolve(topic, cluster, draft.schemas, draft.problems)
         draft.topics[topic.name] = planned
         if len(draft.problems) > before or topic.gaps:

@@ -1,5 +1,6 @@
 """What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
 
+from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
 from framework.model.pipeline import (
     Each,
@@ -55,6 +56,7 @@ __all__ = [
     "Catalog",
     "Cluster",
     "Column",
+    "ColumnSql",
     "Decoding",
     "Each",
     "Engine",
@@ -86,5 +88,6 @@ __all__ = [
     "Table",
     "TableSource",
     "Topic",
+    "columns_read",
     "in_order",
 ]

@@ -32,7 +32,7 @@ class GivenRow:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Example:
     """A test: messages or rows, and the rows and bad rows that are to come of them, each by the columns that matter."""
 

@@ -8,23 +8,25 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from framework.errors import Problem, Where
+from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.schemas import Schema
 from framework.model.table import Catalog, Maintain, State, Table, TableSource
-from framework.model.topic import Cluster, Column, Fault, SecretStore, Topic
+from framework.model.topic import EVENT_TIME, Cluster, Column, Fault, SecretStore, Topic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
-    a list, every item of it becomes a row of its own, in which the item is the column `into`."""
+    a list, every item of it becomes a row of its own, in which the item is the column `into`. All SQL of Sluice's own steps is a
+    `ColumnSql`; that of other steps may be a plain text."""
 
     name: str
     where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
-    assign: tuple[tuple[str, str], ...]
-    keep: str | None
-    faults: tuple[Fault, ...]
+    assign: tuple[tuple[str, str], ...] = ()
+    keep: str | None = None
+    faults: tuple[Fault, ...] = ()
     columns: tuple[Column, ...]
     each: Each | None = None
     of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
@@ -49,14 +51,14 @@ class Each:
     into: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Expectation:
     """What must hold for rows: `holds` is SQL that is true where it does."""
 
     name: str
     where: Where = field(compare=False, repr=False)
     says: str
-    holds: str
+    holds: ColumnSql
     otherwise: Literal["quarantine", "warn", "stop"]
 
     @property
@@ -79,7 +81,7 @@ class Run:
     cron: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pipeline:
     name: str
     where: Where
@@ -117,6 +119,15 @@ class Pipeline:
         return any(step.each for step in self.steps)
 
     @property
+    def reads_event_time(self) -> bool:
+        """Whether anything that is done with its rows needs the column of their event time."""
+        texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
+        texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
+        texts += [each.holds for each in self.expectations]
+        named = self.table.keyed.order if self.table.keyed else ()
+        return EVENT_TIME in named or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
+
+    @property
     def expectations(self) -> tuple[Expectation, ...]:
         """Those of a whole batch; of single rows the last step is."""
         return tuple(each for each in self.expected if each.otherwise != "quarantine")
@@ -134,7 +145,7 @@ def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
     return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedDocument:
     """A document of a kind that has no place of its own in a plan. `value` is what its kind made of it, `says` its lines in a plan."""
 
@@ -145,7 +156,7 @@ class PlannedDocument:
     says: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     environment: str
     engine: Engine

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 from framework.errors import Where
+from framework.model.column_sql import ColumnSql
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.topic import Column
 
@@ -40,7 +41,7 @@ class PartitionField:
         return f"{self.transform}({f'{self.width}, ' if self.width else ''}{self.column})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SchemaChanges:
     """Which differences between a spec, or the registry, and a table a run takes. A column that is narrower now keeps its type."""
 
@@ -51,7 +52,7 @@ class SchemaChanges:
     narrow: Literal["allow", "refuse"] = "refuse"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Keyed:
     """Rows that go by their keys: one of each, the newest, or with `versions` all of them. Of two with the same key the newer is the
     one whose `order` is greater, column by column; null is the oldest."""
@@ -59,7 +60,7 @@ class Keyed:
     keys: tuple[str, ...]
     order: tuple[str, ...]
     versions: bool
-    deletes: str | None  # SQL that is true of a row that deletes those of its key
+    deletes: ColumnSql | None  # that is true of a row that deletes those of its key
     ends: str | None  # SQL over a message, which does so whatever the steps say
     truncates: str | None  # SQL over a message that deletes the rows of all keys
     remember: int  # seconds that a deleted key is known for
@@ -87,11 +88,12 @@ class State:
     name: str  # letters
     columns: tuple[str, ...]
     says: str  # what must stay as it is for a table to keep its state
+    _: KW_ONLY
     keep_for: int | None = None  # seconds; None: for good
     outlives_rebuild: bool = False  # whether a rebuild adds to it, instead of beginning with none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
     catalog: Catalog
     namespace: str
@@ -135,7 +137,7 @@ class Table:
         return f"{self.identifier}__bad_rows"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableSource:
     """A table of another pipeline, from which this one is computed."""
 
@@ -146,7 +148,7 @@ class TableSource:
     kafka: tuple[Column, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Maintain:
     """How files and snapshots are to be kept small: bytes and seconds. Nothing does so in this version."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -52,6 +52,7 @@ class Decoding:
     parse: str | None
     columns: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
+    _: KW_ONLY
     explain: tuple[tuple[str, str], ...] = ()
     explained: str = "NULL"  # what `explain` calls `_sluice_parsed`
     apart: tuple[tuple[str, str], ...] = ()  # columns and SQL of what is computed before all this, once
@@ -86,7 +87,7 @@ class Login:
     password: SecretRef
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cluster:
     name: str
     bootstrap: str
@@ -133,7 +134,7 @@ class Registered:
     names: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Topic:
     name: str
     where: Where

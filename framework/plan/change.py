@@ -8,7 +8,7 @@ older name is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from framework.errors import Where
@@ -48,7 +48,7 @@ HINTS: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Existing:
     """A table as it is now."""
 
@@ -70,6 +70,7 @@ class Change:
     kind: Kind
     what: str
     where: Where
+    _: KW_ONLY
     allowed: bool
     path: Path = ()
     old: Type | None = None
@@ -94,7 +95,7 @@ class Change:
 def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]:
     """All differences; none where the table is as the spec says."""
     if existing is None:
-        return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), True),)
+        return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), allowed=True),)
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
     renamed = {(path, to) for column in pipeline.table.columns for path, to in column.renamed}
     found = _inside((), Struct(existing.columns), planned, renamed)
@@ -186,7 +187,17 @@ def _column(
     beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
     rebuild = pipeline.name if beyond and not allowed else ""
     return Change(
-        kind, what, place(pipeline, to if len(path) == 1 and to else path[0]), allowed, path, old, new, rebuild, to, does, key
+        kind,
+        what,
+        place(pipeline, to if len(path) == 1 and to else path[0]),
+        allowed=allowed,
+        path=path,
+        old=old,
+        new=new,
+        rebuild=rebuild,
+        to=to,
+        accepts=does,
+        key=key,
     )
 
 
@@ -200,7 +211,7 @@ def _schemas(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
                 if key in existing.accepted or (kind == "narrow" and narrow):
                     continue
                 does = "keeps the column's type" if kind == "narrow" else f"makes a bad row of each message of schema {id_}"
-                yield Change("schema", f"`{registered.subject}`: {what}", topic.where, False, accepts=does, key=key)
+                yield Change("schema", f"`{registered.subject}`: {what}", topic.where, allowed=False, accepts=does, key=key)
 
 
 def _does(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
@@ -234,22 +245,22 @@ def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     if existing.words != table.words:
         was, now = existing.words or "a row per message", table.words or f"`write: {table.write}`"
         what = f"the table has {was}, the spec says {now}"
-        yield Change("write", what, _option(pipeline, "write"), False, rebuild=pipeline.name)
+        yield Change("write", what, _option(pipeline, "write"), allowed=False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
     anew = mode(table.write).whole  # then a run writes all files
     keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
         what = f"new files are partitioned by {_listed(partitions)}{keep}"
-        yield Change("partition_by", what, _option(pipeline, "partition_by"), True)
+        yield Change("partition_by", what, _option(pipeline, "partition_by"), allowed=True)
     if existing.sort_by != table.sort_by:
         what = f"new files are sorted by {_listed(table.sort_by)}{keep}"
-        yield Change("sort_by", what, _option(pipeline, "sort_by"), True)
+        yield Change("sort_by", what, _option(pipeline, "sort_by"), allowed=True)
     if existing.format_version < table.format_version:
         what = f"raises Iceberg's format from {existing.format_version} to {table.format_version}"
-        yield Change("format_version", what, _option(pipeline, "format_version"), True)
+        yield Change("format_version", what, _option(pipeline, "format_version"), allowed=True)
     elif existing.format_version > table.format_version:
         what = f"the table is of Iceberg's format {existing.format_version}, the spec says {table.format_version}, and no format goes back"
-        yield Change("format_version", what, _option(pipeline, "format_version"), False)
+        yield Change("format_version", what, _option(pipeline, "format_version"), allowed=False)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from framework.amounts import counted
+from framework.errors import visible
 from framework.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
@@ -41,7 +42,7 @@ class Pair:
     message: int | None = None  # of which message of the test the row is, if it says so
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     noun: str
     expected: int
@@ -81,7 +82,7 @@ def _difference(
     named = {name for want in expected for name in want}
     always = shown if noun == "bad row" or not named else ()
     columns = tuple(name for name in types if name in named or name in always)
-    return Difference(noun, len(expected), len(rows), columns, tuple(pairs))
+    return Difference(noun=noun, expected=len(expected), came=len(rows), columns=columns, pairs=tuple(pairs))
 
 
 def _message(example: Example, row: Row) -> int | None:
@@ -203,9 +204,7 @@ _LONGEST = 60  # characters of a value in a table
 
 def show(value: Any, longest: int | None = _LONGEST) -> str:
     """A value as a spec writes it, on one line."""
-    text = _shown(value)
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    text = visible(_shown(value))
     return text if longest is None else _cut(text)
 
 

@@ -10,12 +10,12 @@ from framework.errors import Problem, Where
 from framework.model import Catalog, Cluster, Engine, Pipeline, PlannedDocument, SecretStore, Topic
 from framework.plan.registered import Schemas
 from framework.spec import Written
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 
 Thing = TypeVar("Thing")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Draft:
     """A plan in the making, not frozen: each kind of document adds its part and its problems."""
 
@@ -51,7 +51,7 @@ def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing
 def unknown(made: Draft, noun: str, name: str, where: Where, known: Iterable[str]) -> None:
     """There is no such thing, unless it is what could not be read."""
     if not made.written.lost:
-        hint = closest(name, known, _existing(noun, known))
+        hint = did_you_mean(name, known, _existing(noun, known))
         made.problems.append(Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint))
 
 

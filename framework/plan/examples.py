@@ -13,7 +13,7 @@ from framework.plan.messages import Messages, kafka_name
 from framework.plan.values import Wrong, read
 from framework.spec import kinds
 from framework.spec.node import Node
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 
 
 def resolve(
@@ -58,7 +58,7 @@ class _Reader:
                 self.row(row, test, ("expect", at), table.columns, table.identifier) for at, row in enumerate(test.expect)
             )
         bad = tuple(self.bad_row(row) for row in test.expect_bad or ())
-        return Example(test.name, test.place(), given, expect, bad)
+        return Example(name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad)
 
     def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:
         """What is given, each with its batch and its place in the list."""
@@ -93,7 +93,7 @@ class _Reader:
         found = {}
         for name, node in said.items():
             if name not in columns:
-                hint = closest(name, columns, f"the table has {', '.join(f'`{each}`' for each in columns)}")
+                hint = did_you_mean(name, columns, f"the table has {', '.join(f'`{each}`' for each in columns)}")
                 message = f"the table `{table}` has no column `{name}`"
                 self.refuse(test.key_place(*path, name), "unknown-column", message, hint)
                 continue
@@ -110,7 +110,7 @@ class _Reader:
         for option, names in known.items():
             name = getattr(said, option)
             if name is not None and name not in names and self.sure:
-                hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in sorted(names)) or 'none'}")
+                hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in sorted(names)) or 'none'}")
                 noun = "error" if option == "error" else "stage"
                 self.refuse(
                     said.place(option), f"unknown-{noun}", f"no row of this pipeline can fail with the {noun} `{name}`", hint

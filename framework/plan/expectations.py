@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 
 from framework.errors import Problem, Where
-from framework.model import Expectation, Fault, Keyed, Step
+from framework.model import ColumnSql, Expectation, Fault, Keyed, Step
 from framework.plan import unsent
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import TESTS
 from framework.spec.scalars import read_time
-from framework.sql.expressions import ExpressionError
+from framework.sql.expressions import Checked, ExpressionError
 from framework.sql.patterns import groups
-from framework.sql.quote import columns, identifier, literal
+from framework.sql.quote import identifier, literal
 from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
@@ -32,39 +32,43 @@ def resolve(
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # what it says is wrong, which has been said
         name, says, holds = _condition(each, rows)
-        holds = f"({' OR '.join([*_unless(keyed, holds), holds])})" if keyed else holds
+        holds = _of_new_rows(holds, keyed) if keyed else holds
         if name in names:
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        expected.append(Expectation(name, each.place(), says, holds, each.else_))
+        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_))
     single = [each for each in expected if each.otherwise == "quarantine"]
     if not single:
         return (), tuple(expected)
-    faults = tuple(Fault("expect", "expectation_failed", each.message, f"NOT {each.holds}") for each in single)
-    step = Step("expect", single[0].where, tuple(each.message for each in single), (), None, faults, rows.columns)
-    return (step,), tuple(expected)
+    faults = tuple(
+        Fault("expect", "expectation_failed", each.message, ColumnSql(f"NOT {each.holds}", each.holds.reads)) for each in single
+    )
+    messages = tuple(each.message for each in single)
+    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=rows.columns),), tuple(expected)
 
 
-def _unless(keyed: Keyed, holds: str) -> Iterator[str]:
-    if keyed.deletes:
-        yield keyed.deletes
-    yield from (unsent.holds(marked, identifier(name)) for name, marked in keyed.unsent if name in columns(holds))
+def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
+    deletes = (keyed.deletes,) if keyed.deletes else ()
+    not_sent = (unsent.holds(marked, identifier(name)) for name, marked in keyed.unsent if name in holds.reads)
+    return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(each.reads for each in deletes)))
 
 
-def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, str]:
+def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
     """Its name, what it says, and SQL that is true where it holds and false where it does not; of null nothing holds."""
     if said.when is not None:
-        checked = rows.condition(said.when, said.place("when"))
-        return said.name or said.when, said.when, f"coalesce({checked.sql}, false)"
+        return said.name or said.when, said.when, _never_null(rows.condition(said.when, said.place("when")))
     key = _tests(said)[0]
     column = rows.column(said.column or "", said.place("column"), kafka=True)
     type_ = column.type if column else VOID
     text, says = _test(said, key, type_, rows)
     if type_ == VOID or text is None:
-        return said.name or says, says, "true"
-    checked = rows.condition(text, said.place(key), as_written=False)
-    return said.name or says, says, f"coalesce({checked.sql}, false)"
+        return said.name or says, says, ColumnSql("true", ())
+    return said.name or says, says, _never_null(rows.condition(text, said.place(key), as_written=False))
+
+
+def _never_null(checked: Checked) -> ColumnSql:
+    return ColumnSql(f"coalesce({checked.sql}, false)", checked.sql.reads)
 
 
 def _tests(said: kinds.Expectation) -> list[str]:

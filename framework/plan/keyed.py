@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Fault, Keyed, Step, Topic
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, ColumnSql, Fault, Keyed, Step, Topic
 from framework.plan import unsent
 from framework.plan.modes import Mode, mode
 from framework.plan.rows import Rows
@@ -63,21 +63,22 @@ def resolve(
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
-        keys, tuple(dict.fromkeys([order, *tie])), write.versions, deletes, ends,
-        _op(read[0], "t") if changes and len(read) == 1 else None, into.remember_deletes_for, _says(into, ends),
+        keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
+        truncates=_op(read[0], "t") if changes and len(read) == 1 else None, remember=into.remember_deletes_for, says=_says(into, ends),
         stands_in=tombstones and not _known(order, read, steps),
         unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if is_debezium(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
-    return keyed, (Step("keys", into.place("keys"), says, (), None, faults, rows.columns, of_tombstones=True),)
+    step = Step(name="keys", where=into.place("keys"), says=says, faults=faults, columns=rows.columns, of_tombstones=True)
+    return keyed, (step,)
 
 
-def refused(topic: Topic, keyed: Keyed, steps: Iterable[Step]) -> Topic:
+def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
     """The topic, with what its messages cannot do to rows that go by keys."""
     if not is_debezium((topic,)):
         return topic
-    topic = unsent.refused(topic, steps, keyed.deletes or "")
+    topic = unsent.refused(topic, steps, keyed.deletes)
     if keyed.truncates or not keyed.ends:
         return topic
     message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
@@ -108,21 +109,22 @@ def _op(topic: Topic, *ops: str) -> str:
 def _of_keys(keyed: Keyed) -> Iterator[Fault]:
     needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
     for name in keyed.keys:
-        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", f"{identifier(name)} IS NULL{needs}")
+        null = ColumnSql(f"{identifier(name)} IS NULL{needs}", (name,))
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", null)
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
     """What has no place among the others of its key."""
     order = keyed.order[0]
-    null = f"{identifier(order)} IS NULL"
     if order in (column.name for column in rows.kafka):
         return
     if keyed.versions:
-        null = f"NOT _sluice_tombstone AND {null}" if keyed.stands_in else null
+        needs = "NOT _sluice_tombstone AND " if keyed.stands_in else ""
+        null = ColumnSql(f"{needs}{identifier(order)} IS NULL", (order,))
         yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", null)
     elif keyed.truncates:
         message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
-        yield Fault("keys", "no_order", message, f"_sluice_tombstone AND {null}")
+        yield Fault("keys", "no_order", message, ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
 
 
 def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:
@@ -208,12 +210,11 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 
 
-def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[str | None, tuple[Fault, ...]]:
+def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
-    found = ["_sluice_tombstone"] if ends else []
-    faults: tuple[Fault, ...] = ()
-    if isinstance(into.deletes, kinds.Deletes) and "when" not in into.deletes.gaps:
-        checked = rows.condition(into.deletes.when, into.deletes.place("when"))
-        found.append(f"coalesce({checked.sql}, false)")
-        faults = rows.faults("keys", into.deletes.when, checked)
-    return " OR ".join(found) or None, faults
+    ended = "_sluice_tombstone" if ends else ""
+    if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
+        return ColumnSql(ended, ()) if ended else None, ()
+    checked = rows.condition(into.deletes.when, into.deletes.place("when"))
+    when = " OR ".join(filter(None, (ended, f"coalesce({checked.sql}, false)")))
+    return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

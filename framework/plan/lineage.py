@@ -7,37 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, VERSION, Column, Pipeline, Step
-from framework.sql.quote import columns
+from framework.model import EVENT_TIME, VERSION, Pipeline, Step, columns_read
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     """By the name of a table's column."""
-    found = {column.name: frozenset([column.name]) for column in _source(pipeline)}
+    source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
+    origins = {column.name: frozenset([column.name]) for column in source}
     kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
     event_time = None if pipeline.source else pipeline.topic.event_time
     moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
     for step in pipeline.steps:
-        found = _behind(step, found, {**found, **kafka, **moment})
-    found = {**kafka, **moment, **found}
+        origins = _behind(step, origins, {**origins, **kafka, **moment})
+    origins = {**kafka, **moment, **origins}
     if pipeline.table.keyed and pipeline.table.keyed.versions:
-        found |= dict.fromkeys(VERSION, found[pipeline.table.keyed.order[0]])
-    return {column.name: found[column.name] for column in pipeline.table.columns}
+        origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
+    return {column.name: origins[column.name] for column in pipeline.table.columns}
 
 
-def _source(pipeline: Pipeline) -> tuple[Column, ...]:
-    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
-
-
-def _behind(step: Step, found: Mapping[str, frozenset[str]], known: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+def _behind(
+    step: Step, origins: Mapping[str, frozenset[str]], readable: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
     assign = dict(step.assign)
     if step.each:
         assign[step.each.into] = step.each.list
     return {
-        column.name: _of(assign[column.name], known) if column.name in assign else found.get(column.name, frozenset())
+        column.name: frozenset(origin for name in columns_read(assign[column.name], readable) for origin in readable[name])
+        if column.name in assign
+        else origins.get(column.name, frozenset())
         for column in step.columns
     }
-
-
-def _of(sql: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    return frozenset(origin for name in columns(sql) for origin in known.get(name, ()))

@@ -20,7 +20,7 @@ from framework.plan.values import Wrong, json_object, json_text, plain_json
 from framework.spec import kinds
 from framework.spec.kinds.topic import REGISTERED
 from framework.spec.node import Node
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.types import VOID, Type
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
@@ -104,7 +104,7 @@ class Messages:
         envelope = topic.value.startswith("debezium_")
         for name, node in given.items():
             if name not in known and not envelope:
-                hint = closest(name, known, f"the topic has {', '.join(f'`{each}`' for each in known)}")
+                hint = did_you_mean(name, known, f"the topic has {', '.join(f'`{each}`' for each in known)}")
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
             elif name in topic.key_columns and (topic.key_format == "json" or topic.key_format in REGISTERED):
                 parts[name] = node
@@ -238,7 +238,7 @@ def kafka_name(pipeline: Pipeline, said: kinds.Message | kinds.BadRow, problems:
     """The topic that is meant, as Kafka calls it."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
     if said.topic is not None and said.topic not in topics:
-        hint = closest(said.topic, topics, f"it reads {', '.join(f'`{name}`' for name in topics) or 'a table'}")
+        hint = did_you_mean(said.topic, topics, f"it reads {', '.join(f'`{name}`' for name in topics) or 'a table'}")
         message = f"the pipeline `{pipeline.name}` reads no topic `{said.topic}`"
         problems.append(Problem(said.place("topic"), "unknown-topic", message, hint))
     return topics.get(said.topic or "", pipeline.sources[0])

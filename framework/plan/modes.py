@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from framework import components
@@ -29,6 +29,7 @@ class Mode:
 
     does: str  # completes "`upsert` …" in the option's help
     stage: Callable[[Any, Any], Any]  # writes a Frame's good rows to the branch of a Target, and gives what it Counted
+    _: KW_ONLY
     by_key: bool = False  # whether `keys` name a row
     versions: bool = False  # with `by_key`: whether a key can have several rows
     whole: bool = False  # each run computes all rows from another table

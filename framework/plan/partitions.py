@@ -7,10 +7,10 @@ from urllib.parse import quote_plus
 
 from framework import types
 from framework.errors import MOST_PROBLEMS, Problem
-from framework.model import Column, Fault, PartitionField, Step
+from framework.model import Column, ColumnSql, Fault, PartitionField, Step
 from framework.plan.rows import Rows
 from framework.spec import kinds
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.sql.quote import identifier, literal
 
 _FIELD = re.compile(r"(?:(?P<transform>\w+)\s*\(\s*(?:(?P<width>[0-9]{1,9})\s*,\s*)?)?(?P<column>[^\s(),]+)\s*\)?\s*\Z")
@@ -46,7 +46,7 @@ def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows
         return ()
     faults = tuple(_too_long(field, types_[field.column]) for field in named_so)
     says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_so)
-    return (Step("partition", into.place("partition_by"), says, (), None, faults, rows.columns),)
+    return (Step(name="partition", where=into.place("partition_by"), says=says, faults=faults, columns=rows.columns),)
 
 
 def _too_long(field: PartitionField, type_: types.Type) -> Fault:
@@ -56,7 +56,7 @@ def _too_long(field: PartitionField, type_: types.Type) -> Fault:
     # Iceberg writes percent signs for all but letters and digits of ASCII. Most are short, which is seen faster.
     long = f"octet_length({value}) > {left // 4} AND length(url_encode({text})) > {left}"
     message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
-    return Fault("partition", "partition_too_long", message, f"coalesce({long}, false)")
+    return Fault("partition", "partition_too_long", message, ColumnSql(f"coalesce({long}, false)", (field.column,)))
 
 
 def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
@@ -83,7 +83,7 @@ def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
         return "bad-partition", f"`{text[:60]}` is no partition", examples
     transform, width, name = match["transform"] or "identity", match["width"], match["column"]
     if transform not in (*_PLAIN, *_WIDTH):
-        return "bad-partition", f"there is no partition by `{transform}`", closest(transform, (*_PLAIN, *_WIDTH), examples)
+        return "bad-partition", f"there is no partition by `{transform}`", did_you_mean(transform, (*_PLAIN, *_WIDTH), examples)
     if (transform in _WIDTH) != (width is not None) or width == "0":
         return (
             "bad-partition",
@@ -95,7 +95,7 @@ def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
         return PartitionField(transform, name, int(width) if width else None)
     if column is None:
         names = [column.name for column in rows.columns]
-        return "unknown-column", f"there is no column `{name}`", closest(name, names, "name one of the table's columns")
+        return "unknown-column", f"there is no column `{name}`", did_you_mean(name, names, "name one of the table's columns")
     if not _fits(transform, column.type):
         return "bad-partition", f"`{name}` is {column.type}, which cannot be partitioned by {transform}", examples
     return PartitionField(transform, name, int(width) if width else None)
@@ -125,7 +125,7 @@ def sort_columns(into: kinds.Into, rows: Rows) -> tuple[str, ...]:
         if name not in known and rows.more:
             continue
         if name not in known:
-            hint = closest(name, known, "name one of the table's columns")
+            hint = did_you_mean(name, known, "name one of the table's columns")
             rows.problems.append(
                 Problem(into.place("sort_by", index), "unknown-column", f"there is no column `{name[:60]}`", hint)
             )

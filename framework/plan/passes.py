@@ -46,16 +46,16 @@ def parts(
 def _parts(
     environment: str, written: Written, also: Also, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    made = resolve(Draft(written, list(written.problems), schemas=Schemas(also=also, logins=logins)))
+    made = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
     plan = Plan(
-        environment,
-        made.engine,
-        made.secrets,
-        tuple(made.clusters.values()),
-        tuple(made.catalogs.values()),
-        tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
-        made.pipelines,
-        tuple(made.documents),
+        environment=environment,
+        engine=made.engine,
+        secrets=made.secrets,
+        clusters=tuple(made.clusters.values()),
+        catalogs=tuple(made.catalogs.values()),
+        topics=tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
+        pipelines=made.pipelines,
+        documents=tuple(made.documents),
     )
     known = () if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
     return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)

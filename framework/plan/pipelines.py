@@ -76,9 +76,31 @@ def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | Non
     came = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
     pipeline = Pipeline(
-        said.name, said.place(), said.doc or "", said.owner, tuple(sorted(said.tags.items())), read, source, rows.kafka, steps, table,
-        batch_rows, _run(said), said.bad_rows, said.fresh_within, said.warn_after, expected, _maintain(said.maintain), digest,
-    )  # fmt: skip
+        name=said.name,
+        where=said.place(),
+        doc=said.doc or "",
+        owner=said.owner,
+        tags=tuple(sorted(said.tags.items())),
+        topics=read,
+        source=source,
+        kafka_columns=rows.kafka,
+        steps=steps,
+        table=table,
+        batch_rows=batch_rows,
+        run=_run(said),
+        bad_rows=said.bad_rows,
+        fresh_within=said.fresh_within,
+        warn_after=said.warn_after,
+        expected=expected,
+        maintain=Maintain(
+            compact_to=said.maintain.compact_to,
+            compact_every=said.maintain.compact_every,
+            keep_snapshots_for=said.maintain.keep_snapshots_for,
+            keep_at_least=said.maintain.keep_at_least,
+            orphans_after=said.maintain.orphans_after,
+        ),
+        spec=digest,
+    )
     sure = len(made.problems) == before and "expect" not in said.gaps
     return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems, sure))
 
@@ -116,7 +138,9 @@ def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], op
         return None
     kafka = tuple(column for column in pipeline.table.columns if column in pipeline.kafka_columns)
     columns = tuple(column for column in pipeline.table.columns if column not in kafka)
-    return TableSource(pipeline.name, pipeline.table.catalog, pipeline.table.identifier, columns, kafka)
+    return TableSource(
+        pipeline=pipeline.name, catalog=pipeline.table.catalog, identifier=pipeline.table.identifier, columns=columns, kafka=kafka
+    )
 
 
 def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
@@ -151,10 +175,19 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
             continue
         resolved = _resolved_step(written, rows)
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
-        steps.append(Step(
-            written.name, written.place(), resolved.says, resolved.assign, resolved.keep, resolved.faults, resolved.columns,
-            resolved.each, memory=resolved.memory,
-        ))  # fmt: skip
+        steps.append(
+            Step(
+                name=written.name,
+                where=written.place(),
+                says=resolved.says,
+                assign=resolved.assign,
+                keep=resolved.keep,
+                faults=resolved.faults,
+                columns=resolved.columns,
+                each=resolved.each,
+                memory=resolved.memory,
+            )
+        )
     return tuple(steps), rows
 
 
@@ -207,20 +240,10 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     return resolved
 
 
-def _schema_changes(said: kinds.pipeline.SchemaChanges) -> SchemaChanges:
-    return SchemaChanges(said.add, said.widen, said.drop, said.rename, said.narrow)
-
-
 def _run(said: kinds.Pipeline) -> Run:
     if isinstance(said.run, kinds.Run):
         return Run(said.run.every, said.run.cron)
     return Run(ASKED) if said.run == "on_new_data" else Run()
-
-
-def _maintain(said: kinds.Maintain) -> Maintain:
-    return Maintain(
-        said.compact_to, said.compact_every, said.keep_snapshots_for, said.keep_at_least, said.orphans_after
-    )  # fmt: skip
 
 
 def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
@@ -244,9 +267,15 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, st
     namespace, name = into.table.split(".")
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write")
     return Table(
-        catalog, namespace, name, columns, into.write,
-        partitions, order,
-        into.format_version, said.doc or "", keys, memory.states(steps, columns, made.problems),
-        _schema_changes(into.schema_changes),
-        {option: into.place(option) for option in options},
+        catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
+        partition_by=partitions, sort_by=order,
+        format_version=into.format_version, doc=said.doc or "", keyed=keys, step_states=memory.states(steps, columns, made.problems),
+        schema_changes=SchemaChanges(
+            add=into.schema_changes.add,
+            widen=into.schema_changes.widen,
+            drop=into.schema_changes.drop,
+            rename=into.schema_changes.rename,
+            narrow=into.schema_changes.narrow,
+        ),
+        places={option: into.place(option) for option in options},
     )  # fmt: skip

@@ -17,7 +17,7 @@ from framework.formats.versions import Merged, Shape, Unsupported, merge
 from framework.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
 from framework.model.schemas import Kind, Schema, Subject, Version
 from framework.plan.schema_fit import reshaped, unlike
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.sql.quote import literal
 from framework.types import Field, folded
 
@@ -210,7 +210,7 @@ def _columns(asked: Asked, shown: _Shown, problems: list[Problem]) -> tuple[list
         where = asked.contract_places[each.name]
         shape = shapes.get(each.name)
         if shape is None:
-            hint = closest(each.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
+            hint = did_you_mean(each.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
             problems.append(Problem(where, "not-in-schema", f"no schema of `{asked.subject}` has a field `{each.name}`", hint))
             continue
         wrong = next(unlike(each.type, shape.type, each.name), None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, Each, Fault, Memory
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
+from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, check
-from framework.sql.faults import closest
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 
@@ -20,6 +20,7 @@ class Resolved:
 
     columns: tuple[Column, ...]
     assign: tuple[tuple[str, str], ...] = ()
+    _: KW_ONLY
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Rows:
     columns: tuple[Column, ...]
     problems: list[Problem]
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
+    _: KW_ONLY
     event_time: bool = True  # whether there is one: rows of a table have none
     document: Node = NOWHERE  # in which the texts of expressions stand
     more: bool = False  # other columns may be there, too
@@ -52,7 +54,7 @@ class Rows:
         except ExpressionError as error:
             self.refuse(error, text if as_written else "\n", where)
             # Typed as nothing, so that the later steps are still checked and one mistake is one problem.
-            return Checked("NULL", VOID, None, frozenset())
+            return Checked(ColumnSql("NULL", ()), VOID, None)
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
         for fault in error.faults:
@@ -73,7 +75,7 @@ class Rows:
             return Column(name, VOID, "", where)
         if found is None:
             names = [column.name for column in self.columns]
-            hint = closest(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
+            hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
             if name in (each.name for each in self.kafka):
                 hint = "Kafka's own columns are not in a step's hands: `kafka_columns: false` under `into` leaves them out"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))

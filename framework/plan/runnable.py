@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from framework.errors import Problem, Where
+from framework.errors import Problem
 from framework.model import Pipeline
 from framework.spec import Written
 
@@ -28,14 +28,9 @@ def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
 
 def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
     """The documents in which problems stand. What is no document, because it cannot be read or has no kind, is used by none."""
-    places = sorted(written.places, key=_order)
-    keys = [_order(place) for place in places]
+    places = sorted(written.places)
     documents = {document.node.where: (document.kind, document.name) for document in written.documents}
     for problem in problems:
-        at = bisect_right(keys, _order(problem.where)) - 1
+        at = bisect_right(places, problem.where) - 1
         if at >= 0 and places[at].file == problem.where.file and places[at] in documents:
             yield documents[places[at]]
-
-
-def _order(where: Where) -> tuple[str, int, int]:
-    return where.file, where.line, where.column

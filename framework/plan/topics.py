@@ -16,7 +16,7 @@ from framework.plan.registered import resolve as resolve_registered
 from framework.plan.rows import name_problems
 from framework.spec import kinds
 from framework.spec.kinds.topic import REGISTERED
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.sql.quote import literal
 from framework.types import Type
 
@@ -42,10 +42,23 @@ def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(said)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
-        said.name, said.place(), said.doc or "", cluster, said.kafka_name or said.name, said.partitions, said.value or "", columns,
-        tuple(column.name for column in key_columns), said.key.format, tuple(said.headers), _joined(said, decoding, key),
-        said.event_time, said.start_from, generator, tuple(registered),
-    )  # fmt: skip
+        name=said.name,
+        where=said.place(),
+        doc=said.doc or "",
+        cluster=cluster,
+        kafka_name=said.kafka_name or said.name,
+        partitions=said.partitions,
+        value=said.value or "",
+        columns=columns,
+        key_columns=tuple(column.name for column in key_columns),
+        key_format=said.key.format,
+        headers=tuple(said.headers),
+        decoding=_joined(said, decoding, key),
+        event_time=said.event_time,
+        start_from=said.start_from,
+        generator=generator,
+        registered=tuple(registered),
+    )
 
 
 def unclear(said: kinds.Topic) -> bool:
@@ -213,7 +226,7 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
     if found is None and said.event_time in dict(_places(said)):
         return  # its type is wrong, which has been said
     if found is None:
-        hint = closest(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
+        hint = did_you_mean(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
         yield Problem(where, "unknown-column", f"there is no column `{said.event_time}`", hint)
     elif found.type not in (types.TIMESTAMP, types.VOID):
         yield Problem(
@@ -241,7 +254,7 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
         if name not in known:
-            hint = closest(name, known, "name one of the topic's columns")
+            hint = did_you_mean(name, known, "name one of the topic's columns")
             where = said.key_place("generate", "columns", name)
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue

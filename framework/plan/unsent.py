@@ -10,26 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from framework.model import Column, Fault, Step, Topic
+from framework.model import Column, Fault, Step, Topic, columns_read
 from framework.plan.rows import Rows
-from framework.sql.quote import columns, identifier, literal
+from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Type
 
 _MARKER = "__debezium_unavailable_value"
 _WHY = "the database did not send `{}`, which has not changed, and the spec needs it: give the table REPLICA IDENTITY FULL"
 
 
-def carried(topic: Topic, steps: Iterable[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def carried(topic: Topic, steps: Sequence[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
-    found, _ = _followed(topic, steps, ())
+    columns, _ = _followed(topic, steps, ())
     there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
-    return tuple((name, _is_marker(column.type)) for name, column in found.items() if there.get(name) == column.type)
+    return tuple((name, _is_marker(column.type)) for name, column in columns.items() if there.get(name) == column.type)
 
 
-def refused(topic: Topic, steps: Iterable[Step], *more: str) -> Topic:
+def refused(topic: Topic, steps: Sequence[Step], *more: str | None) -> Topic:
     """The topic, of which a message is a bad row where a step, or other SQL over its columns, needs a value that was not sent."""
     _, read = _followed(topic, steps, more)
     sql = dict(topic.decoding.columns)
@@ -54,29 +54,30 @@ def holds(marked: str, column: str) -> str:
     return marked.replace("?", column)
 
 
-def _followed(topic: Topic, steps: Iterable[Step], more: Iterable[str]) -> tuple[dict[str, Column], set[str]]:
+def _followed(topic: Topic, steps: Sequence[Step], more: Iterable[str | None]) -> tuple[dict[str, Column], set[str]]:
     """The topic's columns that come through the steps, by what they are called behind them; and the names of those that are read."""
-    found = {column.name: column for column in topic.columns if _is_marker(column.type)}
+    columns = {column.name: column for column in topic.columns if _is_marker(column.type)}
     read: set[str] = set()
     for step in steps:
-        read |= {found[name].name for sql in _texts(step) for name in columns(sql) & found.keys()}
-        made = {name: found.get(_only(sql)) for name, sql in step.assign}
-        made |= {step.each.into: None} if step.each else {}
-        found = {name: column for name, column in {**found, **made}.items() if column}
-        found = {each.name: found[each.name] for each in step.columns if each.name in found}
-    return found, read | {found[name].name for sql in more for name in columns(sql) & found.keys()}
+        read |= {columns[name].name for sql in _texts(step, columns) if sql for name in columns_read(sql, columns)}
+        assigned = {name: columns.get(_only(sql, columns)) for name, sql in step.assign}
+        assigned |= {step.each.into: None} if step.each else {}
+        columns = {name: column for name, column in {**columns, **assigned}.items() if column}
+        columns = {each.name: columns[each.name] for each in step.columns if each.name in columns}
+    read_behind = {name for sql in more if sql for name in columns_read(sql, columns)}
+    read_behind |= {name for step in steps if step.memory for name in step.memory.state.columns} & columns.keys()
+    return columns, read | {columns[name].name for name in read_behind}
 
 
-def _texts(step: Step) -> Iterator[str]:
-    yield from (sql for _, sql in step.assign if not _only(sql))
+def _texts(step: Step, columns: Iterable[str]) -> Iterator[str | None]:
+    yield from (sql for _, sql in step.assign if not _only(sql, columns))
     yield from (fault.when for fault in step.faults)
-    yield step.keep or ""
-    yield step.each.list if step.each else ""
+    yield from (step.keep, step.each.list if step.each else None)
 
 
-def _only(sql: str) -> str:
+def _only(sql: str, columns: Iterable[str]) -> str:
     """The column that the text is and nothing else."""
-    return next((name for name in columns(sql) if sql == identifier(name)), "")
+    return next((name for name in columns if sql == identifier(name)), "")
 
 
 def _is_marker(type_: Type) -> str:

@@ -15,7 +15,7 @@ from framework.errors import Where
 from framework.formats import json_values
 from framework.spec.node import Node
 from framework.spec.scalars import read_time
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 from framework.types import (
     BIGINT,
     BINARY,
@@ -133,7 +133,7 @@ def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
         field = next((each for each in type_.fields if each.name == key.text), None)
         if field is None:
             names = [each.name for each in type_.fields]
-            hint = closest(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
+            hint = did_you_mean(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
             raise Wrong(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
         yield field.name, value, field.type
 

@@ -6,22 +6,10 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from framework.spec import shapes
 from framework.spec.bind import bind_part
 from framework.spec.options import Option
 from framework.spec.reader import read_text
-from framework.spec.shapes import (
-    NO_OPTION,
-    AnyShape,
-    EnumShape,
-    FilesShape,
-    ListShape,
-    MapShape,
-    RecordShape,
-    ScalarShape,
-    Shape,
-    Slot,
-    item_option,
-)
 from framework.spec.words import alternatives, either, in_quotes, written
 
 HEAD = ("option", "what it is", "takes", "default")
@@ -34,7 +22,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def tables(shape: RecordShape, more: Mapping[str, str], path: str = "") -> Iterator[str]:
+def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -> Iterator[str]:
     """The options of a record and of the records in it. `more` is what stands below the options of a path."""
     if path:
         yield f"### `{path}`"
@@ -58,26 +46,26 @@ def _path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _records(shape: Shape) -> Iterator[RecordShape]:
+def _records(shape: shapes.Shape) -> Iterator[shapes.RecordShape]:
     for each in alternatives(shape):
-        if isinstance(each, RecordShape):
+        if isinstance(each, shapes.RecordShape):
             yield each
-        elif isinstance(each, ListShape):
+        elif isinstance(each, shapes.ListShape):
             yield from _records(each.item)
-        elif isinstance(each, MapShape):
+        elif isinstance(each, shapes.MapShape):
             yield from _records(each.value)
 
 
-def _row(shape: RecordShape, name: str, slot: Slot, path: str) -> tuple[str, ...]:
+def _row(shape: shapes.RecordShape, name: str, slot: shapes.Slot, path: str) -> tuple[str, ...]:
     what, _, said = slot.option.doc.partition("; default: ")
     default = "required" if slot.required else "" if shape.cls.exactly_one else said.rstrip(".") or _default(slot)
     shown = f", such as `{slot.option.example}`" if slot.option.example else ""
-    if isinstance(slot.shape, EnumShape) or default == f"`{slot.option.example}`":
+    if isinstance(slot.shape, shapes.EnumShape) or default == f"`{slot.option.example}`":
         shown = ""
     return f"`{name}`", f"{what.rstrip('.')}." if what else NAME, takes(slot.shape, slot.option, path) + shown, default
 
 
-def _default(slot: Slot) -> str:
+def _default(slot: shapes.Slot) -> str:
     """As a spec would say it. What is read as something else, such as a number of seconds, is written as its example."""
     nodes = read_text(slot.option.example, "example", [])
     if nodes and bind_part(slot.shape, slot.option, nodes[0]) == slot.default:
@@ -85,32 +73,32 @@ def _default(slot: Slot) -> str:
     return f"`{written(slot.default)}`" if isinstance(slot.default, str | int) else ""
 
 
-def takes(shape: Shape, option: Option = NO_OPTION, path: str = "") -> str:
+def takes(shape: shapes.Shape, option: Option = shapes.NO_OPTION, path: str = "") -> str:
     """What may stand there, in users' words."""
     later = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
     return either([_takes(each, option, path) for each in alternatives(shape)]) + later
 
 
-def _takes(shape: Shape, option: Option, path: str) -> str:
-    inner = item_option(Option(option.doc))
+def _takes(shape: shapes.Shape, option: Option, path: str) -> str:
+    inner = shapes.item_option(Option(doc=option.doc))
     match shape:
-        case AnyShape():
+        case shapes.AnyShape():
             return "a value"
-        case ScalarShape(secret="must"):
+        case shapes.ScalarShape(secret="must"):
             return "a secret"
-        case ScalarShape():
+        case shapes.ScalarShape():
             noun = shape.scalar.noun
             linked = f"[{noun}]({LINKS[noun]})" if noun in LINKS else noun
             return linked + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
-        case EnumShape():
+        case shapes.EnumShape():
             return either([f"`{written(value)}`" for value in shape.values])
-        case ListShape():
+        case shapes.ListShape():
             return f"a list{f' of {shape.length}' if shape.length else ''}, each {takes(shape.item, inner, path)}"
-        case MapShape():
+        case shapes.MapShape():
             return f"a map from {shape.key.scalar.noun} to {takes(shape.value, inner, path)}"
-        case FilesShape():
+        case shapes.FilesShape():
             return f"[a {shape.files.noun}](index.md#{shape.files.noun}s)"
-        case RecordShape():
+        case shapes.RecordShape():
             short = f"{takes(shape.slots[shape.cls.short].shape)} or " if shape.cls.short else ""
             return f"{short}[options](#{anchor(path)})"
     raise AssertionError(f"a shape without words: {shape}")

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+from framework.errors import visible
 from framework.model.schemas import Kind
 from framework.registry.http import Strange
 
@@ -89,7 +90,7 @@ def message_of(said: Any) -> str:
     if not isinstance(message, str):
         return ""
     line = " ".join(message.split())[:_SHOWN]
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+    return visible(line)
 
 
 def _of(said: Any, name: str) -> Any:

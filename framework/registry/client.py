@@ -17,6 +17,7 @@ from urllib.parse import quote
 from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.model.schemas import Kind, Schema, Subject, Version
+from framework.patience import REGISTRY
 from framework.registry import answers, cache
 from framework.registry.answers import Entry, Reference
 from framework.registry.http import Channel, Reply, Silent, Strange, Untrusted
@@ -48,7 +49,7 @@ class Registry:
 
     cluster: Cluster
     secrets: SecretStore
-    patience: float = 3.0
+    patience: float = REGISTRY
     _channel: Channel | None = field(default=None, init=False)
     _down: tuple[float, SluiceError] | None = field(default=None, init=False)
     _budget: _Budget | None = field(default=None, init=False)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from framework.hosts import url_is_loopback
+from framework.patience import CONNECTING
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
 
 MOST_BYTES = 8 << 20
 """Of one answer. Confluent's registry takes schemas of up to one megabyte."""
-_CONNECTING = 2.0  # seconds
 
 
 class Silent(Exception):
@@ -90,7 +90,7 @@ class Channel:
 
         try:
             with self._watch.within(seconds):
-                timeout = (min(_CONNECTING, seconds), seconds)
+                timeout = (min(CONNECTING, seconds), seconds)
                 with self._session.request(
                     method, self._url + path, json=said, timeout=timeout, stream=True, allow_redirects=False
                 ) as response:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import home, private
+from framework.processes import memory
 from framework.services import process
 from framework.services.process import Process, Service
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """A service now. After `up` or `down`, `changed` says whether that was their doing."""
 
@@ -65,11 +66,11 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
     for service in _named(names):
         place = folder(service.name)
         if not place.exists():
-            states.append(State(service.name, "stopped"))
+            states.append(State(name=service.name, state="stopped"))
             continue
         with process.turn(place):
             there = process.stop(place)
-        states.append(State(service.name, "stopped", there.pid if there else None, changed=there is not None))
+        states.append(State(name=service.name, state="stopped", pid=there.pid if there else None, changed=there is not None))
     return tuple(states)
 
 
@@ -89,6 +90,6 @@ def _named(names: Iterable[str]) -> tuple[Service, ...]:
 
 def _state(service: Service, there: Process | None, changed: bool = False) -> State:
     if there is None:
-        return State(service.name, "stopped", changed=changed)
+        return State(name=service.name, state="stopped", changed=changed)
     word = "running" if service.answers(there.ports[0]) else "not answering"
-    return State(service.name, word, there.pid, there.address, process.memory(there.pid), changed)
+    return State(name=service.name, state=word, pid=there.pid, address=there.address, memory=memory(there.pid), changed=changed)

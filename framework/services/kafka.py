@@ -17,7 +17,7 @@ from pathlib import Path
 from framework.errors import SetupError
 from framework.services import process
 from framework.services.ports import pair
-from framework.services.process import Service
+from framework.services.process import Service, last_lines
 
 _PORT = "SLUICE_KAFKA_PORT"
 _CONFIG = Path(__file__).parent
@@ -69,7 +69,7 @@ def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
         errors="replace",
     )
     if done.returncode != 0:
-        last = "".join(f"\n  | {line}" for line in done.stdout.splitlines()[-12:])
+        last = last_lines(done.stdout)
         raise SetupError("service-failed", f"kafka cannot format its data folder:{last}", f"see to {folder}: space, permissions")
     (folder / "data.new").rename(folder / "data")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.services.ports import free_port, holder, is_free
+from framework.patience import ENDING, KILLED, STARTING
+from framework.processes import began
+from framework.services.ports import free_port, refuse_busy
 
 # Runs in the child before the server takes its place. A shell's background job passes ignored signals on, and then
 # SIGTERM would not stop a JVM. Linux can end it with the process that started it, if that is killed (prctl 1: signal at its death).
@@ -36,7 +37,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Service:
     """What a file of this folder offers."""
 
@@ -45,7 +46,7 @@ class Service:
     prepare: Callable[[Path, tuple[int, ...]], tuple[str, ...]]  # write what it needs into its folder; the command
     answers: Callable[[int], bool]
     move: str  # how to choose other ports, for the hint when one is busy
-    patience: float = 60.0  # seconds until it must answer
+    patience: float = STARTING
     # Gets what `make setup` does not, and says so. A service that has this starts only when it is named.
     get: Callable[[Callable[[str], object]], object] | None = None
 
@@ -79,7 +80,7 @@ def running(folder: Path) -> Process | None:
         process = Process(int(said["pid"]), str(said["began"]), tuple(map(int, said["ports"])))
     except (OSError, ValueError, KeyError, TypeError):  # none, or cut short when the disk was full
         return None
-    return process if _began(process.pid) == process.began else None
+    return process if began(process.pid) == process.began else None
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[st
 def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool = False) -> Process:
     """Start the service and wait until it answers. Tied: on Linux it ends when the thread that started it does."""
     for port in ports:
-        _require_free(service, port)
+        refuse_busy(port, service.name, service.move)
     folder.mkdir(parents=True, exist_ok=True)
     command = service.prepare(folder, ports)
     launch = launched(command, signal.SIGKILL if tied else None)
@@ -112,7 +113,7 @@ def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool 
             launch, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        process = Process(child.pid, _began(child.pid) or "gone", ports)
+        process = Process(child.pid, began(child.pid) or "gone", ports)
         draft = folder / "pid.draft"
         draft.write_text(json.dumps({"pid": process.pid, "began": process.began, "ports": ports}), encoding="utf-8")
         draft.replace(folder / "pid")
@@ -126,11 +127,11 @@ def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool 
     return process
 
 
-def stop(folder: Path, patience: float = 20.0) -> Process | None:
+def stop(folder: Path, patience: float = ENDING) -> Process | None:
     """Stop the server of this folder: ask, wait, then kill. Says which one it was, None if none ran."""
     process = running(folder)
     if process is not None:
-        for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
+        for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, number)
             if _gone(process, seconds):
@@ -143,23 +144,6 @@ def stop(folder: Path, patience: float = 20.0) -> Process | None:
     return process
 
 
-def memory(pid: int) -> int | None:
-    """The bytes of memory that a process holds, None if it cannot be told."""
-    with suppress(OSError):
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-        found = re.search(r"VmRSS:\s+(\d+) kB", status)
-        return int(found[1]) * 1024 if found else None
-    said = _ps(pid, "rss=")
-    return int(said) * 1024 if said.isdigit() else None
-
-
-def _require_free(service: Service, port: int) -> None:
-    if is_free(port):
-        return
-    by = holder(port) or "another process"
-    raise SetupError("port-busy", f"{service.name} needs port {port}, but {by} holds it", service.move)
-
-
 def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: int) -> None:
     """Until it answers; an error with the end of its log if it dies or takes too long."""
     deadline = time.monotonic() + service.patience
@@ -167,45 +151,29 @@ def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: 
         if service.answers(port):
             return
         if time.monotonic() > deadline:
-            raise _failed(f"{service.name} did not answer on port {port} within {service.patience:.0f} seconds", folder)
+            raise failed(f"{service.name} did not answer on port {port} within {service.patience:.0f} seconds", folder / "log")
         time.sleep(0.1)
     how = f"signal {-child.returncode}" if child.returncode < 0 else f"exit status {child.returncode}"
-    raise _failed(f"{service.name} ended while it started, with {how}", folder)
+    raise failed(f"{service.name} ended while it started, with {how}", folder / "log")
 
 
-def _failed(what: str, folder: Path) -> SetupError:
-    log = folder / "log"
-    last = "".join(f"\n  | {line}" for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:])
-    return SetupError("service-failed", f"{what}; the end of its log:{last or ' nothing'}", f"read {log}")
+def failed(what: str, log: Path, code: str = "service-failed", lines: int = 12) -> SetupError:
+    """An error with the last lines of a log."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return SetupError(code, f"{what}; the end of its log:{last_lines(text, lines)}", f"read {log}")
+
+
+def last_lines(text: str, lines: int = 12) -> str:
+    """The end of a program's output, as a part of a message."""
+    return "".join(f"\n  | {line}" for line in text.splitlines()[-lines:]) or " nothing"
 
 
 def _gone(process: Process, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while _began(process.pid) == process.began:
+    while began(process.pid) == process.began:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
     with suppress(ChildProcessError):  # it was our own child: leave no zombie
         os.waitpid(process.pid, 0)
     return True
-
-
-def _began(pid: int) -> str | None:
-    """When a process began, exact enough that a reused pid differs; None if it has ended, as a zombie has."""
-    if Path("/proc/self/stat").exists():
-        try:
-            # The name, in brackets, may hold anything; after it come the state and, 20th, the ticks since boot.
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-            # A JVM's first thread can be a zombie while its others still hold memory and ports.
-            ended = fields[0] in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
-        except OSError:
-            return None
-        return None if ended else f"{boot} {fields[19]}"
-    state, _, began = _ps(pid, "stat=", "lstart=").partition(" ")
-    return None if not state or state.startswith("Z") else began.strip()
-
-
-def _ps(pid: int, *columns: str) -> str:
-    command = ["ps", *(part for column in columns for part in ("-o", column)), "-p", str(pid)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout.strip()

@@ -21,7 +21,7 @@ from framework.spec.options import Kind
 from framework.spec.reader import read_text
 from framework.spec.references import References, variables_of
 from framework.spec.syntax import short
-from framework.spelling import closest
+from framework.spelling import did_you_mean
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
@@ -30,7 +30,7 @@ _KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "m
 _Kind = TypeVar("_Kind", bound=Kind)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """One document. Its value is None where it has problems, unless it is of a kind of which a part is looked at all the same."""
 
@@ -104,7 +104,7 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     replacing = _read_environment(folder, environment, inside, problems)
     variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
     values = variables_of(variables.values(), problems)
-    references = References(os.environ if environ is None else environ, values, problems)
+    references = References(environ=os.environ if environ is None else environ, written=values, problems=problems)
     kinds = document_kinds()
     chosen = _named(base, kinds, references, problems)
     chosen.update(_replacements(_named(replacing, kinds, references, problems), kinds, problems))
@@ -173,11 +173,8 @@ def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]
     later = [each.text for each, _ in node.entries if each.text in all_kinds]
     if len(problems) > MOST_PROBLEMS:
         return None
-    meant = closest(key.text, all_kinds)
-    if later:
-        hint = f"put `{later[0]}: …` on the document's first line"
-    else:
-        hint = f"did you mean `{meant}`?" if meant else f"kinds are: {', '.join(f'`{kind}`' for kind in kinds)}"
+    hint = did_you_mean(key.text, all_kinds, f"kinds are: {', '.join(f'`{kind}`' for kind in kinds)}")
+    hint = f"put `{later[0]}: …` on the document's first line" if later else hint
     problems.append(
         Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{short(key.text)}` is none", hint)
     )
@@ -223,7 +220,7 @@ def _replacements(
 def _document(kind: str, cls: type[Kind], name: str, written: Node, references: References, root: Path) -> Document:
     problems = references.problems
     if len(problems) > MOST_PROBLEMS:
-        return Document(kind, name, written.place(kind), None, written)
+        return Document(kind=kind, name=name, where=written.place(kind), value=None, node=written)
     node = references.expand(written)
     value = bind(cls, node, root, problems)
-    return Document(kind, name, node.place(kind), None if value is FAILED else value, node)
+    return Document(kind=kind, name=name, where=node.place(kind), value=None if value is FAILED else value, node=node)

@@ -67,7 +67,7 @@ class _Binder:
             return FAILED
         if isinstance(shape, RecordShape) and shape.cls.short and node.kind == "scalar":
             return self.short(shape, shape.slots[shape.cls.short], node, path)
-        failure = Failure(node, shape, option, path)
+        failure = Failure(node, shape, option, path=path)
         if isinstance(shape, AnyShape):
             return self.anything(failure)
         if node.is_null:
@@ -112,7 +112,7 @@ class _Binder:
 
     def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
         given = {key.text: value for key, value in node.entries}
-        self.keys(shape, Failure(node, shape, option, path), given)
+        self.keys(shape, Failure(node, shape, option, path=path), given)
         values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
         failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
         # An unknown key that stands for no option that is missing takes nothing away: the rest is still looked at.
@@ -148,7 +148,7 @@ class _Binder:
         if slot.required or not node.is_null or node.unknown or isinstance(slot.shape, AnyShape):
             return self.value(slot.shape, slot.option, node, (*path, name))
         if shape.cls.exactly_one:
-            self.refuse(missing_value(Failure(node, slot.shape, slot.option, (*path, name))))
+            self.refuse(missing_value(Failure(node, slot.shape, slot.option, path=(*path, name))))
         return _ABSENT
 
     def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:
@@ -181,7 +181,9 @@ class _Binder:
 
     def map(self, shape: MapShape, failure: Failure) -> Any:
         node, option, path = failure.node, item_option(failure.option), failure.path
-        wrong = [Failure(key, shape.key, NO_OPTION, path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)]
+        wrong = [
+            Failure(key, shape.key, NO_OPTION, path=path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)
+        ]
         self.refuse(chain.from_iterable(map(bad_text, wrong)))
         values = {key.text: self.value(shape.value, option, value, (*path, key.text)) for key, value in node.entries}
         if node.whole and len(values) < _least(failure.option):

@@ -25,7 +25,7 @@ from framework.errors import Problem, Where
 from framework.spec.node import Node
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Project:
     """The folder whose own steps count, and whether installed packages are asked, which takes a tenth of a second. `loads`: whether
     their code is run at all; `left_out` are those that are used and were not run."""
@@ -41,7 +41,7 @@ STEPS = "framework.steps"
 _project: ContextVar[Project | None] = ContextVar("project", default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a file says of itself: the type of what stands behind its name, its help, and what it does."""
 
@@ -68,7 +68,7 @@ class Found:
 def project(root: Path, loads: bool = True) -> Iterator[Project]:
     """The folder whose own steps count meanwhile: the one that the specs are in."""
     now = _project.get()
-    now = now if now and now.root == root else Project(root, loads=loads)
+    now = now if now and now.root == root else Project(root=root, loads=loads)
     token = _project.set(now)
     try:
         yield now
@@ -92,7 +92,7 @@ def find(package: str) -> Mapping[str, Extension]:
 
 def found(package: str) -> Found:
     """The extensions of a kind, named by Sluice's package of them. Files whose name starts with _ are none."""
-    now = _project.get() or Project(Path.cwd())
+    now = _project.get() or Project(root=Path.cwd())
     if package not in now.known:
         now.known[package] = _look(package, now)
     return now.known[package]
@@ -119,7 +119,11 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, l
             hint = "give the file another name"
             problems.append(Problem(Where(_shown(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint))
             continue
-        made = _made(load, file) if loads else Extension(Node, "", _nothing, file, built_in=False, loaded=False)
+        made = (
+            _made(load, file)
+            if loads
+            else Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
+        )
         if isinstance(made, Extension):
             extensions[name] = made
         else:
@@ -134,12 +138,12 @@ def _own(package: str) -> Mapping[str, Extension]:
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
     return Extension(
-        module.Written,
-        inspect.getdoc(module) or "",
-        module.resolve,
-        module.__file__ or "",
-        built_in,
-        getattr(module, "ADDS", None),
+        written=module.Written,
+        doc=inspect.getdoc(module) or "",
+        resolve=module.resolve,
+        file=module.__file__ or "",
+        built_in=built_in,
+        adds=getattr(module, "ADDS", None),
     )
 
 

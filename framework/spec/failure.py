@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from framework.errors import Problem
 from framework.spec.node import Node
@@ -19,6 +19,7 @@ class Failure:
     node: Node
     shape: Shape
     option: Option
+    _: KW_ONLY
     path: tuple[str | int, ...]
     is_key: bool = False
 

@@ -12,7 +12,7 @@ from framework.spec.node import Node
 from framework.spec.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.spec.syntax import short
 from framework.spec.words import example, in_quotes
-from framework.spelling import closest
+from framework.spelling import closest, did_you_mean
 
 
 def unknown_keys(failure: Failure) -> Iterator[Problem]:
@@ -40,8 +40,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             if name in extensions.found(failure.shape.files.package).broken:
                 continue
             noun = failure.shape.files.noun
-            meant = closest(name, [*slots, *later])
-            hint = f"did you mean `{meant}`?" if meant else f"{noun}s are: {in_quotes(slots)}"
+            hint = did_you_mean(name, [*slots, *later], f"{noun}s are: {in_quotes(slots)}")
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
             hint = _above(failure, name) or _key_hint(name, slots, later)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 from framework.errors import Where
@@ -22,6 +22,7 @@ class Node:
     kind: Literal["scalar", "list", "map"]
     where: Where
     text: str = ""
+    _: KW_ONLY
     quoted: bool = False
     items: tuple[Node, ...] = field(default=(), repr=False)
     entries: tuple[tuple[Node, Node], ...] = field(default=(), repr=False)

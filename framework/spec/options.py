@@ -15,7 +15,7 @@ from framework.spec.scalars import Name
 _REQUIRED: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
     """What a field says about itself besides its type."""
 
@@ -117,7 +117,7 @@ def option(
     aka: Iterable[str] = (),
 ) -> Any:
     """An option. `later` are values of the language that this version lacks, `aka` names that people try instead."""
-    said = Option(doc, example, at_least, at_most, tuple(later), tuple(aka))
+    said = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
     metadata = {"option": said}
     if default is _REQUIRED:
         return dataclasses.field(metadata=metadata)
@@ -128,4 +128,4 @@ def option(
 
 def later(doc: str) -> Any:
     """An option that the language has and this version does not."""
-    return dataclasses.field(default=None, metadata={"option": Option(doc, in_this_version=False)})
+    return dataclasses.field(default=None, metadata={"option": Option(doc=doc, in_this_version=False)})

@@ -25,7 +25,7 @@ MAX_STEPS = 20  # from one variable to the next
 MAX_TEXT = 4_000_000  # characters that are put in, over all specs
 
 
-@dataclass
+@dataclass(kw_only=True)
 class References:
     """What the variables are, and the problems met in expanding them; not frozen, it remembers what it has expanded."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from framework.spec import cron
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scalar:
     """How a text is read. `read` raises ValueError for a text that fits the pattern and still means nothing."""
 
@@ -83,105 +83,127 @@ def meant_table(text: str) -> str:
     return ".".join(meant_name(part) for part in text.split("."))
 
 
-TEXT = Scalar("text", "wrong-type", "")
-WHOLE = Scalar("a whole number", "wrong-type", "5", read=int)
-NUMBER = Scalar("a number", "wrong-type", "0.5", read=float)
-BOOL = Scalar("`true` or `false`", "wrong-type", "true", read=lambda text: text == "true")
+TEXT = Scalar(noun="text", code="wrong-type", example="")
+WHOLE = Scalar(noun="a whole number", code="wrong-type", example="5", read=int)
+NUMBER = Scalar(noun="a number", code="wrong-type", example="0.5", read=float)
+BOOL = Scalar(noun="`true` or `false`", code="wrong-type", example="true", read=lambda text: text == "true")
 
 Duration = Annotated[
     int,
-    Scalar("a duration", "bad-duration", "15s", r"^[1-9][0-9]{0,5}[smhd]$(?!\n)", read_duration,
-           "a whole number and s, m, h or d: `15s`, `10m`, `6h`, `7d`", meant_duration),
+    Scalar(noun="a duration", code="bad-duration", example="15s", pattern=r"^[1-9][0-9]{0,5}[smhd]$(?!\n)", read=read_duration,
+           rule="a whole number and s, m, h or d: `15s`, `10m`, `6h`, `7d`", suggest=meant_duration),
 ]  # fmt: skip
 Size = Annotated[
     int,
-    Scalar("a size", "bad-size", "128MB", r"^[1-9][0-9]{0,8}(B|KB|MB|GB|TB)$(?!\n)", read_size,
-           "a whole number and B, KB, MB, GB or TB: `512KB`, `128MB`", meant_size),
+    Scalar(noun="a size", code="bad-size", example="128MB", pattern=r"^[1-9][0-9]{0,8}(B|KB|MB|GB|TB)$(?!\n)", read=read_size,
+           rule="a whole number and B, KB, MB, GB or TB: `512KB`, `128MB`", suggest=meant_size),
 ]  # fmt: skip
 Memory = Annotated[
     str,
-    Scalar("an amount of memory", "bad-memory", "4g", r"^[1-9][0-9]{0,5}[mg]$(?!\n)",
+    Scalar(noun="an amount of memory", code="bad-memory", example="4g", pattern=r"^[1-9][0-9]{0,5}[mg]$(?!\n)",
            rule="a whole number and m or g, as Spark writes it: `512m`, `4g`", suggest=meant_memory),
 ]  # fmt: skip
 Rate = Annotated[
     float,
-    Scalar("a rate", "bad-rate", "10/s", r"^(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}(\.[0-9]{1,6})?)/[smhd]$(?!\n)", read_rate,
-           "messages per second, minute, hour or day: `10/s`, `600/m`"),
-]  # fmt: skip
+    Scalar(
+        noun="a rate",
+        code="bad-rate",
+        example="10/s",
+        pattern=r"^(0\.[0-9]{0,5}[1-9]|[1-9][0-9]{0,8}(\.[0-9]{1,6})?)/[smhd]$(?!\n)",
+        read=read_rate,
+        rule="messages per second, minute, hour or day: `10/s`, `600/m`",
+    ),
+]
 Time = Annotated[
     datetime,
-    Scalar("a time", "bad-time", "2026-01-05T10:00:00Z",
-           r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$(?!\n)",
-           read_time, "ISO 8601, in UTC unless it names a zone: `2026-01-05` or `2026-01-05T10:00:00Z`"),
+    Scalar(noun="a time", code="bad-time", example="2026-01-05T10:00:00Z",
+           pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$(?!\n)",
+           read=read_time, rule="ISO 8601, in UTC unless it names a zone: `2026-01-05` or `2026-01-05T10:00:00Z`"),
 ]  # fmt: skip
 Name = Annotated[
     str,
-    Scalar("a name", "bad-name", "stock_trades", rf"^{_NAME}$(?!\n)",
+    Scalar(noun="a name", code="bad-name", example="stock_trades", pattern=rf"^{_NAME}$(?!\n)",
            rule="a small letter, then small letters, digits and _, 63 at most", suggest=meant_name),
 ]  # fmt: skip
 TableName = Annotated[
     str,
-    Scalar("a table's name", "bad-table-name", "markets.trades", rf"^{_NAME}\.{_NAME}$(?!\n)",
+    Scalar(noun="a table's name", code="bad-table-name", example="markets.trades", pattern=rf"^{_NAME}\.{_NAME}$(?!\n)",
            rule="a namespace, a dot and a name, in small letters, digits and _: `markets.trades`", suggest=meant_table),
 ]  # fmt: skip
 ColumnName = Annotated[
     str,
-    Scalar("a column's name", "bad-column-name", "price", rf"^{_COLUMN}$(?!\n)",
+    Scalar(noun="a column's name", code="bad-column-name", example="price", pattern=rf"^{_COLUMN}$(?!\n)",
            rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name),
 ]  # fmt: skip
 FieldPath = Annotated[
     str,
-    Scalar("the name of a column or a field", "bad-column-name", "location.building",
-           rf"^{_COLUMN}(\.{_COLUMN})*$(?!\n)",
+    Scalar(noun="the name of a column or a field", code="bad-column-name", example="location.building",
+           pattern=rf"^{_COLUMN}(\.{_COLUMN})*$(?!\n)",
            rule="a column, or a column, a dot and a field of its struct: `location.building`"),
 ]  # fmt: skip
 ColumnType = Annotated[
     str,
-    Scalar("a type", "bad-type", "string", r"\S",
+    Scalar(noun="a type", code="bad-type", example="string", pattern=r"\S",
            rule="a type as Spark writes it: `string`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
 ]  # fmt: skip
 Expression = Annotated[
     str,
-    Scalar("an SQL expression", "bad-expression", "price > 0", r"\S",
+    Scalar(noun="an SQL expression", code="bad-expression", example="price > 0", pattern=r"\S",
            rule="a Spark SQL expression, such as `price > 0`"),
 ]  # fmt: skip
 KafkaName = Annotated[
     str,
-    Scalar("a Kafka topic's name", "bad-kafka-name", "sample_data_stock_trades", r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$(?!\n)",
-           rule="letters, digits, `.`, `_` and `-`, 249 at most"),
-]  # fmt: skip
+    Scalar(
+        noun="a Kafka topic's name",
+        code="bad-kafka-name",
+        example="sample_data_stock_trades",
+        pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$(?!\n)",
+        rule="letters, digits, `.`, `_` and `-`, 249 at most",
+    ),
+]
 Addresses = Annotated[
     str,
-    Scalar("a Kafka address", "bad-address", "127.0.0.1:19092",
-           r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
+    Scalar(noun="a Kafka address", code="bad-address", example="127.0.0.1:19092",
+           pattern=r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
            rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip
 Url = Annotated[
     str,
-    Scalar("an address", "bad-address", "http://127.0.0.1:18081", r"^https?://[^\s/\\@?#]+(/[^\s?#]*)?$(?!\n)",
+    Scalar(noun="an address", code="bad-address", example="http://127.0.0.1:18081", pattern=r"^https?://[^\s/\\@?#]+(/[^\s?#]*)?$(?!\n)",
            rule="`http://` or `https://`, a host and what follows it; a login is not part of it"),
 ]  # fmt: skip
 Subject = Annotated[
     str,
-    Scalar("a subject", "bad-subject", "stock_trades-value", r"^[^\s](.{0,253}[^\s])?$(?!\n)", rule="the name as the registry has it"),
-]  # fmt: skip
+    Scalar(
+        noun="a subject",
+        code="bad-subject",
+        example="stock_trades-value",
+        pattern=r"^[^\s](.{0,253}[^\s])?$(?!\n)",
+        rule="the name as the registry has it",
+    ),
+]
 Master = Annotated[
     str,
-    Scalar("a Spark master", "bad-master", "local[*]",
-           r"^(local(\[(\*|[1-9][0-9]{0,3})(, ?[1-9][0-9]{0,3})?\])?|yarn|(spark|k8s)://\S+)$(?!\n)",
+    Scalar(noun="a Spark master", code="bad-master", example="local[*]",
+           pattern=r"^(local(\[(\*|[1-9][0-9]{0,3})(, ?[1-9][0-9]{0,3})?\])?|yarn|(spark|k8s)://\S+)$(?!\n)",
            rule="`local[*]`, `spark://host:7077`, `k8s://…` or `yarn`"),
 ]  # fmt: skip
 Owner = Annotated[
     str,
-    Scalar("an owner", "bad-owner", "team:markets", r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:.]+(\.[^@\s:.]+)+)$(?!\n)",
-           rule="`team:markets` or a mail address"),
-]  # fmt: skip
+    Scalar(
+        noun="an owner",
+        code="bad-owner",
+        example="team:markets",
+        pattern=r"^(team:[A-Za-z0-9_-]+|[^@\s:]+@[^@\s:.]+(\.[^@\s:.]+)+)$(?!\n)",
+        rule="`team:markets` or a mail address",
+    ),
+]
 Schedule = Annotated[
     str,
-    Scalar("a schedule", "bad-schedule", '"0 6 * * *"', cron.PATTERN, cron.read,
-           'five fields as cron has them, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
+    Scalar(noun="a schedule", code="bad-schedule", example='"0 6 * * *"', pattern=cron.PATTERN, read=cron.read,
+           rule='five fields as cron has them, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
 ]  # fmt: skip
 Location = Annotated[
-    str, Scalar("a path or an address", "bad-location", ".sluice/warehouse", r"^\S(.*\S)?$(?!\n)",
+    str, Scalar(noun="a path or an address", code="bad-location", example=".sluice/warehouse", pattern=r"^\S(.*\S)?$(?!\n)",
                 rule="a path inside the project, or an address such as `s3://bucket/warehouse`"),
 ]  # fmt: skip

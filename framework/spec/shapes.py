@@ -17,7 +17,7 @@ from framework.spec.node import Node
 from framework.spec.options import Bound, Files, Kind, Named, Option
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
-NO_OPTION = Option("")
+NO_OPTION = Option(doc="")
 BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy takes for unhashable where it is a key of a cache
 
 
@@ -59,7 +59,7 @@ class MapShape(Shape):
     value: Shape
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
     """An option of a record: the field that it fills and what may stand there."""
 
@@ -101,7 +101,12 @@ def _step_slots(found: extensions.Found) -> Mapping[str, Slot]:
 
 def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
     """A step of nothing is a mistake."""
-    return Slot(name, shape, Option(doc, at_least=1 if isinstance(shape, ListShape | MapShape) else None), True)
+    return Slot(
+        field=name,
+        shape=shape,
+        option=Option(doc=doc, at_least=1 if isinstance(shape, ListShape | MapShape) else None),
+        required=True,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +142,7 @@ _PLAIN = {
 def item_option(option: Option) -> Option:
     """What an option says of each item of its list or map."""
     first = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
-    return Option("", example=first[1] if first else "", later=option.later)
+    return Option(doc="", example=first[1] if first else "", later=option.later)
 
 
 def shape_of(hint: Any) -> Shape:
@@ -193,14 +198,14 @@ def record_shape(cls: BoundClass) -> RecordShape:
         if not option.in_this_version:
             later[name] = option
         elif field.name == "name" and kind:
-            slots[kind] = Slot("name", shape_of(hints["name"]), option, True)
+            slots[kind] = Slot(field="name", shape=shape_of(hints["name"]), option=option, required=True)
         elif field.name not in _OWN:
             slots[name] = Slot(
-                field.name,
-                shape_of(hints[field.name]),
-                _completed(option, hints[field.name]),
-                _is_required(field),
-                _default(field),
+                field=field.name,
+                shape=shape_of(hints[field.name]),
+                option=_completed(option, hints[field.name]),
+                required=_is_required(field),
+                default=_default(field),
             )
     return RecordShape(cls, slots, later, kind)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 from framework.errors import Problem, Where
@@ -53,41 +56,36 @@ def _opens(text: str, index: int) -> bool:
     return text[index] != "<" or text[:index].lower().endswith(_TYPES)
 
 
+def _nested(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Each place of the text, its end too, with the characters that end what is open there: brackets and SQL strings."""
+    ends: list[str] = []
+    for index, character in enumerate(text):
+        yield index, ends
+        if ends and character == ends[-1]:
+            ends.pop()
+        elif ends and ends[-1] in "'\"":
+            continue
+        elif character in "'\"" and not text[index - 1 : index].isalnum():
+            ends.append(character)
+        elif character in _OPEN and _opens(text, index):
+            ends.append(_OPEN[character])
+    yield len(text), ends
+
+
 def unbalanced(text: str) -> bool:
     """Does a bracket or an SQL string begin here that does not end? Then a comma has cut the text."""
-    closers: list[str] = []
-    string = ""
-    for index, character in enumerate(text):
-        if string:
-            string = "" if character == string else string
-        elif character in "'\"" and not text[index - 1 : index].isalnum():
-            string = character
-        elif character in _OPEN and _opens(text, index):
-            closers.append(_OPEN[character])
-        elif closers and character == closers[-1]:
-            closers.pop()
-    return bool(closers or string)
+    _, ends = deque(_nested(text), maxlen=1).pop()
+    return bool(ends)
 
 
 def span_from(text: str, start: int) -> int | None:
     """Where a text that starts here ends, if brackets and SQL strings are taken together; None if they do not close."""
     line = text[start : start + _LONGEST].split("\n", 1)[0]
-    closers: list[str] = []
-    string = ""
-    for index, character in enumerate(line):
-        if string:
-            string = "" if character == string else string
-        elif character in "'\"" and not line[index - 1 : index].isalnum():
-            string = character
-        elif character in _OPEN and _opens(line, index):
-            closers.append(_OPEN[character])
-        elif closers:
-            if character == closers[-1]:
-                closers.pop()
-            elif character in ")]}":
-                return None
-        elif character in ",]}":
+    for index, ends in islice(_nested(line), len(line)):
+        if not ends and line[index] in ",]}":
             return start + len(line[:index].rstrip())
+        if ends and ends[-1] not in "'\"" and line[index] in ")]}" and line[index] != ends[-1]:
+            return None
     return None
 
 

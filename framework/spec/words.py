@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from framework.spec.shapes import (
-    AnyShape,
-    EnumShape,
-    FilesShape,
-    ListShape,
-    MapShape,
-    RecordShape,
-    ScalarShape,
-    Shape,
-    UnionShape,
-)
+from framework.spec import shapes
 
 
 def in_quotes(names: Iterable[object]) -> str:
@@ -29,51 +19,51 @@ def written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def alternatives(shape: Shape) -> tuple[Shape, ...]:
-    return shape.alternatives if isinstance(shape, UnionShape) else (shape,)
+def alternatives(shape: shapes.Shape) -> tuple[shapes.Shape, ...]:
+    return shape.alternatives if isinstance(shape, shapes.UnionShape) else (shape,)
 
 
-def describe(shape: Shape) -> str:
+def describe(shape: shapes.Shape) -> str:
     return either([part for each in alternatives(shape) for part in _described(each)])
 
 
-def _described(shape: Shape) -> list[str]:
-    if isinstance(shape, AnyShape):
+def _described(shape: shapes.Shape) -> list[str]:
+    if isinstance(shape, shapes.AnyShape):
         return ["a value"]
-    if isinstance(shape, ScalarShape):
+    if isinstance(shape, shapes.ScalarShape):
         return ["a reference to a secret" if shape.secret == "must" else shape.scalar.noun]
-    if isinstance(shape, EnumShape):
+    if isinstance(shape, shapes.EnumShape):
         return [f"`{written(value)}`" for value in shape.values]
-    if isinstance(shape, ListShape):
+    if isinstance(shape, shapes.ListShape):
         return ["a list"]
-    if isinstance(shape, FilesShape):
+    if isinstance(shape, shapes.FilesShape):
         return [f"a {shape.files.noun} (one key and its options)"]
-    if isinstance(shape, RecordShape) and shape.cls.short:
+    if isinstance(shape, shapes.RecordShape) and shape.cls.short:
         short = shape.slots[shape.cls.short]
         return [*_described(short.shape), "a map"]
-    if isinstance(shape, RecordShape) and len(shape.slots) <= 4:
+    if isinstance(shape, shapes.RecordShape) and len(shape.slots) <= 4:
         return [f"a map with {either([f'`{name}`' for name in shape.slots])}"]
     return ["a map"]
 
 
-def example(shape: Shape) -> str:
-    if isinstance(shape, AnyShape):
+def example(shape: shapes.Shape) -> str:
+    if isinstance(shape, shapes.AnyShape):
         return "value"
-    if isinstance(shape, ScalarShape):
+    if isinstance(shape, shapes.ScalarShape):
         return shape.scalar.example or "text"
-    if isinstance(shape, EnumShape):
+    if isinstance(shape, shapes.EnumShape):
         return written(shape.values[0])
-    if isinstance(shape, UnionShape):
+    if isinstance(shape, shapes.UnionShape):
         return example(shape.alternatives[0])
-    if isinstance(shape, ListShape):
+    if isinstance(shape, shapes.ListShape):
         return f"[{', '.join([example(shape.item)] * (shape.length or 1))}]"
-    if isinstance(shape, RecordShape) and shape.cls.short:
+    if isinstance(shape, shapes.RecordShape) and shape.cls.short:
         return example(shape.slots[shape.cls.short].shape)
-    if isinstance(shape, RecordShape):
+    if isinstance(shape, shapes.RecordShape):
         needed = {name: slot for name, slot in shape.slots.items() if slot.required} or dict(list(shape.slots.items())[:1])
         return "{" + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items()) + "}"
-    if isinstance(shape, MapShape):
+    if isinstance(shape, shapes.MapShape):
         return f"{{name: {example(shape.value)}}}"
-    assert isinstance(shape, FilesShape)
+    assert isinstance(shape, shapes.FilesShape)
     name, slot = next(iter(shape.slots().items()))
     return f"{{{name}: {example(slot.shape)}}}"

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from framework import types
+from framework.model.column_sql import ColumnSql
+from framework.spelling import did_you_mean, listed
 from framework.sql import casts, dialects, functions, grammar, literals, operators
-from framework.sql.faults import ExpressionError, Fault, closest, listed, refused
+from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.pieces import Piece, column
 from framework.sql.reserved import CHANGING
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
@@ -29,12 +31,11 @@ __all__ = ["Checked", "ExpressionError", "Fault", "check"]
 
 @dataclass(frozen=True)
 class Checked:
-    """`error` is SQL that is never null, or None where nothing can fail; `columns` are those used, as they are declared."""
+    """`error` is SQL that is never null, or None where nothing can fail; both read the columns by their declared names."""
 
-    sql: str
+    sql: ColumnSql
     type: Type
-    error: str | None
-    columns: frozenset[str]
+    error: ColumnSql | None
 
 
 def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked:
@@ -59,11 +60,11 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
     if any(columns[name] == VOID for name in used):
         # What made the column is wrong, and said to be: what uses it says nothing more.
-        return Checked("NULL", VOID, None, used)
+        return Checked(ColumnSql("NULL", used), VOID, None)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
         raise refused(piece.offset, "sql-type", "NULL alone has no type", "say which: cast(null as string)")
-    return Checked(piece.sql, piece.type, piece.error, used)
+    return Checked(ColumnSql(piece.sql, used), piece.type, ColumnSql(piece.error, used) if piece.error else None)
 
 
 def _units(node: Node) -> Iterator[Node]:
@@ -85,7 +86,7 @@ def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
         return [Fault(node.offset, "sql-not-deterministic", why, "use _kafka_timestamp or _event_time")]
     here = f"columns here: {listed(declared.values())}"
     otherwise = f"a text needs quotes: '{name}'; {here}" if name.isupper() else here
-    hint = _UNIT if name.lower() in dialects.UNITS else closest(name, declared.values(), otherwise)
+    hint = _UNIT if name.lower() in dialects.UNITS else did_you_mean(name, declared.values(), otherwise)
     return [Fault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
 
 
@@ -136,7 +137,7 @@ class _Typing:
                 at,
                 "unknown-column",
                 f"there is no field {name} in the struct",
-                closest(name, known, f"fields here: {listed(known)}"),
+                did_you_mean(name, known, f"fields here: {listed(known)}"),
             )
         return operators.member(piece, name, at)
 

@@ -7,10 +7,7 @@ sql-too-deep; and of a select: sql-not-a-select, sql-clause, sql-table, sql-no-n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-
-from framework import spelling
 
 
 @dataclass(frozen=True, order=True)
@@ -29,39 +26,9 @@ class ExpressionError(ValueError):
     def __init__(self, *faults: Fault) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
         self.faults = tuple(sorted(faults))
-
-    @property
-    def offset(self) -> int:
-        return self.faults[0].offset
-
-    @property
-    def code(self) -> str:
-        return self.faults[0].code
-
-    @property
-    def message(self) -> str:
-        return self.faults[0].message
-
-    @property
-    def hint(self) -> str:
-        return self.faults[0].hint
+        first = self.faults[0]
+        self.offset, self.code, self.message, self.hint = first.offset, first.code, first.message, first.hint
 
 
 def refused(offset: int, code: str, message: str, hint: str = "") -> ExpressionError:
     return ExpressionError(Fault(offset, code, message, hint))
-
-
-MOST_LISTED = 20
-
-
-def closest(name: str, known: Iterable[str], otherwise: str) -> str:
-    """The hint for a name that does not exist."""
-    meant = spelling.closest(name, known)
-    return f"did you mean `{meant}`?" if meant else otherwise
-
-
-def listed(names: Iterable[str]) -> str:
-    """The names for a hint, but never all of very many."""
-    found = list(names)
-    more = f" and {len(found) - MOST_LISTED:,} more" if len(found) > MOST_LISTED else ""
-    return ", ".join(found[:MOST_LISTED]) + more

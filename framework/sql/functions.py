@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from framework import types
+from framework.spelling import did_you_mean
 from framework.sql import containers, dialects, moments, special
 from framework.sql.arguments import Use
-from framework.sql.faults import ExpressionError, closest, refused
+from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, strict
 from framework.sql.tree import Call
 from framework.types import Type
@@ -103,7 +104,7 @@ def unknown(name: str, offset: int) -> ExpressionError:
         "sql-not-allowed",
         f"{name} is not an allowed function",
         dialects.WRITE.get(name)
-        or closest(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
+        or did_you_mean(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
     )
 
 

@@ -41,19 +41,19 @@ _TIME = re.compile(
 def literal(node: Literal) -> Piece:
     """Typed as Spark types it; intervals have their own place in operators."""
     if node.kind == "number":
-        return Piece(node.text, number(node), None, node.offset, node.value)
+        return Piece(node.text, number(node), None, offset=node.offset, constant=node.value)
     if node.kind == "string":
-        return Piece(node.text, STRING, None, node.offset, node.value)
+        return Piece(node.text, STRING, None, offset=node.offset, constant=node.value)
     if node.kind == "boolean":
-        return Piece(node.text.upper(), BOOLEAN, None, node.offset, node.value)
+        return Piece(node.text.upper(), BOOLEAN, None, offset=node.offset, constant=node.value)
     if node.kind == "null":
-        return Piece("NULL", VOID, None, node.offset)
+        return Piece("NULL", VOID, None, offset=node.offset)
     # Dates and times are written anew: their text may have been a raw one, of which Spark knows no kinds.
     said = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
             raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
-        return Piece(said, DATE, None, node.offset, node.value)
+        return Piece(said, DATE, None, offset=node.offset, constant=node.value)
     if node.kind == "interval":
         raise refused(
             node.offset,
@@ -70,7 +70,7 @@ def literal(node: Literal) -> Piece:
             f"'{node.value}' is not a {node.kind}",
             "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
         )
-    return Piece(said, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, node.offset, node.value)
+    return Piece(said, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, offset=node.offset, constant=node.value)
 
 
 def real(date: str) -> bool:

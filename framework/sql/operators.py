@@ -112,7 +112,7 @@ def logic(operator: str, operands: Sequence[Piece], offset: int) -> Piece:
     error = operands[-1].error
     for operand in reversed(operands[:-1]):
         error = any_of(operand.error, all_of(f"({operand.sql} {undecided})", error))
-    return made(Piece(f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, error, offset))
+    return made(Piece(f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, error, offset=offset))
 
 
 def negation(piece: Piece, offset: int) -> Piece:
@@ -135,12 +135,12 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
     sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
-    made(Piece(sql, BOOLEAN, None, offset))
+    made(Piece(sql, BOOLEAN, None, offset=offset))
     error: str | None = None
     for option in reversed(options):
         rest = all_of(f"(({piece.sql} = {option.sql}) IS NOT TRUE)", error)
         error = any_of(option.error, rest)
-    return made(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset))
+    return made(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset=offset))
 
 
 def matching(operator: str, piece: Piece, pattern: Piece, offset: int) -> Piece:
@@ -156,14 +156,14 @@ def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, off
     """`CASE` and `if`: only the branch that is reached is evaluated."""
     for condition, _ in branches:
         truth(condition, "a condition")
-    last = otherwise or Piece("NULL", VOID, None, offset)
+    last = otherwise or Piece("NULL", VOID, None, offset=offset)
     type, (*values, last) = together("CASE", [*(value for _, value in branches), last])
     error = last.error
     for (condition, _), value in zip(reversed(branches), reversed(values), strict=True):
         reached = all_of(f"({condition.sql} IS TRUE)", value.error)
         error = any_of(condition.error, reached, all_of(f"({condition.sql} IS NOT TRUE)", error))
     whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for (condition, _), value in zip(branches, values, strict=True))
-    return made(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset))
+    return made(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset=offset))
 
 
 def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: bool = False) -> Piece:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from framework.sql.faults import refused
 from framework.sql.quote import identifier
@@ -26,6 +26,7 @@ class Piece:
     sql: str
     type: Type
     error: str | None
+    _: KW_ONLY
     offset: int
     constant: str | None = None
 
@@ -75,7 +76,7 @@ def strict(
     """An operator that is null when an argument is. `fails` is NULL, or a condition that holds for arguments that are not null.
     Arguments are evaluated in their order, or `backwards`, up to the first null one; all of them if `eager`."""
     # Before the errors, which are many times as long for many arguments.
-    made(Piece(sql, type, None, offset))
+    made(Piece(sql, type, None, offset=offset))
     order = list(reversed(arguments)) if backwards else list(arguments)
     errors: list[str | None] = []
     before: list[str] = []
@@ -84,7 +85,7 @@ def strict(
         before.append(present(argument))
     if fails is not None:
         errors.append(all_of(*before, f"({sql} IS NULL)" if fails == NULL else fails))
-    return made(Piece(sql, type, any_of(*errors), offset))
+    return made(Piece(sql, type, any_of(*errors), offset=offset))
 
 
 def as_timestamp(piece: Piece) -> Piece:
@@ -98,4 +99,4 @@ def as_timestamp(piece: Piece) -> Piece:
 
 
 def column(name: str, type: Type, offset: int) -> Piece:
-    return Piece(identifier(name), type, None, offset)
+    return Piece(identifier(name), type, None, offset=offset)

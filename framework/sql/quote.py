@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from framework import types
+from framework.model.column_sql import ColumnSql
 
 # `$` too: should a session ever substitute variables, a literal still has none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -31,16 +32,9 @@ def identifier(*names: str) -> str:
     return ".".join(map(types.identifier, names))
 
 
-def columns(sql: str) -> set[str]:
-    """The names in backquotes, and Sluice's own, that stand in SQL. A name behind a point is a struct's field."""
-    found = (match for match in _TOKEN.finditer(sql) if sql[match.start() - 1 : match.start()] != ".")
-    return {_column(match.group()) for match in found} - {""}
-
-
-def _column(token: str) -> str:
-    if token.startswith("`"):
-        return token[1:-1].replace("``", "`")
-    return token if token.startswith("_kafka_") or token == "_event_time" else ""
+def column_path(name: str, *fields: str) -> ColumnSql:
+    """A column, or a field of the struct that it holds."""
+    return ColumnSql(identifier(name, *fields), (name,))
 
 
 def substituted(sql: str, names: Mapping[str, str]) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from framework.model.column_sql import ColumnSql
+from framework.spelling import did_you_mean, listed
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
-from framework.sql.faults import ExpressionError, Fault, closest, listed
-from framework.sql.quote import identifier
+from framework.sql.faults import ExpressionError, Fault
+from framework.sql.quote import column_path
 from framework.sql.statement import Written
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
@@ -40,14 +42,15 @@ class Selected:
     where_text: str
 
     @property
-    def faults(self) -> tuple[tuple[str, str], ...]:
+    def faults(self) -> tuple[tuple[str, ColumnSql], ...]:
         """What cannot be computed, and SQL that is true where; of rows that WHERE leaves out nothing is computed."""
         items = [(item.text, item.value.error) for item in self.items]
         if self.where is None:
             return tuple((text, error) for text, error in items if error)
-        kept = f"({self.where.sql} IS TRUE)"
+        kept = self.where.sql
         first = ((self.where_text, self.where.error),) if self.where.error else ()
-        return (*first, *((text, f"({kept} AND {error})") for text, error in items if error))
+        of_kept = ((text, f"(({kept} IS TRUE) AND {error})", error.reads) for text, error in items if error)
+        return (*first, *((text, ColumnSql(when, kept.reads | reads)) for text, when, reads in of_kept))
 
 
 def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None = None) -> Selected:
@@ -97,7 +100,7 @@ class _Names:
     def items(self, written: Written) -> list[Item]:
         if written.value is None:
             return [
-                Item(name, Checked(identifier(name), self.columns[name], None, frozenset((name,))), name, written.offset)
+                Item(name, Checked(column_path(name), self.columns[name], None), name, written.offset)
                 for name in self.all_but(written.left_out)
             ]
         value = self.typed(written.value)
@@ -116,7 +119,7 @@ class _Names:
         return [name for lower, name in known.items() if lower not in gone]
 
     def no_column(self, token: Token) -> Fault:
-        hint = closest(token.value, self.star, f"columns here: {listed(self.star)}")
+        hint = did_you_mean(token.value, self.star, f"columns here: {listed(self.star)}")
         return Fault(token.offset, "unknown-column", f"`*` has no column `{token.value}`", hint)
 
     def typed(self, node: Node) -> Checked:

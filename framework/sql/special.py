@@ -20,11 +20,11 @@ def coalesce(use: Use) -> Piece:
     """Each argument is evaluated only while those before it were null."""
     pieces = use.some(2) if use.name == "coalesce" else use.take("any", "any")
     type, pieces = operators.together(use.name, pieces)
-    made(Piece(use.sql(*pieces), type, None, use.offset))
+    made(Piece(use.sql(*pieces), type, None, offset=use.offset))
     error = pieces[-1].error
     for piece in reversed(pieces[:-1]):
         error = any_of(piece.error, all_of(f"({piece.sql} IS NULL)", error))
-    return made(Piece(use.sql(*pieces), type, error, use.offset))
+    return made(Piece(use.sql(*pieces), type, error, offset=use.offset))
 
 
 def nullif(use: Use) -> Piece:

@@ -55,7 +55,7 @@ _STATEMENTS = reserved.words("""
 """)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Written:
     """An item as it stands; `*` has no value. `offset` is the place of the name, or of the item if it has none."""
 
@@ -122,13 +122,15 @@ class _Parser(Parser):
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
                 self.refuse(token, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
             elif self.skip("*"):
-                self.items.append(Written(None, None, "*", token.offset, self.left_out()))
+                self.items.append(Written(value=None, name=None, text="*", offset=token.offset, left_out=self.left_out()))
             else:
                 value = self.expression()
                 text = self.text(start)
                 token = self.tokens[self.at + (self.next.word == "as")]
                 name = self.name()
-                self.items.append(Written(value, name, text, (token if name else self.tokens[start]).offset))
+                self.items.append(
+                    Written(value=value, name=name, text=text, offset=(token if name else self.tokens[start]).offset)
+                )
         except ExpressionError as error:
             self.faults += error.faults
             self.recover(start, ",", "from")
@@ -202,7 +204,7 @@ class _Parser(Parser):
         start = self.at
         try:
             value = self.expression()
-            self.where = Written(value, None, self.text(start), self.tokens[start].offset)
+            self.where = Written(value=value, name=None, text=self.text(start), offset=self.tokens[start].offset)
         except ExpressionError as error:
             self.faults += error.faults
             self.recover(start, *_CLAUSES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from framework import types
@@ -11,10 +11,6 @@ from framework import types
 @dataclass(frozen=True)
 class Node:
     offset: int
-
-    def parts(self) -> tuple[Node, ...]:
-        """The nodes right below."""
-        return ()
 
 
 @dataclass(frozen=True)
@@ -38,9 +34,6 @@ class Member(Node):
     of: Node
     name: str
 
-    def parts(self) -> tuple[Node, ...]:
-        return (self.of,)
-
 
 @dataclass(frozen=True)
 class Item(Node):
@@ -48,9 +41,6 @@ class Item(Node):
 
     of: Node
     at: Node
-
-    def parts(self) -> tuple[Node, ...]:
-        return (self.of, self.at)
 
 
 @dataclass(frozen=True)
@@ -60,17 +50,11 @@ class Operation(Node):
     operator: str
     operands: tuple[Node, ...]
 
-    def parts(self) -> tuple[Node, ...]:
-        return self.operands
-
 
 @dataclass(frozen=True)
 class Call(Node):
     name: str
     arguments: tuple[Node, ...]
-
-    def parts(self) -> tuple[Node, ...]:
-        return self.arguments
 
 
 @dataclass(frozen=True)
@@ -79,26 +63,17 @@ class Cast(Node):
     type: types.Type
     tries: bool
 
-    def parts(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True)
 class Case(Node):
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node | None
 
-    def parts(self) -> tuple[Node, ...]:
-        return (*(part for branch in self.branches for part in branch), *((self.otherwise,) if self.otherwise else ()))
-
 
 @dataclass(frozen=True)
 class In(Node):
     operand: Node
     options: tuple[Node, ...]
-
-    def parts(self) -> tuple[Node, ...]:
-        return (self.operand, *self.options)
 
 
 @dataclass(frozen=True)
@@ -107,9 +82,6 @@ class Is(Node):
 
     operand: Node
     what: str
-
-    def parts(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
 
 def walk(node: Node) -> Iterator[tuple[Node, int]]:
@@ -121,4 +93,12 @@ def walk(node: Node) -> Iterator[tuple[Node, int]]:
         if id(node) not in seen:
             seen.add(id(node))
             yield node, level
-            waiting += [(part, level + 1) for part in node.parts()]
+            waiting += [(part, level + 1) for part in _nodes(vars(node).values())]
+
+
+def _nodes(values: Iterable[object]) -> Iterator[Node]:
+    for value in values:
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _nodes(value)

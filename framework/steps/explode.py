@@ -12,7 +12,7 @@ from framework.model import Each
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import ColumnName
-from framework.sql.quote import identifier
+from framework.sql.quote import column_path
 from framework.types import VOID, Array
 
 EXAMPLE = """\
@@ -53,4 +53,4 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
     if found is None:  # later steps are still checked
         columns = (*columns, item)
-    return Resolved(columns, each=Each(identifier(written.column), into), says=(f"a row for each {into} of {written.column}",))
+    return Resolved(columns, each=Each(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.model import Fault
+from framework.model import ColumnSql, Fault
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Expression
+from framework.sql.expressions import Checked
 from framework.sql.quote import literal
 from framework.types import STRING
 
@@ -57,10 +58,11 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
     cases = " ".join(f"WHEN {rule.sql} THEN {literal(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
     otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
+    label = ColumnSql(f"CASE {cases} ELSE {otherwise} END", (name for rule in checked for name in rule.sql.reads))
     return Resolved(
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
-        assign=((written.into, f"CASE {cases} ELSE {otherwise} END"),),
-        faults=_faults(rows, written, [(rule.sql, rule.error) for rule in checked]),
+        assign=((written.into, label),),
+        faults=_faults(rows, written, checked, label.reads),
         says=(
             *(f"{said.label} when {said.when}" for said in written.rules),
             f"{'null' if written.otherwise is None else written.otherwise} otherwise",
@@ -68,13 +70,13 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     )
 
 
-def _faults(rows: Rows, written: Written, rules: list[tuple[str, str | None]]) -> tuple[Fault, ...]:
+def _faults(rows: Rows, written: Written, rules: list[Checked], reads: frozenset[str]) -> tuple[Fault, ...]:
     """A rule fails a row only where no rule before it was true, since it is not asked otherwise."""
     found = []
     earlier: list[str] = []
-    for said, (sql, error) in zip(written.rules, rules, strict=True):
-        if error is not None:
+    for said, rule in zip(written.rules, rules, strict=True):
+        if rule.error is not None:
             reached = "".join(f"NOT coalesce({before}, false) AND " for before in earlier)
-            found.append(rows.fault("flag", f"{said.label}: {said.when}", f"{reached}({error})"))
-        earlier.append(sql)
+            found.append(rows.fault("flag", f"{said.label}: {said.when}", ColumnSql(f"{reached}({rule.error})", reads)))
+        earlier.append(rule.sql)
     return tuple(found)

@@ -7,7 +7,7 @@ from framework.model import Column
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
-from framework.sql.quote import identifier
+from framework.sql.quote import column_path
 from framework.types import VOID, Struct
 
 EXAMPLE = """\
@@ -30,9 +30,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     made = {name: _fields(name, at, step, rows, others) for at, name in enumerate(step.value)}
     columns = tuple(new for column in rows.columns for new in made.get(column.name, (column,)))
     assign = tuple(
-        (column.name, f"{identifier(name)}.{identifier(column.name.removeprefix(name + '_'))}")
-        for name in made
-        for column in made[name]
+        (column.name, column_path(name, column.name.removeprefix(f"{name}_"))) for name in made for column in made[name]
     )
     says = tuple(f"{name} → {', '.join(column.name for column in made[name])}" for name in made)
     unclear = any(not made[name] for name in made)

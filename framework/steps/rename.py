@@ -9,7 +9,7 @@ from framework.model import Column
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import ColumnName
-from framework.sql.quote import identifier
+from framework.sql.quote import column_path
 from framework.types import VOID
 
 EXAMPLE = """\
@@ -49,5 +49,5 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         replace(column, name=step.value[column.name], where=step.key_place(column.name)) if column.name in step.value else column
         for column in rows.columns
     )
-    assign = tuple((new, identifier(old)) for old, new in step.value.items())
+    assign = tuple((new, column_path(old)) for old, new in step.value.items())
     return Resolved((*columns, *unknown), assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))

@@ -9,7 +9,7 @@ from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
 from framework.sql.expressions import ExpressionError
-from framework.sql.quote import identifier
+from framework.sql.quote import column_path
 from framework.sql.select import Item, select
 from framework.types import VOID
 
@@ -41,13 +41,13 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns = tuple(_column(item, before, names, rows, step) for item in made.items)
     assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))
     return Resolved(
-        columns, assign, made.where.sql if made.where else None,
-        tuple(rows.fault("sql", text, when) for text, when in made.faults), tuple(step.value.strip().splitlines()),
+        columns, assign, keep=made.where.sql if made.where else None,
+        faults=tuple(rows.fault("sql", text, when) for text, when in made.faults), says=tuple(step.value.strip().splitlines()),
     )  # fmt: skip
 
 
 def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
-    return item.name in before and item.value.sql == identifier(item.name)
+    return item.name in before and item.value.sql == column_path(item.name)
 
 
 def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:

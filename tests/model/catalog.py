@@ -91,7 +91,9 @@ class Table:
         text = written(begins) if begins else None
         born = self.catalog.snapshot(None, ())
         position = begins and begins.__class__(**{**vars(begins), "snapshot": born, "sequence": 1})
-        self.now = Metadata(uuid, born, {born: Snapshot(born, None, 1, None, text)}, {}, 1, position=position, of=of)
+        self.now = Metadata(
+            uuid, born, {born: Snapshot(born, None, 1, attempt=None, position=text)}, {}, 1, position=position, of=of
+        )
 
     def branch(self, name: str, snapshot: int) -> None:
         base = self.current()
@@ -151,7 +153,7 @@ class Table:
         self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None
     ) -> Metadata:
         made = self.catalog.snapshot(parent, rows)
-        snapshots = {**base.snapshots, made: Snapshot(made, parent, base.sequence + 1, attempt, position)}
+        snapshots = {**base.snapshots, made: Snapshot(made, parent, base.sequence + 1, attempt=attempt, position=position)}
         if branch is None:
             return base._replace(main=made, snapshots=snapshots, sequence=base.sequence + 1)
         return base._replace(branches={**base.branches, branch: made}, snapshots=snapshots, sequence=base.sequence + 1)
@@ -162,7 +164,7 @@ def kept(table: Metadata) -> set[int | None]:
 
 
 def state(table: Metadata, owner: str) -> TableState:
-    return TableState(table.uuid, table.main, table.snapshots, table.position, owner)
+    return TableState(uuid=table.uuid, main=table.main, snapshots=table.snapshots, position=table.position, owner=owner)
 
 
 def staged(table: Metadata, branch: str) -> Snapshot | None:

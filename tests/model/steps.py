@@ -274,7 +274,7 @@ def _publish(world: World, me: str, opened: TableState, topic: TopicState, made:
 def _judged(world: World, me: str, opened: TableState, table: Metadata) -> Verdict:
     now, tip = state(table, world.owner), staged(table, branch_of(world, me))
     if world.broken is Broken.ONE_NAME and tip is not None:
-        tip = Snapshot(tip.id, opened.main, tip.sequence, me)
+        tip = Snapshot(tip.id, opened.main, tip.sequence, attempt=me)
     if world.broken in (Broken.ANY_MAIN, Broken.STAGED_UNSEEN) and tip is not None:
         tip = replace(tip, parent=opened.main)
     if world.broken is Broken.FAST_FORWARD_ALONE:

@@ -26,13 +26,13 @@ def existing(schema: str, partitions: str, order: str, format_version: int, prop
         field for field in json.loads(partitions)["fields"] if field["transform"] != "void"
     ]  # void: no longer partitioned by
     return Existing(
-        _struct(said).fields,
-        tuple(_transformed(field, names) for field in fields),
-        tuple(_ordered(field, names) for field in json.loads(order)["fields"]),
-        format_version,
-        properties.get(OWNER),
-        frozenset(json.loads(properties.get(ACCEPTED) or "[]")),
-        properties.get(WRITE) or "",
+        columns=_struct(said).fields,
+        partition_by=tuple(_transformed(field, names) for field in fields),
+        sort_by=tuple(_ordered(field, names) for field in json.loads(order)["fields"]),
+        format_version=format_version,
+        owner=properties.get(OWNER),
+        accepted=frozenset(json.loads(properties.get(ACCEPTED) or "[]")),
+        words=properties.get(WRITE) or "",
     )
 
 

@@ -22,7 +22,12 @@ def state(table: Any) -> TableState:
         if snapshot is not None:
             snapshots.setdefault(tip, _snapshot(snapshot))
     return TableState(
-        str(table.uuid()), main.snapshotId() if main else -1, snapshots, position, properties.get(protocol.OWNER), tips
+        uuid=str(table.uuid()),
+        main=main.snapshotId() if main else -1,
+        snapshots=snapshots,
+        position=position,
+        owner=properties.get(protocol.OWNER),
+        branches=tips,
     )
 
 
@@ -46,8 +51,8 @@ def _snapshot(snapshot: Any) -> Snapshot:
         snapshot.snapshotId(),
         snapshot.parentId(),
         snapshot.sequenceNumber(),
-        summary.get(protocol.ATTEMPT),
-        summary.get(protocol.POSITION),
+        attempt=summary.get(protocol.ATTEMPT),
+        position=summary.get(protocol.POSITION),
     )
 
 

@@ -52,11 +52,11 @@ def state_of(found: Metadata) -> TableState | None:
     said = found.properties.get(protocol.POSITION)
     position = Position.read(said) if said else None
     return TableState(
-        found.uuid,
-        main["snapshot-id"],
-        {each.id: each for each in _ancestors(found, position.snapshot if position else None)},
-        position,
-        found.properties.get(protocol.OWNER),
+        uuid=found.uuid,
+        main=main["snapshot-id"],
+        snapshots={each.id: each for each in _ancestors(found, position.snapshot if position else None)},
+        position=position,
+        owner=found.properties.get(protocol.OWNER),
     )
 
 
@@ -118,7 +118,7 @@ def _ancestors(found: Metadata, until: int | None) -> Iterator[Snapshot]:
         said = metadata.summary(each)
         yield Snapshot(
             each["snapshot-id"], each.get("parent-snapshot-id"), each.get("sequence-number") or 0,
-            said.get(protocol.ATTEMPT), said.get(protocol.POSITION),
+            attempt=said.get(protocol.ATTEMPT), position=said.get(protocol.POSITION),
         )  # fmt: skip
         if each["snapshot-id"] == until:
             return

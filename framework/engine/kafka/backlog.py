@@ -11,7 +11,7 @@ from framework.engine.rules.protocol import Position, TopicState, next_range, pa
 SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Waiting:
     """A topic's messages up to the last stable offsets. Bytes and speed, which is messages a second, are estimates."""
 
@@ -40,4 +40,10 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
         fullest = sorted(waits, key=lambda each: (-waits[each], each))[:10]
         size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
         offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
-        yield Waiting(name, tuple(offsets), None if size is None else round(size * messages), speed or SPEED, speed is not None)
+        yield Waiting(
+            topic=name,
+            offsets=tuple(offsets),
+            bytes=None if size is None else round(size * messages),
+            speed=speed or SPEED,
+            measured=speed is not None,
+        )

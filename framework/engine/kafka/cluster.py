@@ -19,14 +19,13 @@ from framework.errors import KafkaAway, NoTopic, UnreachableError
 from framework.home import home
 from framework.hosts import others
 from framework.model import Cluster, Pipeline, SecretStore, Topic
+from framework.patience import CONNECTING, KAFKA
 from framework.secrets import reveal
 from framework.services import process
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PATIENCE = 10.0  # seconds until Kafka counts as not answering
-_TO_CONNECT = 2.0  # seconds until nobody counts as listening
 _SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
 _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
@@ -43,7 +42,7 @@ _LOGIN = {
 class Kafka:
     """A connection to one cluster."""
 
-    def __init__(self, cluster: Cluster, secrets: SecretStore, patience: float = _PATIENCE) -> None:
+    def __init__(self, cluster: Cluster, secrets: SecretStore, patience: float = KAFKA) -> None:
         self.cluster = cluster
         self._secrets = secrets
         self._patience = patience
@@ -230,7 +229,7 @@ def _running(cluster: Cluster) -> str:
 
 def refuse_silent(cluster: Cluster) -> None:
     """Raises soon where nobody listens."""
-    if not listens(cluster, _TO_CONNECT):
+    if not listens(cluster, CONNECTING):
         raise silent(cluster)
 
 

@@ -12,15 +12,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
 from framework.errors import NoTopic, UnreachableError
 from framework.model import Cluster, SecretStore
-from framework.spelling import closest
+from framework.patience import KAFKA
+from framework.spelling import did_you_mean, listed
 
-_PATIENCE = 10.0  # seconds without a message until Kafka counts as not answering
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
 NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group's coordinator, and none is needed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Message:
     partition: int
     offset: int
@@ -47,7 +47,7 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
     settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(settings)
     try:
-        known = consumer.list_topics(timeout=_PATIENCE).topics
+        known = consumer.list_topics(timeout=KAFKA).topics
         if topic not in known:
             raise _missing(cluster, topic, known)
         bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(known[topic].partitions)}
@@ -62,10 +62,10 @@ def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sam
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
     """The first offset of a partition, and the last stable one. One that was just made, or moved, has no leader for a moment."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + KAFKA
     while True:
         try:
-            first, end = consumer.get_watermark_offsets(partition, timeout=_PATIENCE)
+            first, end = consumer.get_watermark_offsets(partition, timeout=KAFKA)
         except KafkaException as error:
             if error.args[0].name() not in _NO_LEADER or time.monotonic() > until:
                 raise
@@ -92,11 +92,11 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
     found: list[Message] = []
     left = {number: end for number, (_, end) in ranges.items()}
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + KAFKA
     while left:
         messages: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
         if messages:
-            until = time.monotonic() + _PATIENCE
+            until = time.monotonic() + KAFKA
         elif time.monotonic() > until:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
         for message in messages:
@@ -116,12 +116,18 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
 def message_of(message: Any) -> Message:
     kind, timestamp = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
-    return Message(message.partition(), message.offset(), timestamp if kind else None, message.key(), message.value(), headers)
+    return Message(
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,
+        key=message.key(),
+        value=message.value(),
+        headers=headers,
+    )
 
 
 def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:
     names = sorted(name for name in known if not name.startswith("__"))
-    meant = closest(topic, names)
-    there = f"there is {', '.join(names[:20])}{' and more' if len(names) > 20 else ''}" if names else "there are no topics yet"
+    there = f"there is {listed(names)}" if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
-    return NoTopic("no-topic", message, f"did you mean `{meant}`?" if meant else there)
+    return NoTopic("no-topic", message, did_you_mean(topic, names, there))

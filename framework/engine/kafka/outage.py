@@ -5,8 +5,8 @@ from __future__ import annotations
 from framework.engine.kafka.cluster import listens, silent
 from framework.errors import Paused, RefusedError, SetupError, SpecError, UnreachableError
 from framework.model import Pipeline
+from framework.patience import CONNECTING
 
-_SOON = 2.0  # seconds until nobody counts as listening
 _TIMEOUTS = (
     *("org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"),
     *("java.util.concurrent.TimeoutException: Cannot fetch record", "Timeout of ", "Timed out waiting for a node assignment"),
@@ -19,7 +19,7 @@ def outage(pipeline: Pipeline, error: Exception) -> UnreachableError | None:
     if isinstance(error, _ABOUT_OTHER_THINGS):
         return None
     clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}
-    away = next((each for each in clusters.values() if not listens(each, _SOON)), None)
+    away = next((each for each in clusters.values() if not listens(each, CONNECTING)), None)
     if away is None and clusters and any(text in str(error) for text in _TIMEOUTS):
         away = next(iter(clusters.values()))
     return silent(away) if away else None

@@ -17,9 +17,9 @@ from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.engine.kafka.newest_messages import Message
 from framework.engine.rules.protocol import parted
 from framework.model import SecretStore, Topic
+from framework.patience import KAFKA_WATCHED
 
 Bounds = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
-_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
 _AT_ONCE = 500  # messages
 _WIDER = 4  # by so much the next look is wider, where offsets without messages left too few
 
@@ -27,7 +27,7 @@ _WIDER = 4  # by so much the next look is wider, where offsets without messages 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
     """Raises soon where Kafka is away or has no such topic."""
     refuse_silent(topic.cluster)
-    seen = Kafka(topic.cluster, secrets, _PATIENCE).look(topic)
+    seen = Kafka(topic.cluster, secrets, KAFKA_WATCHED).look(topic)
     return {parted(each)[1]: (seen.starts[each], end) for each, end in seen.ends.items()}
 
 

@@ -13,11 +13,10 @@ from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.engine.rules.protocol import partition
 from framework.errors import KafkaAway, UnreachableError
 from framework.model import Cluster, SecretStore, Topic
+from framework.patience import KAFKA_WATCHED
 
-_PATIENCE = 3.0  # seconds until somebody who listens but does not answer counts as away
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartitionState:
     """A partition; its leader is a broker, None where it has none. The offsets are None where nobody says them."""
 
@@ -49,11 +48,11 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
     """Topics of one cluster. Raises soon where nobody answers."""
     asked = tuple(topics)
     refuse_silent(cluster)
-    kafka = Kafka(cluster, secrets, _PATIENCE)
+    kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
     kafka.cluster_id()  # says by name what is wrong where nobody answers
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
     names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in asked)))
-    answers = admin.describe_topics(names, request_timeout=_PATIENCE)
+    answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
     for topic in asked:
         described = _described(cluster, answers[topic.kafka_name])
         yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
@@ -83,7 +82,14 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
         name = partition(topic.kafka_name, each.id)
         leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
         partitions.append(
-            PartitionState(each.id, leader, _brokers(each.replicas), _brokers(each.isr), starts.get(name), ends.get(name))
+            PartitionState(
+                number=each.id,
+                leader=leader,
+                replicas=_brokers(each.replicas),
+                in_sync=_brokers(each.isr),
+                start=starts.get(name),
+                end=ends.get(name),
+            )
         )
     return Listed(topic, tuple(partitions), trouble)
 

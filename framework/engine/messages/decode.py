@@ -19,10 +19,10 @@ from framework.formats.kinds import of_kind
 from framework.formats.versions import Unsupported
 from framework.model import SecretStore, Topic
 from framework.model.schemas import Version
+from framework.patience import REGISTRY
 from framework.registry.client import Registry
 
 Of = Literal["key", "value"]
-_PATIENCE = 3.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Look:
     wrong: tuple[str, str] | None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Reader:
     """`trouble`: the registry does not answer."""
 
@@ -57,7 +57,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         """The subjects are asked for once: they say which version an id is."""
-        self._registry = Registry(self.topic.cluster, self.secrets, _PATIENCE) if self.topic.registered else None
+        self._registry = Registry(self.topic.cluster, self.secrets, REGISTRY) if self.topic.registered else None
         for each in self.topic.registered:
             assert self._registry is not None
             try:

@@ -14,10 +14,9 @@ from framework.errors import BatchError, SpecError, UnreachableError
 from framework.formats.confluent_frame import ALL
 from framework.model import Pipeline, Plan, Registered, Topic
 from framework.model.schemas import Schema
+from framework.patience import REGISTRY, REGISTRY_FOR_BATCH
 from framework.registry.client import Registry
 
-_PATIENCE = 30.0  # seconds that a registry has to answer when a batch cannot go on without it
-_SOON = 3.0  # and when it can
 _ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
 _MOST = 1000  # ids that a batch asks for; messages that name more are not of this registry
 
@@ -56,7 +55,7 @@ class Schemas:
         """The pipeline with schemas that messages name."""
         wanted = sorted(ids)
         for topic in pipeline.topics:
-            registry = self._registry(topic, _PATIENCE)
+            registry = self._registry(topic, REGISTRY_FOR_BATCH)
             known = self.also.setdefault(topic.name, {})
             for id_ in [each for each in wanted if known.get(each) is None][:_MOST]:
                 known[id_] = registry.schema(id_)
@@ -69,7 +68,7 @@ class Schemas:
 
     def _moved(self, topic: Topic, registered: Registered) -> bool:
         try:
-            now = self._registry(topic, _SOON if registered.numbers else _PATIENCE).numbers(registered.subject)
+            now = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
         except UnreachableError:
             if registered.numbers:
                 return False

@@ -13,12 +13,11 @@ from framework.formats.message_writer import Writer
 from framework.formats.versions import Unsupported
 from framework.model import Registered, SecretStore, Topic
 from framework.model.schemas import Version
+from framework.patience import REGISTRY_NEEDED
 from framework.registry.client import Registry
 
-_PATIENCE = 5.0  # seconds
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Newest:
     """What writes keys or values. `new`: the subject has no schema yet, and this one waits to be registered."""
 
@@ -31,7 +30,7 @@ class Newest:
 
 def newest(topic: Topic, secrets: SecretStore) -> tuple[Newest, ...]:
     """Of keys and values that have their schemas in the registry. Raises where it does not answer: what is newest is its to say."""
-    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     return tuple(_newest(topic, each, registry) for each in topic.registered)
 
 
@@ -42,12 +41,14 @@ def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
         if registered.newest is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
             raise SluiceError(error.code, error.message, hint) from None
-        return Newest(registered.of, registered.subject, registered.newest, _writer(registered.newest), new=True)
+        return Newest(
+            of=registered.of, subject=registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True
+        )
     if subject.trouble:
         raise subject.trouble
     version = subject.versions[-1]
     names = registered.names if registered.newest == version else ()
-    return Newest(registered.of, registered.subject, version, _writer(version, names))
+    return Newest(of=registered.of, subject=registered.subject, version=version, writer=_writer(version, names))
 
 
 def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:
@@ -59,7 +60,7 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
 
 def registered(topic: Topic, secrets: SecretStore, found: tuple[Newest, ...]) -> Iterator[Newest]:
     """The same, each with a schema that the registry has."""
-    registry = Registry(topic.cluster, secrets, _PATIENCE)
+    registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     for each in found:
         if each.new:
             schema = each.version.schema

@@ -29,7 +29,7 @@ class Kind:
     rows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BadRow:
     """Where it came from is null where the pipeline reads a table that does not say so."""
 

@@ -18,7 +18,7 @@ from framework.engine.rules.protocol import Partition, Position
 from framework.model import Pipeline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commit:
     """One snapshot of the table's main branch. `offsets` is each partition, the first offset that was read, if that is known, and
     the one behind the last; `bad` is None where it is not known."""
@@ -74,9 +74,14 @@ def _commit(
     ours = any(key.startswith("sluice.") for key in said)
     engine = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said)
     found = Commit(
-        snapshot["snapshot-id"], table.published(snapshot), ours, "Sluice" if ours else engine, said.get("operation", ""),
-        int(said.get("added-records", 0)), _deleted(said),
-    )  # fmt: skip
+        snapshot=snapshot["snapshot-id"],
+        at=table.published(snapshot),
+        ours=ours,
+        by="Sluice" if ours else engine,
+        operation=said.get("operation", ""),
+        added=int(said.get("added-records", 0)),
+        deleted=_deleted(said),
+    )
     if protocol.POSITION not in said:
         return found, None
     to = Position.read(said[protocol.POSITION])

@@ -6,7 +6,7 @@ Without Spark; looks, never changes. What does not answer soon is named and left
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
@@ -17,9 +17,8 @@ from framework.engine.rules.protocol import Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
 from framework.model import Cluster, Pipeline, Plan, SecretStore, in_order
+from framework.patience import KAFKA_WATCHED
 from framework.plan.change import Change, Existing, changes
-
-_PATIENCE = 2.5  # seconds until Kafka counts as not answering
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Ahead:
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
     waiting: tuple[Waiting, ...] | None = None
+    _: KW_ONLY
     anew: Anew | None = None
     refused: tuple[SluiceError, ...] = ()
     unseen: tuple[SluiceError, ...] = ()
@@ -62,7 +62,7 @@ class Ahead:
         return self.waiting is not None and not any(each.messages for each in self.waiting)
 
 
-def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = _PATIENCE) -> Iterator[Ahead]:
+def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[Ahead]:
     """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
     before: dict[str, Ahead] = {}
@@ -108,7 +108,7 @@ def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) 
     except SluiceError as error:
         return Ahead(pipeline, None, unseen=(error,))
     if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
-        seen = TableState("", -1, {}, None, existing.owner)
+        seen = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
     found = Ahead(pipeline, ())
     try:
         if bad is not None and bad.properties.get(protocol.OF) != (seen.uuid if seen else ""):

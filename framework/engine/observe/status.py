@@ -13,10 +13,10 @@ from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_notes import Failed, Notes
 from framework.errors import RefusedError
 from framework.model import Pipeline, Plan
+from framework.patience import KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
-PATIENCE = 1.5  # seconds until Kafka counts as not answering
 # What a run would find as a look does: where a look does not find it any more, neither would a run.
 _JUDGED_NOW = (
     *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
@@ -25,7 +25,7 @@ _JUDGED_NOW = (
 _UNANSWERED = ("kafka-unreachable", "catalog-unreachable", "no-topic")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reason:
     """Why a pipeline is suspended or failing; `at` is when a run ended so, None where it is so now."""
 
@@ -42,7 +42,7 @@ class Reason:
         return self.at is None and self.code in ("kafka-unreachable", "catalog-unreachable")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """A pipeline at one moment. `fresh` is None where the spec has no `fresh_within`, or nothing has landed yet."""
 
@@ -65,7 +65,7 @@ class Status:
         return None if moment is None else max(0.0, (self.at - moment).total_seconds())
 
 
-def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = PATIENCE) -> tuple[Status, ...]:
+def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
     seen = watch(plan, chosen, patience)
     now = datetime.now(timezone.utc)
@@ -83,7 +83,7 @@ def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | N
         since = (now - seen.committed).total_seconds() if seen.committed else None
         fresh = seen.lag == 0 or (since is not None and since <= pipeline.fresh_within)
     paused = datetime.fromisoformat(noted.paused) if noted.paused else None
-    return Status(pipeline, seen, now, state, reasons, paused, latest, fresh)
+    return Status(pipeline=pipeline, seen=seen, at=now, state=state, reasons=reasons, paused=paused, newest=latest, fresh=fresh)
 
 
 def _state(seen: Watched, noted: Notes, reasons: tuple[Reason, ...]) -> State:
@@ -106,17 +106,17 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
     if trouble and not (trouble.code == "source-missing" and not _has_landed(seen.position)):
         suspended = isinstance(trouble, RefusedError)
         yield Reason(
-            trouble.code,
-            trouble.message,
-            trouble.hint,
-            _then(pipeline, trouble.code, trouble.hint, suspended, False),
-            suspended,
-            None,
+            code=trouble.code,
+            message=trouble.message,
+            hint=trouble.hint,
+            do=_then(pipeline, trouble.code, trouble.hint, suspended, False),
+            suspended=suspended,
+            at=None,
         )
     if failed and not (trouble and trouble.code == failed.code) and not _overtaken(seen, failed):
         at = datetime.fromisoformat(failed.at)
         do = _then(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
-        yield Reason(failed.code, failed.message, failed.hint, do, failed.suspended, at)
+        yield Reason(code=failed.code, message=failed.message, hint=failed.hint, do=do, suspended=failed.suspended, at=at)
 
 
 def _overtaken(seen: Watched, failed: Failed) -> bool:

@@ -18,9 +18,8 @@ from framework.engine.rules.protocol import Partition, Position, TableState, Top
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import CatalogAway, SluiceError
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
+from framework.patience import KAFKA
 from framework.types import TIMESTAMP
-
-_PATIENCE = 10.0  # seconds until Kafka counts as not answering
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Offsets:
         return max(0, self.end - self.next)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Watched:
     """A pipeline now. `bad_rows` counts those too that the next batch brings to their table, which are `bad_waiting`. Where the
     lag is not known, `trouble` says why: Kafka or the catalog does not answer, or a run would refuse to go on."""
@@ -65,7 +64,7 @@ class Watched:
         return isinstance(self.trouble, CatalogAway)
 
 
-def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = _PATIENCE) -> tuple[Watched, ...]:
+def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Watched, ...]:
     """These pipelines, or all of them; Kafka is asked about all at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
     asked_of = {each.topic.cluster.name for each in chosen if not each.source}
@@ -114,13 +113,13 @@ class _Landed:
 
 
 def _landed(pipeline: Pipeline) -> _Landed:
-    watched = Watched(pipeline.name, pipeline.table.identifier)
+    watched = Watched(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
         state = table_state.state_of(table) if table else None
         if table and not state:  # nothing was ever written to it, so Sluice did not make it
-            state = TableState(table.uuid, -1, {}, None, table.properties.get(protocol.OWNER))
+            state = TableState(uuid=table.uuid, main=-1, snapshots={}, position=None, owner=table.properties.get(protocol.OWNER))
         position = state.position if state else None
         waiting = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:

@@ -28,7 +28,7 @@ from framework.engine.spark.session import warehouse
 from framework.errors import SetupError, SluiceError
 from framework.home import home
 from framework.model import Catalog
-from framework.sql.faults import closest
+from framework.spelling import did_you_mean
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
 _OFFLINE: dict[str, Any] = {
@@ -149,7 +149,7 @@ def _nodes(found: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(inner)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Found:
     catalog: str
     namespace: str
@@ -168,7 +168,7 @@ def _find(parts: tuple[str, ...], there: Mapping[str, Mapping[str, str]]) -> _Fo
     if meant is None or len(parts) == 1:
         raise _unknown(".".join(parts), there)
     namespace, _, table = meant.rpartition(".")
-    return _Found(catalog, namespace, table, tables[meant], len(parts) == 2)
+    return _Found(catalog=catalog, namespace=namespace, table=table, metadata=tables[meant], short=len(parts) == 2)
 
 
 def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
@@ -176,7 +176,7 @@ def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
         return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` makes the tables")
     names = _names(there)
     ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
-    hint = f"did you mean `{ends[0]}`?" if ends else closest(name, names, "")
+    hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
     tables = f"tables are: {_listed(there)}"
     return SluiceError(
         "unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables

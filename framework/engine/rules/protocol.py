@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from enum import Enum
 
 from framework.errors import RefusedError
@@ -79,6 +79,7 @@ class Snapshot:
     id: int
     parent: int | None
     sequence: int
+    _: KW_ONLY
     attempt: str | None = None
     position: str | None = None  # what its summary says, for going back to it
 
@@ -120,7 +121,7 @@ class Position:
             raise RefusedError("position-unreadable", message, hint) from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableState:
     """A table at one moment, read from one metadata file."""
 

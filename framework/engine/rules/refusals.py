@@ -57,12 +57,9 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     made_again = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
     if made_again:
         raise _recreated(pipeline, state, position, topic, made_again)
-    gone = protocol.lost(position, topic)
-    if gone:
-        raise _gone(pipeline, state, position, gone)
-    short = protocol.beyond(position, topic)
-    if short:
-        raise _short(pipeline, state, position, short)
+    lost = protocol.lost(position, topic) or protocol.beyond(position, topic)
+    if lost:
+        raise _gone(pipeline, state, position, lost)
     return position
 
 
@@ -123,29 +120,20 @@ def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic:
     )
 
 
-def _gone(pipeline: Pipeline, state: TableState, position: Position, gone: tuple[Lost, ...]) -> OffsetsGone:
-    lost = sum(each.first - each.next for each in gone)
-    says = f"{lost:,} messages are never read; reading goes on at {_offsets({each.partition: each.first for each in gone})}"
-    ends = {**position.ends, **{each.partition: each.first for each in gone}}
-    where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in gone)
-    return OffsetsGone(
-        "offsets-gone",
-        f"Kafka no longer has {lost:,} messages that come next ({where})",
-        _hint(pipeline, says),
-        Acceptance(says, replace(position, ends=ends), state),
-    )
-
-
-def _short(pipeline: Pipeline, state: TableState, position: Position, short: tuple[Lost, ...]) -> OffsetsGone:
-    says = f"reading goes on at {_offsets({each.partition: each.first for each in short})}"
-    ends = {**position.ends, **{each.partition: each.first for each in short}}
-    where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in short)
-    return OffsetsGone(
-        "topic-shorter",
-        f"Kafka lost messages that were read already ({where})",
-        _hint(pipeline, says),
-        Acceptance(says, replace(position, ends=ends), state),
-    )
+def _gone(pipeline: Pipeline, state: TableState, position: Position, lost: tuple[Lost, ...]) -> OffsetsGone:
+    """Kafka begins behind the messages that come next, or ends before some that were read."""
+    first = {each.partition: each.first for each in lost}
+    says = f"reading goes on at {_offsets(first)}"
+    if (count := sum(each.first - each.next for each in lost)) > 0:
+        code, says = "offsets-gone", f"{count:,} messages are never read; {says}"
+        where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost)
+        message = f"Kafka no longer has {count:,} messages that come next ({where})"
+    else:
+        code = "topic-shorter"
+        where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in lost)
+        message = f"Kafka lost messages that were read already ({where})"
+    accepted = replace(position, ends={**position.ends, **first})
+    return OffsetsGone(code, message, _hint(pipeline, says), Acceptance(says, accepted, state))
 
 
 def _hint(pipeline: Pipeline, says: str) -> str:

@@ -16,7 +16,7 @@ from framework.errors import Paused, RefusedError, SetupError, SluiceError
 from framework.home import home, private
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Failed:
     """Why the last run of a pipeline ended; `suspended` where a person must decide before it goes on."""
 
@@ -57,7 +57,7 @@ def refuse_paused(pipeline: str) -> None:
 
 
 def failed(pipeline: str, error: SluiceError) -> None:
-    said = Failed(_now(), error.code, error.message, error.hint, isinstance(error, RefusedError))
+    said = Failed(at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError))
     _write(pipeline, replace(read(pipeline), failed=said))
 
 

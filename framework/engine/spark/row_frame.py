@@ -68,7 +68,7 @@ class Changed:
         return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counted:
     """What one pass over a batch found. `carried` are its bad rows, which stay in the JVM; of `too_large` among them the bytes
     are missing."""
@@ -193,7 +193,16 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     rows = found.get("rows", found["read"] - bad - filtered)
     failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
     unknown = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
-    return Counted(found["read"], rows, filtered, bad, failing, carried, found.get("too_large", 0), unknown)
+    return Counted(
+        read=found["read"],
+        rows=rows,
+        filtered=filtered,
+        bad=bad,
+        failing=failing,
+        carried=carried,
+        too_large=found.get("too_large", 0),
+        unknown=unknown,
+    )
 
 
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
@@ -231,7 +240,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
         **{column.name: column.name for column in pipeline.kafka_columns},
         **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
         **{identifier(name): sql for name, sql in decoding.columns},
-        **({EVENT_TIME: event_time} if any(EVENT_TIME in text for text in _texts(pipeline)) else {}),
+        **({EVENT_TIME: event_time} if pipeline.reads_event_time else {}),
         "_sluice_bad": _found_bad(decoding.faults, 0, bad),
     }
     if decoding.unknown:
@@ -307,14 +316,6 @@ def _more(pipeline: Pipeline) -> dict[str, str]:
 def _inlined(sql: str, parse: str | None = None) -> str:
     sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
     return substituted(sql, _MEANT)
-
-
-def _texts(pipeline: Pipeline) -> Iterator[str]:
-    for step in pipeline.steps:
-        yield from (sql for _, sql in step.assign)
-        yield from (fault.when for fault in step.faults)
-        yield step.keep or ""
-    yield from pipeline.table.keyed.order if pipeline.table.keyed else ()
 
 
 def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:

@@ -11,13 +11,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework import java
 from framework.engine.spark import session
 from framework.errors import SetupError, SluiceError
 from framework.model import Plan
+from framework.processes import children
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,10 +28,10 @@ _OFTEN = 0.05  # seconds between two looks for a Ctrl-C
 
 def start(plan: Plan) -> SparkSession:
     java.java()
-    before = _children()
+    before = children()
 
     def kill() -> None:
-        for each in _children() - before:
+        for each in children() - before:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
@@ -116,9 +116,3 @@ def _ctrl_c(kill: Callable[[], None]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waits comes now
     if interrupted:
         raise KeyboardInterrupt
-
-
-def _children() -> set[int]:
-    """The processes that this one has started."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split()}

@@ -41,7 +41,7 @@ _AS_TEXT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
 
@@ -54,7 +54,7 @@ class Row:
     unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Message:
     """Of a row of a table its place in Kafka may be unknown."""
 
@@ -245,7 +245,15 @@ def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: M
     made = [_row(pipeline, row, said.get(at)) for at, row in found.items()]
     made.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
     topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
-    return Message(topic, partition, offset, timestamp, key, None if pipeline.source else value, tuple(made))
+    return Message(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        key=key,
+        value=None if pipeline.source else value,
+        rows=tuple(made),
+    )
 
 
 def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
@@ -254,13 +262,13 @@ def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
     for at in range(len(pipeline.steps) + 1):
         seen = json.loads(found[f"_sluice_seen{at}"])
         if seen["bad"]:
-            return Row(item, tuple(after), "bad", said.code, said.stage, said.message)
+            return Row(item=item, after=tuple(after), fate="bad", code=said.code, stage=said.stage, message=said.message)
         if not seen["keep"]:
-            return Row(item, tuple(after), "filtered")
+            return Row(item=item, after=tuple(after), fate="filtered")
         after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
     fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(item, tuple(after), "deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
+    return Row(item=item, after=tuple(after), fate="deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:

@@ -4,7 +4,7 @@ reads, topics and pipelines with their tests, are here, too."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from framework import components
@@ -29,6 +29,7 @@ class DocumentKind:
     resolve: Callable[[Any, Any], None] = (
         leaves_the_plan_alone  # adds what the documents stand for, and their problems, to a plan's draft
     )
+    _: KW_ONLY
     needs: tuple[str, ...] = ()  # the kinds that are resolved before it
     same_everywhere: bool = False  # no environment replaces such documents
     one_only: bool = False  # there is one at most

@@ -11,8 +11,6 @@ from framework.spec.node import Node
 from framework.spec.options import Bound, option
 from framework.spec.scalars import ColumnName, Name, Time
 
-NEW_BATCH = "new_batch"
-
 
 @dataclass(frozen=True)
 class Message(Bound):

@@ -31,7 +31,9 @@ def resolve(draft: Draft, documents: tuple[Reminder, ...]) -> None:
         if reminder.about not in pipelines:
             unknown(draft, "pipeline", reminder.about, reminder.place("about"), pipelines)
         says = (f"about {reminder.about}: {reminder.text}",)
-        draft.documents.append(PlannedDocument("reminder", reminder.name, reminder.place(), reminder, says))
+        draft.documents.append(
+            PlannedDocument(kind="reminder", name=reminder.name, where=reminder.place(), value=reminder, says=says)
+        )
 
 
 KIND = DocumentKind(Reminder, resolve, needs=("pipeline",))

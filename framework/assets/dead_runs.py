@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+
+from framework.processes import began
 
 TAG = "sluice/process"
 _WORKING = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
@@ -31,15 +31,6 @@ def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
 
 
 def identity(pid: int) -> str:
-    """A process, told from a later one of its number: where there is a /proc by the moment when it began. Empty if it is no more."""
-    host = socket.gethostname()
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    try:
-        if not boot.exists():
-            with suppress(PermissionError):  # it lives, and is somebody else's
-                os.kill(pid, 0)
-            return f"{host} {pid}"
-        began = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-        return f"{host} {pid} {boot.read_text(encoding='utf-8').strip()} {began}"
-    except OSError:
-        return ""
+    """A process, told from a later one of its number. Empty if it is no more."""
+    since = began(pid)
+    return f"{socket.gethostname()} {pid} {since}" if since else ""

@@ -1,0 +1,28 @@
+"""The command `sluice`, called in this process."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner, Result
+
+from framework.cli import main
+
+
+class Commands:
+    """Calls that must end well, or be refused, each with what is always given."""
+
+    always: tuple[str, ...] = ()
+
+    def run(self, *arguments: str, given: bytes | None = None) -> Result:
+        done = CliRunner().invoke(main, [*arguments, *self.always], input=given)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+        return done
+
+    def ok(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def refused(self, *arguments: str, given: bytes | None = None) -> str:
+        done = self.run(*arguments, given=given)
+        assert done.exit_code == 1, done.output
+        return done.output
