@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,18 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sp
 TOGETHER = ("tests/test_test_command.py", "tests/test_values.py")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests go to the processes one by one, but for whole files. `--dist loadgroup` would say the same by marks; with pytest 9.2 xdist 3.8
-    passes these over."""
+    passes these over. The quick ones go by files: to hand one over takes longer than to run it."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    quick = "not slow" in config.option.markexpr
 
     class OneByOne(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file in TOGETHER else nodeid
+            return file if quick or file in TOGETHER else nodeid
 
     return OneByOne(config, log)
 
@@ -64,6 +68,14 @@ def registry(sluice_home: Path) -> Iterator[str]:
     jars.fetch("registry")
     with service.running(sluice_home) as url:
         yield url
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registry that is away is asked once."""
+    from framework.registry import client
+
+    monkeypatch.setattr(client, "Registry", partial(client.Registry, patience=0.0))
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ from framework.model import Cluster, SecretStore, Security, Topic
 from framework.plan.generated import Unsuited, parts
 from framework.plan.passes import make
 from tests.pace import bar
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 START = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
@@ -344,7 +345,7 @@ def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> No
     )
     assert child.stdout is not None
     assert "created" in child.stdout.readline()
-    time.sleep(1)
+    until(lambda: consumed(kafka, "interrupted", 4), "no message was sent")
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=20)[0]
     assert child.returncode == 0

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -231,7 +230,6 @@ def test_a_table_of_another_pipeline(project: Project) -> None:
 def test_a_topic_that_was_made_again(project: Project, more: int) -> None:
     begun(project, bad_every=0)
     project.delete_topic()
-    time.sleep(1)
     project.make_topic()
     project.send_good(more)
 
@@ -251,7 +249,6 @@ def test_what_was_read_ahead_of_a_topic_that_was_made_again(project: Project) ->
     context = project.context()
     assert next_batch(context, context.plan.pipelines[0]) is not None
     project.delete_topic()
-    time.sleep(1)
     project.make_topic(1)
     project.send_good(12, partition=0)
 
@@ -267,7 +264,6 @@ def test_a_topic_made_again_within_a_batch(project: Project) -> None:
 
     def again() -> None:
         project.delete_topic()
-        time.sleep(1)
         project.make_topic()
         project.send_good(30)
 

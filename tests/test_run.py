@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,7 +79,6 @@ def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: s
     )
     assert process.stdout is not None
     assert "batch 1," in process.stdout.readline()
-    time.sleep(0.5)
     process.send_signal(ask)
     _, errors = process.communicate(timeout=60)
 
