@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,11 +71,32 @@ def registry(sluice_home: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A registry that is away is asked once."""
+def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That no Kafka answers is known after a moment."""
+    from framework.engine.kafka.cluster import Kafka
+
+    monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
+
+
+class _Hurried:
+    """A clock that is put forward where somebody would wait."""
+
+    def __init__(self) -> None:
+        self.skipped = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.skipped
+
+    def sleep(self, seconds: float) -> None:
+        self.skipped += seconds
+
+
+@pytest.fixture
+def registry_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause is made between two tries to ask a registry."""
     from framework.registry import client
 
-    monkeypatch.setattr(client, "Registry", partial(client.Registry, patience=0.0))
+    monkeypatch.setattr(client, "time", _Hurried())
 
 
 @pytest.fixture(scope="session")

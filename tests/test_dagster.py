@@ -226,6 +226,7 @@ def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kafka_away")
 def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     """Nobody answers at the cluster's address; and who is paused is not started."""
     from dagster import DagsterInstance, build_sensor_context

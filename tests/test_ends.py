@@ -110,7 +110,7 @@ def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java(words: tuple[s
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> None:
     many = "".join(f"  - {{name: no {number}, given: [{{n: 1}}], expect: [{{n: 1}}]}}\n" for number in range(40))
     (folder / "specs" / "b.yaml").write_text(

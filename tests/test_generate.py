@@ -366,8 +366,7 @@ def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> Non
     assert refused.value.code in ("topic-not-created", "kafka-unreachable")
 
 
-@pytest.mark.slow
-@pytest.mark.kafka
+@pytest.mark.usefixtures("kafka_away")
 def test_without_kafka_it_says_so(tmp_path: Path) -> None:
     topic = replace(things(tmp_path), cluster=Cluster("main", "127.0.0.1:1", Security()))
     with pytest.raises(UnreachableError) as error:

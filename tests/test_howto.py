@@ -103,7 +103,7 @@ def test_there_are_specs() -> None:
     assert len(SPECS) > 8
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("registry_away")
 @pytest.mark.parametrize(("page", "block"), SPECS)
 def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the project that `sluice init` makes, after the blocks above it."""

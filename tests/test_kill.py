@@ -103,7 +103,7 @@ def test_killed_while_the_table_is_born(project: Project) -> None:
 def test_two_runs_at_once(project: Project) -> None:
     project.more = "batch: {rows: 25}"
     project.make_topic()
-    project.send_good(300, bad_every=10)
+    project.send_good(150, bad_every=10)
 
     with victim(project, "opened", signal.SIGCONT) as process:
         project.run()

@@ -331,7 +331,7 @@ def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     is_new(project)
 
 
-@pytest.mark.parametrize("point", ["rebuild_built", "rebuild_checked"])
+@pytest.mark.parametrize("point", few(["rebuild_built", "rebuild_checked"], "rebuild_checked"))
 def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
     begun(project)
     before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]

@@ -90,6 +90,7 @@ def test_other_keys(keyed: Project, more: str) -> None:
     assert found(keyed) == [(1, "a"), (3, "c"), (9, "b")]
 
 
+@pytest.mark.long
 def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
     assert anew(keyed) is not None

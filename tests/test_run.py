@@ -67,7 +67,7 @@ def test_a_refusal_is_told_and_accepted(project: Project) -> None:
 def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: signal.Signals) -> None:
     project.more = "batch: {rows: 50}"
     project.make_topic()
-    project.send_good(600, bad_every=20)
+    project.send_good(250, bad_every=20)
     specs = str(Path(project.pipeline.where.file).parent)
     process = subprocess.Popen(
         [*SLUICE, "run", "--every", "1s", "--specs", specs],
