@@ -44,9 +44,7 @@ def victim(project: Project, point: str, number: signal.Signals, what: str = "ru
         process.wait(PATIENCE)
 
 
-@pytest.mark.parametrize(
-    "point", few(KILL_POINTS, "staged_bad_rows", "checked", "published")
-)  # test_keyed_model.py has all of them
+@pytest.mark.parametrize("point", few(KILL_POINTS, "checked", "published"))  # test_keyed_model.py has all of them
 def test_killed_at(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)

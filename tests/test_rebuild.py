@@ -461,7 +461,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "point", few(["published", *rebuild.POINTS], "rebuild_staged", "rebuild_published")
+    "point", few(["published", *rebuild.POINTS], "rebuild_staged")
 )  # at all others a batch's own tests do it
 def test_killed_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
@@ -545,7 +545,7 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     assert metadata.read(project.pipeline.table.catalog, f"{project.namespace}.trades") is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 500)

@@ -214,6 +214,7 @@ def test_kafka_up_twice_down_twice_and_its_topics_stay(kafka_home: Path) -> None
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_a_tests_own_kafka_is_stopped_when_the_test_fails(kafka_home: Path, tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), kafka.running(tmp_path / "own") as bootstrap:
         started = process.running(tmp_path / "own" / "services" / "kafka")
