@@ -42,6 +42,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneByOne(config, log)
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """For `.ci/run`, which sees no more of it than what make answers."""
+    if not hasattr(session.config, "workerinput") and session.config.cache:
+        session.config.cache.set("sluice/status", int(exitstatus))
+
+
 @pytest.fixture(scope="session")
 def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A state folder of this test process, with the jars that `make setup` got."""
