@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from tests.project import Project, plan_for
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tests.registered import Registered
 
 ROOT = Path(__file__).resolve().parent.parent
+settings.register_profile("without a bar of seconds", deadline=None)
+settings.load_profile("without a bar of seconds")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sparks here live for seconds
 
 
@@ -24,17 +28,26 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sp
 TOGETHER = ("tests/test_test_command.py", "tests/test_values.py")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests go to the processes one by one, but for whole files. `--dist loadgroup` would say the same by marks; with pytest 9.2 xdist 3.8
-    passes these over."""
+    passes these over. The quick ones go by files: to hand one over takes longer than to run it."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    quick = "not slow" in config.option.markexpr
 
     class OneByOne(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file in TOGETHER else nodeid
+            return file if quick or file in TOGETHER else nodeid
 
     return OneByOne(config, log)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """For `.ci/run`, which sees no more of it than what make answers."""
+    if not hasattr(session.config, "workerinput") and session.config.cache:
+        session.config.cache.set("sluice/status", int(exitstatus))
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +79,35 @@ def registry(sluice_home: Path) -> Iterator[str]:
     jars.fetch("registry")
     with service.running(sluice_home) as url:
         yield url
+
+
+@pytest.fixture
+def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That no Kafka answers is known after a moment."""
+    from framework.engine.kafka.cluster import Kafka
+
+    monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
+
+
+class _Hurried:
+    """A clock that is put forward where somebody would wait."""
+
+    def __init__(self) -> None:
+        self.skipped = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.skipped
+
+    def sleep(self, seconds: float) -> None:
+        self.skipped += seconds
+
+
+@pytest.fixture
+def registry_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause is made between two tries to ask a registry."""
+    from framework.registry import client
+
+    monkeypatch.setattr(client, "time", _Hurried())
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,6 +24,7 @@ from framework.engine.rules import protocol
 from framework.engine.rules.protocol import parted
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,10 +75,12 @@ def good(number: int) -> bytes:
 
 def wait_for_partitions(admin: AdminClient, topic: str, count: int) -> None:
     """The controller answers a moment before the broker knows of a topic, of more partitions, or that a topic is gone."""
-    until = time.monotonic() + 30
-    while (len(known.partitions) if (known := admin.list_topics(timeout=10).topics.get(topic)) else 0) != count:
-        assert time.monotonic() < until, f"the broker does not know {count} partitions of {topic}"
-        time.sleep(0.02)
+
+    def are_there() -> bool:
+        topics = admin.list_topics(timeout=10).topics
+        return (len(topics[topic].partitions) if topic in topics else 0) == count
+
+    until(are_there, f"the broker does not know {count} partitions of {topic}", 30)
 
 
 class Project:

@@ -298,6 +298,7 @@ def broken(message: bytes, chance: random.Random) -> bytes:
     return bytes(found)
 
 
+@pytest.mark.usefixtures("registry_away")
 def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known schemas go on; an unknown id waits, and is no bad row; nothing is known without it and without `columns`."""
     monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)

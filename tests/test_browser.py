@@ -7,15 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.services.ports import free_port
 from tests.project import Project
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -109,7 +109,7 @@ def test_what_a_person_sees_and_does(page: Page, project: Project, tmp_path: Pat
     page.goto(f"/assets/lake/{project.namespace}/trades")
     shown(page, "from price", "tier: gold", "markets", "size", "Kafka offset of the message", "main.yaml")
     page.get_by_role("button", name="Materialize").first.click()
-    until(lambda: len(project.rows()) == 54)
+    until(lambda: len(project.rows()) == 54, "no rows came in three minutes", 180)
 
     ended(page)
     page.goto(f"/assets/lake/{project.namespace}/trades")
@@ -129,10 +129,3 @@ def ended(page: Page) -> None:
     """The rows are there before the run has told Dagster of them."""
     page.goto("/runs")
     shown(page, "Success")
-
-
-def until(true: Any) -> None:
-    end = time.monotonic() + 180
-    while not true():
-        assert time.monotonic() < end, "nothing came of it in three minutes"
-        time.sleep(1)

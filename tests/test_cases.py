@@ -82,6 +82,7 @@ def answer(case: Case, folder: Path, plans: bool) -> str:
 
 
 @pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)
+@pytest.mark.usefixtures("registry_away")
 def test_cases(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow(path, tmp_path, monkeypatch, plans=path.parent == PLANS)
 

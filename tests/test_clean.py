@@ -168,7 +168,7 @@ class TestDrop:
         assert done.exit_code == 1 and "topic-is-read: the topic `trades` is also read by `again`" in done.stderr
         assert len(tables()) == 2
 
-    @pytest.mark.slow
+    @pytest.mark.usefixtures("kafka_away")
     def test_a_kafka_that_does_not_answer_is_told_before_anything_goes(self, shop: Pipeline) -> None:
         done = sluice("drop", "trades", "--topic", "--yes")
         assert done.exit_code == 1 and f"Kafka at {NOWHERE} does not answer" in done.stderr and len(tables()) == 2

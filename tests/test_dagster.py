@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,26 +20,28 @@ from tests.project import Project, good
 from tests.spec_parts import LAKE
 
 if TYPE_CHECKING:
-    from dagster import Definitions
+    from dagster import DagsterInstance, Definitions
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def started(folder: Path, *arguments: str, specs: Path | None = None) -> subprocess.Popen[str]:
     """Dagster's own command, on a module that does what pipelines/definitions.py does."""
     (folder / "shown.py").write_text(
-        "from pathlib import Path\nfrom framework.assets import definitions\ndefs = definitions(Path('specs'))\n"
+        "from pathlib import Path\nfrom framework.assets import definitions\n"
+        f"defs = definitions(Path({str(specs or 'specs')!r}))\n"
     )
     (folder / "dagster").mkdir(exist_ok=True)
     (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}", "DAGSTER_HOME": str(folder / "dagster")}
     command = [sys.executable, "-m", "dagster", *arguments, "-m", "shown"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder, env=environment, start_new_session=True)
+    place = Path.cwd() if specs else folder  # specs elsewhere are those of a project, whose lake is here
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=place, env=environment, start_new_session=True)
 
 
-def dagster(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    with started(folder, *arguments) as process:
+def dagster(folder: Path, *arguments: str, specs: Path | None = None) -> subprocess.CompletedProcess[str]:
+    with started(folder, *arguments, specs=specs) as process:
         out, errors = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
@@ -223,6 +226,7 @@ def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kafka_away")
 def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     """Nobody answers at the cluster's address; and who is paused is not started."""
     from dagster import DagsterInstance, build_sensor_context
@@ -271,25 +275,45 @@ batch: {{rows: 10}}
 """.replace("{{", "{").replace("}}", "}")
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[bool, str]]:
+    """Runs of a job in this process, with its Spark; whether one went well, and what is said of its failure."""
+    from framework.assets import definitions
+    from framework.engine.spark import session
+
+    monkeypatch.setattr(session, "stop", lambda _: None)  # the session of all tests
+
+    def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selected: Any) -> tuple[bool, str]:
+        defs = definitions(specs)
+        chosen = defs.resolve_job_def(job) if job else defs.resolve_implicit_global_asset_job_def()
+        result = chosen.execute_in_process(run_config=config, instance=instance, raise_on_error=False, **selected)
+        failures = (each.step_failure_data.user_failure_data for each in result.all_node_events if each.is_step_failure)
+        return result.success, "".join(each.description or "" for each in failures if each)
+
+    return run
+
+
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_materialize_brings_everything_up_to_date(
+    project: Project, tmp_path: Path, here: Callable[..., tuple[bool, str]]
+) -> None:
+    """The first run is that of Dagster's command; the others go through the same job in this process."""
     import pyspark
     from dagster import AssetCheckKey, AssetKey, DagsterInstance
 
     project.more = EXPECTING
     project.make_topic()
     project.send_good(50, bad_every=10)
-    (tmp_path / "specs").mkdir()
-    (tmp_path / "specs" / "main.yaml").write_text(Path(project.pipeline.where.file).read_text())
-    monkeypatch.chdir(tmp_path)  # its lake is where Dagster's is
+    specs = Path(project.pipeline.where.file).parent
     table = AssetKey(["lake", project.namespace, "trades"])
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
 
     look = {"ops": {"Show": {"config": {"pipeline": "trades", "messages": 2}}}}
-    (tmp_path / "look.json").write_text(json.dumps(look))
-    looked = dagster(tmp_path, "job", "execute", "-j", "Preview", "-c", str(tmp_path / "look.json"))
-    assert looked.returncode == 0, looked.stderr[-3000:]
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        assert here(specs, instance, "Preview", look) == (True, "")
     assert project.rows() == project.rows(bad=True) == []
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         assert instance.get_latest_materialization_event(table) is None
@@ -299,7 +323,7 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
         assert "lands in" in str(observed.asset_observation.metadata["preview"].value)
 
     half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
-    first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half))
+    first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half), specs=specs)
     assert first.returncode == 0, first.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
     assert told(first.stderr) == [
@@ -315,10 +339,9 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
         "batch 2, 5 read, 5 rows, … s, 0 waiting",
     ]
 
-    done = dagster(tmp_path, "asset", "materialize", "--select", "/".join(table.path))
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(project.rows()) + len(project.rows(bad=True)) == 50
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        assert here(specs, instance, asset_selection=[table]) == (True, "")
+        assert len(project.rows()) + len(project.rows(bad=True)) == 50
         (event,) = (instance.get_latest_materialization_event(table),)
         assert event is not None
         bad = instance.get_latest_materialization_event(AssetKey([*table.path[:-1], "trades__bad_rows"]))
@@ -339,10 +362,9 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
     assert [dep.column_name for dep in found["dagster/column_lineage"].deps_by_column["size"]] == ["price"]
 
     project.send([*map(good, range(12)), good(1001)], partition=0)
-    stopped = dagster(tmp_path, "asset", "materialize", "--select", "*")
-    assert stopped.returncode == 1
-    assert "not-as-expected: 1 of 3 rows are not as `sane` expects" in stopped.stdout + stopped.stderr
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        well, failure = here(specs, instance)
+        assert not well and "not-as-expected: 1 of 3 rows are not as `sane` expects" in failure
         key = AssetCheckKey(table, "sane")
         record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
         assert record.event is not None
@@ -353,9 +375,9 @@ def test_materialize_brings_everything_up_to_date(project: Project, tmp_path: Pa
         assert last.asset_materialization.metadata["rows"].value == 10, "what was committed before the run stopped is recorded"
 
     project.delete_topic()
-    failed = dagster(tmp_path, "asset", "materialize", "--select", "*")
-    assert failed.returncode == 1
-    assert "there is no topic" in failed.stdout + failed.stderr
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        well, failure = here(specs, instance)
+        assert not well and "there is no topic" in failure
 
 
 @pytest.mark.spark

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from framework.cli import main
 from tests.shop import COPY, NOWHERE, made_by_hand, specs
 from tests.spec_parts import LAKE
 from tests.test_doctor import fake_java
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
@@ -72,15 +72,11 @@ def interrupted(
             [*SLUICE, *words], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         )  # fmt: skip
-        while not reached(child):
-            assert child.poll() is None, (folder / "err").read_text()
-            time.sleep(0.02)
+        until(lambda: reached(child) or child.poll() is not None, "neither reached nor ended")
+        assert child.poll() is None, (folder / "err").read_text()
         os.killpg(child.pid, signal.SIGINT)
         status = child.wait(30)
-        until = time.monotonic() + 20
-        while any(_in_group(child.pid)):
-            assert time.monotonic() < until, f"left: {list(_in_group(child.pid))}"
-            time.sleep(0.02)
+        until(lambda: not _in_group(child.pid), "processes are left")
         return status, (folder / "err").read_text()
 
 
@@ -111,7 +107,7 @@ def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java(words: tuple[s
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> None:
     many = "".join(f"  - {{name: no {number}, given: [{{n: 1}}], expect: [{{n: 1}}]}}\n" for number in range(40))
     (folder / "specs" / "b.yaml").write_text(

@@ -27,6 +27,7 @@ from framework.model import Cluster, SecretStore, Security, Topic
 from framework.plan.generated import Unsuited, parts
 from framework.plan.passes import make
 from tests.pace import bar
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 START = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
@@ -344,7 +345,7 @@ def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> No
     )
     assert child.stdout is not None
     assert "created" in child.stdout.readline()
-    time.sleep(1)
+    until(lambda: consumed(kafka, "interrupted", 4), "no message was sent")
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=20)[0]
     assert child.returncode == 0
@@ -365,8 +366,7 @@ def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> Non
     assert refused.value.code in ("topic-not-created", "kafka-unreachable")
 
 
-@pytest.mark.slow
-@pytest.mark.kafka
+@pytest.mark.usefixtures("kafka_away")
 def test_without_kafka_it_says_so(tmp_path: Path) -> None:
     topic = replace(things(tmp_path), cluster=Cluster(name="main", bootstrap="127.0.0.1:1", security=Security()))
     with pytest.raises(UnreachableError) as error:

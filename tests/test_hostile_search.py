@@ -233,8 +233,10 @@ class Searched(Registered):
         assert producer.flush(30) == 0
 
 
-@pytest.mark.parametrize("examples", few([FEW, 15], FEW))
-@pytest.mark.parametrize("write", ["append", "replace", "upsert", "history"])
+@pytest.mark.parametrize(
+    ("write", "examples"),
+    few([("upsert", FEW), *((write, max(FEW, 15)) for write in ("append", "replace", "upsert", "history"))], ("upsert", FEW)),
+)
 def test_hostile_texts_are_texts(
     write: str, examples: int, tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str
 ) -> None:

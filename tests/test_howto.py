@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from framework.init import project
 from framework.plan.passes import draft
 from framework.reference.options import anchor
 from tests.followed import Follower, console, first_difference, kind, pattern, put
+from tests.project import wait_for_partitions
 
 ROOT = Path(__file__).resolve().parent.parent
 HOWTO = ROOT / "docs" / "howto"
@@ -103,6 +103,7 @@ def test_there_are_specs() -> None:
     assert len(SPECS) > 8
 
 
+@pytest.mark.usefixtures("registry_away")
 @pytest.mark.parametrize(("page", "block"), SPECS)
 def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the project that `sluice init` makes, after the blocks above it."""
@@ -135,6 +136,7 @@ WITHOUT_JARS = {"another-kafka.md"}  # its last block is about a machine that co
 FOLLOWED = [pytest.param(name, id=Path(name).stem, marks=pytest.mark.long) for name in TEXTS if blocks(name, "console")]
 
 
+@pytest.mark.slow
 def test_a_page_that_says_something_else_is_seen(tmp_path: Path) -> None:
     def follow(page: str) -> list[str | None]:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -158,8 +160,7 @@ def no_topic(kafka: str) -> Iterator[str]:
     def forget() -> None:
         if "orders" in admin.list_topics(timeout=10).topics:
             admin.delete_topics(["orders"])["orders"].result()
-        while "orders" in admin.list_topics(timeout=10).topics:
-            time.sleep(0.1)
+        wait_for_partitions(admin, "orders", 0)
 
     forget()
     yield kafka

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import pytest
 from framework import jars
 from framework.errors import SetupError
 from framework.services.ports import free_port
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -197,9 +197,7 @@ def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> N
     slow.chmod(0o755)
     command = [sys.executable, "-c", FETCH, str(mirror.lock)]
     killed = subprocess.Popen(command, env={**os.environ, "JAVA_HOME": str(mirror.root / "slow")})
-    while not (mirror.root / "begun").exists():
-        assert killed.poll() is None
-        time.sleep(0.01)
+    until((mirror.root / "begun").exists, "no Ivy was started")
     killed.kill()
     killed.wait()
     (staging,) = mirror.place.parent.glob("fetching-*")

@@ -237,6 +237,7 @@ def test_refused(said: Json, message: str) -> None:
     assert raised.value.hint
 
 
+@pytest.mark.slow
 def test_texts_that_are_attacks() -> None:
     deep: Json = {"type": "string"}
     for _ in range(200):

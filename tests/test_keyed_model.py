@@ -159,17 +159,19 @@ class Died(BaseException):
     """What a SIGKILL is to everything but the operating system."""
 
 
-@pytest.mark.parametrize("examples", few([2, 25], 2))
+TABLES = [
+    ("upsert", "tombstones", 3, "[]"),
+    ("upsert", "{when: \"name = 'del'\"}", 2, '["truncate(2, region)"]'),
+    ("upsert", "ignore", 3, '["bucket(2, id)"]'),
+    ("history", "tombstones", 3, "[]"),
+    ("history", "{when: \"name = 'del'\"}", 2, "[is_current]"),
+    ("append", "ignore", 3, '["truncate(2, region)"]'),
+]
+FEW = [(*TABLES[number], 2) for number in (1, 3, 5)]
+
+
 @pytest.mark.parametrize(
-    ("write", "deletes", "version", "partition_by"),
-    [
-        ("upsert", "tombstones", 3, "[]"),
-        ("upsert", "{when: \"name = 'del'\"}", 2, '["truncate(2, region)"]'),
-        ("upsert", "ignore", 3, '["bucket(2, id)"]'),
-        ("history", "tombstones", 3, "[]"),
-        ("history", "{when: \"name = 'del'\"}", 2, "[is_current]"),
-        ("append", "ignore", 3, '["truncate(2, region)"]'),
-    ],
+    ("write", "deletes", "version", "partition_by", "examples"), few([*FEW, *((*table, 25) for table in TABLES)], *FEW)
 )
 def test_as_the_model_says(
     write: str, deletes: str, version: int, partition_by: str, examples: int, lake: Path, spark: Any
@@ -182,7 +184,10 @@ def test_as_the_model_says(
     same()
 
 
-@pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
+HOSTILE_TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")]
+
+
+@pytest.mark.parametrize(("write", "deletes"), few(HOSTILE_TABLES, *HOSTILE_TABLES[:2]))
 def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
     """Each comes, comes again, is deleted where that is possible, and comes too late."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, 3, "[]"))

@@ -44,9 +44,7 @@ def victim(project: Project, point: str, number: signal.Signals, what: str = "ru
         process.wait(PATIENCE)
 
 
-@pytest.mark.parametrize(
-    "point", few(KILL_POINTS, "staged_bad_rows", "checked", "published")
-)  # test_keyed_model.py has all of them
+@pytest.mark.parametrize("point", few(KILL_POINTS, "checked", "published"))  # test_keyed_model.py has all of them
 def test_killed_at(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)
@@ -103,7 +101,7 @@ def test_killed_while_the_table_is_born(project: Project) -> None:
 def test_two_runs_at_once(project: Project) -> None:
     project.more = "batch: {rows: 25}"
     project.make_topic()
-    project.send_good(300, bad_every=10)
+    project.send_good(150, bad_every=10)
 
     with victim(project, "opened", signal.SIGCONT) as process:
         project.run()

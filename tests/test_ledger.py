@@ -27,7 +27,7 @@ from tests.test_kill import PATIENCE, victim
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
-FEW = int(os.environ.get("KILLS", "2"))  # of each kind of table
+FEW = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("SEED", "13"))
 LATEST = 2.0  # seconds after a run has opened its table
 
@@ -81,8 +81,11 @@ def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> st
         return f"not before its end ({after:.2f} s)"
 
 
-@pytest.mark.parametrize("kills", few([FEW, 7], FEW))
-@pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
+TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")]
+FIRST = (*TABLES[0], FEW)
+
+
+@pytest.mark.parametrize(("write", "deletes", "kills"), few([FIRST, *((*table, max(FEW, 7)) for table in TABLES)], FIRST))
 def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str, kills: int) -> None:
     print(f"\nSEED={SEED}, {write}, {kills} kills")
     chance = random.Random(f"{SEED} {write} {kills}")

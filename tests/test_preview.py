@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from framework.model import Plan
 from framework.plan.passes import make
 from tests.project import BASE, Project, good, plan_for
 from tests.registered import Registered, framed, record
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = """
@@ -392,9 +392,8 @@ def test_where_transactions_left_nothing(project: Project) -> None:
     send(60, commit=False)
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    until = time.monotonic() + 30  # Kafka answers before it has written the end of a transaction
-    while context.source(pipeline).look().ends[f"{project.topic}/0"] < 116 and time.monotonic() < until:
-        time.sleep(0.02)
+    # Kafka answers before it has written the end of a transaction.
+    until(lambda: context.source(pipeline).look().ends[f"{project.topic}/0"] >= 116, "the end of a transaction does not come")
     for which, waiting in (("next", 116), ("earliest", None), ("latest", None)):
         found = preview(context, pipeline, 2, which)  # type: ignore[arg-type]
         offsets = [52, 53] if which == "latest" else [51, 52]

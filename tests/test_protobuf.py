@@ -597,6 +597,7 @@ def test_a_message_cut_off_at_any_byte_is_wrong_or_ends_between_two_fields() -> 
     assert found[-1]["by"] == {"7": {"x": 300, "y": ["a", "ü"], "z": {"k": Decimal(2**64 - 1)}}}
 
 
+@pytest.mark.slow
 def test_messages_changed_at_random_are_right_or_wrong_and_never_an_error() -> None:
     chance = random.Random(20)
     whole, found = everything(), using(EVERYTHING)

@@ -25,6 +25,7 @@ from click.testing import CliRunner, Result
 
 from framework.cli import main
 from tests.pace import bar
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -320,13 +321,19 @@ def process(*arguments: str, **settings: Any) -> subprocess.Popen[Any]:
     return subprocess.Popen([*SLUICE, "query", *arguments], env=environment, start_new_session=True, **settings)
 
 
+def seconds_of_work(pid: int) -> float:
+    """What a process has had of the processors. DuckDB is at work before it has had two."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.usefixtures("lake")
 class TestProcesses:
     @pytest.mark.timed
     def test_ctrl_c_ends_it(self) -> None:
         endless = "select count(*) from shop.many a, shop.many b, shop.many c, shop.many d where a.n + b.n + c.n + d.n = 1"
         with process(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
-            time.sleep(3)
+            until(lambda: seconds_of_work(asked.pid) > 2, "it does not work")
             assert asked.poll() is None
             began = time.monotonic()
             asked.send_signal(signal.SIGINT)

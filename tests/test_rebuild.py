@@ -331,7 +331,7 @@ def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     is_new(project)
 
 
-@pytest.mark.parametrize("point", ["rebuild_built", "rebuild_checked"])
+@pytest.mark.parametrize("point", few(["rebuild_built", "rebuild_checked"], "rebuild_checked"))
 def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
     begun(project)
     before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -454,7 +454,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "point", few(["published", *rebuild.POINTS], "rebuild_staged", "rebuild_published")
+    "point", few(["published", *rebuild.POINTS], "rebuild_staged")
 )  # at all others a batch's own tests do it
 def test_killed_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
@@ -538,7 +538,7 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     assert metadata.read(project.pipeline.table.catalog, f"{project.namespace}.trades") is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 500)

@@ -90,6 +90,7 @@ def test_other_keys(keyed: Project, more: str) -> None:
     assert found(keyed) == [(1, "a"), (3, "c"), (9, "b")]
 
 
+@pytest.mark.long
 def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
     assert anew(keyed) is not None
@@ -109,8 +110,8 @@ def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     nothing_left(keyed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("point", few(["rebuild_checked", "rebuild_published"], "rebuild_published"))
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["rebuild_checked", "rebuild_published"])
 def test_killed_at(keyed: Project, point: str) -> None:
     with_into(keyed, BY_NAME)
     with victim(keyed, point, signal.SIGKILL, "rebuild") as process:

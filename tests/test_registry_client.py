@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Front:
     seconds: float = 0.0
     busy: int = 0
     asked: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
         return Registry(
@@ -50,7 +51,7 @@ def standing(front: Front, certificate: Path | None = None) -> Iterator[Front]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             front.asked += 1
-            time.sleep(front.seconds)
+            front.ended.wait(front.seconds)
             wanted = "Basic " + base64.b64encode(front.login.encode()).decode()
             if front.login and self.headers["Authorization"] != wanted:
                 return self.answer(401, b"{}")
@@ -79,6 +80,7 @@ def standing(front: Front, certificate: Path | None = None) -> Iterator[Front]:
     try:
         yield front
     finally:
+        front.ended.set()
         server.shutdown()
         server.server_close()
 
@@ -130,7 +132,7 @@ def test_certificates(registry: str, subject: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.timed
 def test_a_slow_one_is_waited_for_and_one_that_is_too_slow_is_away(front: Front, subject: str) -> None:
-    front.seconds = 0.5
+    front.seconds = 0.2
     assert front.registry(patience=30.0).numbers(subject) == (1,)
     front.seconds, front.asked = 5.0, 0
     away = front.registry(patience=1.0)

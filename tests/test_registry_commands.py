@@ -261,6 +261,7 @@ def test_peek_shows_each_by_its_own_schema(shop: Shop) -> None:
     assert f"  0x{good.hex()}00\n  bad row: undecodable: " in said
 
 
+@pytest.mark.usefixtures("registry_away")
 def test_the_registry_is_away(shop: Shop) -> None:
     first = record(("id", "long"))
     id_ = shop.register(first)

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from framework.processes import listener, memory
 from framework.services import kafka, process
 from framework.services.ports import free_port, is_free
 from framework.services.process import Service
+from tests.waiting import until
 
 LISTEN = """
 import signal, socket, sys
@@ -101,7 +101,7 @@ def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
 
 @pytest.mark.slow
 def test_one_that_never_answers_is_not_left_running(place: Path) -> None:
-    silent = tiny("import os, time; print(os.getpid(), flush=True); time.sleep(60)", patience=3.0)
+    silent = tiny("import os, signal; print(os.getpid(), flush=True); signal.pause()", patience=3.0)
     with pytest.raises(SetupError, match="did not answer"):
         process.start(silent, place, (free_port(),))
     assert not alive(int((place / "log").read_text())) and not (place / "pid").exists()
@@ -116,6 +116,7 @@ def test_a_busy_port_is_named_with_its_holder(place: Path) -> None:
     assert f"port {port}, but process {os.getpid()} (" in error.value.message
 
 
+@pytest.mark.slow
 def test_the_holder_of_a_port_is_told_while_it_opens_and_closes_files() -> None:
     ended = threading.Event()
 
@@ -150,8 +151,8 @@ def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
 @pytest.mark.slow
 def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
     code = (
-        "import sys, time; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"
-        "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); time.sleep(60)"
+        "import signal, sys; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"
+        "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); signal.pause()"
     )
     root = Path(__file__).parents[1]
     with subprocess.Popen([sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE, cwd=root, text=True) as owner:
@@ -159,10 +160,7 @@ def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
         started = process.running(place) if owner.stdout.readline() else None
         assert started is not None
         owner.kill()
-    deadline = time.monotonic() + 5
-    while process.running(place):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: not process.running(place), "it outlives its owner", 30)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": "x"}', "[]"])
@@ -219,6 +217,7 @@ def test_kafka_up_twice_down_twice_and_its_topics_stay(kafka_home: Path) -> None
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_a_tests_own_kafka_is_stopped_when_the_test_fails(kafka_home: Path, tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), kafka.running(tmp_path / "own") as bootstrap:
         started = process.running(tmp_path / "own" / "services" / "kafka")

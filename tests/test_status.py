@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.loop import batches
 from framework.engine.publish import accept
+from framework.engine.rules import run_notes
 from framework.errors import BadRowsStop, RolledBack
 from framework.plan.passes import make
 from tests.pace import bar
@@ -118,17 +119,18 @@ def test_from_pending_to_suspended_and_failing(project: Project) -> None:
     assert sluice(project, "status").exit_code == 1
 
 
-def test_suspended_by_bad_rows_until_they_are_accepted(project: Project) -> None:
+def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.more = "bad_rows: stop"
     project.make_topic()
     project.send_good(5)
     project.run()
     project.send([b"not json"])
-    with pytest.raises(BadRowsStop):
+    before = datetime.now(timezone.utc) - timedelta(seconds=3)
+    with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):
+        earlier.setattr(run_notes, "_now", lambda: before.isoformat(timespec="seconds"))
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
     assert re.search(r"the last run, \d s ago: bad-rows: 1 bad message,", sluice(project, "status").output)
-    time.sleep(2)
     accepted(project)
     assert seen(project) == ("syncing", 1, [])
     project.run()

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from framework.cli import main
 from framework.engine.rules import run_notes
 from framework.services.ports import free_port, is_free
 from tests.spec_parts import LAKE
+from tests.waiting import until
 from tests.wide import few
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,10 +123,8 @@ def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask
             assert second.exit_code == 1 and f"ui-running: Dagster already runs here, at http://127.0.0.1:{port}" in second.stderr
         shown.send_signal(ask)
         assert shown.wait(60) == (-ask if ask == signal.SIGKILL else 0)
-    until = time.monotonic() + (150 if ask == signal.SIGKILL else 5)
-    while of_this_server(folder) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert of_this_server(folder) == [] and is_free(port) and ui.running() is None
+    until(lambda: not of_this_server(folder), "processes are left", 150 if ask == signal.SIGKILL else 30)
+    assert is_free(port) and ui.running() is None
 
 
 TICKS = """{sensorOrError(
@@ -153,10 +151,8 @@ def test_what_keeps_a_table_from_running_is_on_its_page_and_on_its_sensors(folde
 
     port = free_port()
     with served(folder, port) as (shown, _):
-        until = time.monotonic() + 120
-        while not ((ticks := asked(port, TICKS)["sensorOrError"]["sensorState"]["ticks"]) and can_run("orders", port)):
-            assert time.monotonic() < until, "no tick in two minutes"
-            time.sleep(0.5)
+        until(lambda: can_run("orders", port), "the states of tables were not looked at in two minutes", 120)
+        ticks = until(lambda: asked(port, TICKS)["sensorOrError"]["sensorState"]["ticks"], "no tick in two minutes", 120)
         assert ticks[-1]["status"] == "FAILURE"
         assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in ticks[-1]["error"]["causes"][0]["message"]
         says = {name: can_run(name, port) or ("", "") for name in ("orders", "still", "wrong")}
@@ -178,7 +174,7 @@ def test_ctrl_c_before_it_answers(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as shown:
         assert shown.stdout is not None and "Dagster starts" in shown.stdout.readline()
-        time.sleep(1)
+        until(lambda: of_this_server(folder), "no Dagster was started")
         shown.send_signal(signal.SIGINT)
         assert shown.wait(60) == 0
     assert of_this_server(folder) == []

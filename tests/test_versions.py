@@ -112,8 +112,8 @@ def test_a_test_in_the_spec(versions: Project) -> None:
     assert all(lineage(pipeline)[name] == {"at"} for name in ("valid_from", "valid_to", "is_current"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("point", few(UPSERT_POINTS, "staged_state"))
+@pytest.mark.long  # of a key's newest row, test_upsert.py has one for each change
+@pytest.mark.parametrize("point", UPSERT_POINTS)
 def test_killed_at(versions: Project, point: str) -> None:
     send(versions, *((key, "old", 1000) for key in range(20)))
     versions.run()
@@ -128,7 +128,7 @@ def test_killed_at(versions: Project, point: str) -> None:
     assert told(versions) == sorted([*new, *late, *old], key=lambda each: (each[0], each[2]))
 
 
-@pytest.mark.parametrize("write", ["upsert", "history"])
+@pytest.mark.parametrize("write", few(["upsert", "history"], "history"))
 def test_rows_of_others_come_between(customers: Project, write: str) -> None:
     """What another program adds while a batch is staged stays, and the batch is merged with it."""
     customers.template = SPEC.replace("write: upsert", f"write: {write}")
