@@ -1,4 +1,4 @@
-"""What the README and the pages beside it say: commands run or at least parse, specs plan, names exist."""
+"""The README and the pages in docs/: their commands run or at least parse, their specs plan, their names exist."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
+from click import Context
 
 from framework import errors, steps
 from framework.cli import main
@@ -23,9 +23,12 @@ from framework.cli._commands import SECTIONS
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import LANGUAGE_STEPS
 from framework.spec.options import Bound, Option
+from tests.followed import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = ROOT / "docs" / "commands.md"
+FEATURES = ROOT / "docs" / "features.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "framework" / "DECISIONS.md"])
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "framework").rglob("*.py"))}
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -38,7 +41,7 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """Every line of every `sh` block with the page it stands on."""
+    """The page and the text of every line in an `sh` block."""
     return [
         (page.name, line)
         for page in PAGES
@@ -47,10 +50,10 @@ def commands() -> list[tuple[str, str]]:
     ]
 
 
-def section(title: str) -> str:
-    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", README, re.MULTILINE | re.DOTALL)
-    assert found, f"README has no section {title}"
-    return found[1]
+def section(title: str, page: str = README) -> str:
+    text = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    assert text, f"there is no section {title}"
+    return text[1]
 
 
 def sluice(*arguments: str, cwd: Path) -> str:
@@ -76,32 +79,17 @@ def test_every_command_exists(page: str, line: str) -> None:
     if not words or words[0] == "export":
         assert re.search(r"((PIP|SLUICE)_[A-Z_]+|PATH)=", line), f"{page}: {line}"
     elif page == "tutorial.md":
-        assert words[0] in ("sluice", "mkdir"), f"{page}: {line}"  # test_tutorial.py does what it says
-        parse(words[1:] if words[0] == "sluice" else ["--help"])
+        assert words[0] == "mkdir", f"{page}: {line}"  # test_tutorial.py runs it
     elif words[0] == "make":
         targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
         assert set(words[1:]) <= targets, f"{page}: {line}"
     elif words[0] == ".venv/bin/sluice":
-        parse(words[1:])
+        parse(shlex.join(words))
     elif words[0] == ".venv/bin/dagster":
         assert words[1] == "dev" or " ".join(words[1:]) in CI.replace("'*'", "*"), f"{page}: .ci/run does not call {line}"
     else:
         assert words[:3] == [".venv/bin/python", "-m", "pytest"], f"{page}: say here how {line} is tested"
         assert all((ROOT / word).exists() for word in words[3:] if word.startswith("tests/"))
-
-
-def parse(words: list[str]) -> None:
-    """Reads a command line as `sluice` would, without doing anything."""
-    command: click.Command = main
-    context: click.Context | None = None
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        context = click.Context(command, parent=context)
-        name, *words = words
-        found = command.get_command(context, name)
-        assert found is not None, f"there is no command {name}"
-        command = found
-    if "--help" not in words:
-        command.make_context(command.name, words, parent=context)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +135,19 @@ def test_a_table_of_your_own(orders: Path, kafka: str, monkeypatch: pytest.Monke
 
 
 def test_the_command_table_is_complete() -> None:
-    with click.Context(main) as context:
+    with Context(main) as context:
         assert sorted(name for commands in SECTIONS.values() for name in commands) == main.list_commands(context)
     rows = [line for title, commands in SECTIONS.items() for line in (f"| **{title}** | |", *table(commands))]
-    assert "\n".join(rows) in section("Commands"), "the README's table says:\n" + "\n".join(rows)
+    page = COMMANDS.read_text(encoding="utf-8")
+    if os.environ.get("REWRITE") == "1":
+        start, head, old = page.partition("| --- | --- |\n")
+        page = f"{start}{head}{chr(10).join(rows)}\n\n{old.partition(chr(10) * 2)[2]}"
+        COMMANDS.write_text(page, encoding="utf-8")
+    assert "\n".join(rows) in page, "write it again: REWRITE=1 .venv/bin/python -m pytest tests/test_readme.py"
 
 
 def table(commands: dict[str, str]) -> list[str]:
-    return [f"| `{name}` | {says} |" for name, says in commands.items()]
+    return [f"| `{name}` | {help_line} |" for name, help_line in commands.items()]
 
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
@@ -162,8 +155,8 @@ def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
     for module in (*modules(kinds), *modules(steps)):
         for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
-    said = set(re.findall(r"`([\w-]+)`", "".join(re.findall(r"^[-0-9 ].*\n", section("Refused by name"), re.MULTILINE))))
-    assert said == lacks
+    listed = re.findall(r"^[-0-9 ].*\n", section("Refused by name", FEATURES.read_text(encoding="utf-8")), re.MULTILINE)
+    assert set(re.findall(r"`([\w-]+)`", "".join(listed))) == lacks
 
 
 def modules(package: ModuleType) -> list[ModuleType]:
