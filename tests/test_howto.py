@@ -55,18 +55,18 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @each_page
 def test_every_command_exists(page: Path) -> None:
-    """Those of blocks as a whole; those in running text as far as they are said."""
+    """Commands in blocks are complete; commands in running text may lack arguments."""
     whole = [line for block in blocks(page.name, "console") for line, _ in console(block) if line.startswith("sluice ")]
-    said = re.findall(r"`(sluice [^`]+)`", re.sub(r"^```.*?^```$", "", TEXTS[page.name], flags=re.MULTILINE | re.DOTALL))
+    inline = re.findall(r"`(sluice [^`]+)`", re.sub(r"^```.*?^```$", "", TEXTS[page.name], flags=re.MULTILINE | re.DOTALL))
     assert whole or page.stem == "index"
     for line in whole:
         parse(line)
-    for line in said:
+    for line in inline:
         with suppress(click.MissingParameter):
             parse(line)
 
 
-def test_a_command_that_does_not_exist_is_seen() -> None:
+def test_a_command_that_does_not_exist_fails() -> None:
     with pytest.raises(AssertionError):
         parse("sluice frobnicate orders")
     with pytest.raises(click.NoSuchOption):
@@ -105,9 +105,9 @@ def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_pattern_sees_a_difference() -> None:
-    said = "shop.orders  syncing        3  55 s ago       yes"
-    assert re.search(pattern(said), "shop.orders syncing 12 2 min ago yes")
-    assert not re.search(pattern(said), "shop.orders caught up 12 2 min ago yes")
+    quoted = "shop.orders  syncing        3  55 s ago       yes"
+    assert re.search(pattern(quoted), "shop.orders syncing 12 2 min ago yes")
+    assert not re.search(pattern(quoted), "shop.orders caught up 12 2 min ago yes")
     assert not re.search(pattern("o-9       NULL     NORMAL"), "o-8  NULL  NORMAL")
 
 
@@ -121,7 +121,7 @@ WITHOUT_JARS = {"another-kafka.md"}  # its last block is about a machine that co
 FOLLOWED = [pytest.param(name, id=Path(name).stem, marks=pytest.mark.long) for name in TEXTS if blocks(name, "console")]
 
 
-def test_a_page_that_says_something_else_is_seen(tmp_path: Path) -> None:
+def test_a_page_with_other_output_fails(tmp_path: Path) -> None:
     def follow(page: str) -> list[str | None]:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()

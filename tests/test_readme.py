@@ -108,6 +108,10 @@ def test_ci_runs_what_the_readme_says() -> None:
     assert not re.search(r"(?<![\w.$}\"/])/(?!usr/bin/env|/)[a-z]+/", CI), "an absolute path"
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 90
+
+
 @pytest.mark.slow
 def test_the_spec_of_ten_lines(orders: Path) -> None:
     assert len(blocks("yaml")[0].splitlines()) == 10
@@ -122,14 +126,14 @@ def test_the_spec_of_ten_lines(orders: Path) -> None:
 def test_a_table_of_your_own(orders: Path, kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     lines = [line for line in section("A table of your own").splitlines() if line.startswith(".venv/bin/sluice")]
-    said = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
-    told = {shlex.split(line)[1]: text for line, text in zip(lines, said, strict=True)}
-    assert "1,000 messages sent" in told["generate"]
-    assert "shop.orders is caught up" in told["run"]
-    assert "LARGE" in told["query"]
-    assert "caught up" in told["status"]
-    looked = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
-    rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", looked.stdout))
+    outputs = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
+    printed = {shlex.split(line)[1]: text for line, text in zip(lines, outputs, strict=True)}
+    assert "1,000 messages sent" in printed["generate"]
+    assert "shop.orders is caught up" in printed["run"]
+    assert "LARGE" in printed["query"]
+    assert "caught up" in printed["status"]
+    reader = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
+    rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", reader.stdout))
     assert [row["size"] for row in rows] == ["LARGE" if row["amount"] > 400 else "NORMAL" for row in rows]
     assert len(rows) == 3
 
@@ -184,8 +188,8 @@ def test_every_error_of_a_run_is_explained() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", page))
     assert raised - explained == set(), "docs/operations.md does not explain these"
-    unknown = {code for code in explained if not any(f'"{code}"' in source for source in SOURCES.values())}
-    assert unknown == set(), "docs/operations.md explains errors that there are not"
+    unused = {code for code in explained if not any(f'"{code}"' in source for source in SOURCES.values())}
+    assert unused == set(), "docs/operations.md explains errors that do not exist"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
