@@ -11,11 +11,12 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click import Context
+from click import Context, MissingParameter
 
 from framework import errors, steps
 from framework.cli import main
@@ -98,6 +99,17 @@ def test_every_command_exists(page: str, line: str) -> None:
 @pytest.mark.slow
 def test_cheap_commands_run(line: str, orders: Path) -> None:
     assert sluice(*shlex.split(line)[1:], cwd=orders)
+
+
+INLINE = re.compile(r"`((?:\.venv/bin/)?sluice (?!COMMAND|chek)[^`]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_running_text_exist(page: Path) -> None:
+    """They may lack arguments."""
+    for line in INLINE.findall(re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)):
+        with suppress(MissingParameter):
+            parse(line)
 
 
 def test_ci_runs_what_the_readme_says() -> None:
