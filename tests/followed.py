@@ -1,15 +1,19 @@
-"""A page of docs/howto, followed as a new user would: what it shows is put into a project, what it says to type is typed."""
+"""Follows a page of the docs as a new user would: writes its YAML into a project, types its commands, compares what they print."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import click
+
+from framework.cli import main
 from framework.spec.kinds import document_types
 
 TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(document_types()[each])} for each in ("topic", "pipeline"))
@@ -18,8 +22,22 @@ FAILS = re.compile(r"^\s*hint: |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MUL
 QUESTION = "? [y/N]: "
 
 
+def parse(line: str) -> None:
+    """Read a command line as `sluice` would, without running the command."""
+    words = shlex.split(re.split(r" [<>|] ", line)[0])[1:]
+    command: click.Command = main
+    context: click.Context | None = None
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        context = click.Context(command, parent=context)
+        subcommand = command.get_command(context, words.pop(0))
+        assert subcommand is not None, f"there is no such command: {line}"
+        command = subcommand
+    if not isinstance(command, click.Group) and "--help" not in words:
+        command.make_context(command.name, words, parent=context)
+
+
 def console(block: str) -> list[tuple[str, list[str]]]:
-    """The commands of a console block, each with the lines that it is said to print."""
+    """The commands of a console block, each with the output lines that the page quotes."""
     commands: list[tuple[str, list[str]]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -30,7 +48,7 @@ def console(block: str) -> list[tuple[str, list[str]]]:
 
 
 def pattern(line: str) -> str:
-    """What a line is to look like, whatever its numbers, times and gaps are."""
+    """A pattern of an output line, which leaves open its numbers, times and gaps."""
     parts = re.split(r"((?<![\w-])\d[\d,.]*(?: (?:s|min) ago)?|…| +)", line.strip())
     special = {"…": ".*", " ": r"\s+"}
     shapes = [special.get(part[:1], r"[\d,.]+(?: (?:s|min) ago)?" if part[:1].isdigit() else re.escape(part)) for part in parts]
@@ -59,7 +77,7 @@ def with_options(block: str, document: str) -> str:
 
 
 def put(block: str, project: Path) -> None:
-    """Puts a yaml block into the specs: a file that it names, documents in place of those of their kind and name, or options."""
+    """Put a yaml block into the specs: a file that it names, documents in place of those of their kind and name, or options."""
     if place := re.match(r"# (specs/environments/\S+)\n", block):
         (project / place[1]).parent.mkdir(parents=True)
         (project / place[1]).write_text(block)
@@ -80,16 +98,15 @@ def put(block: str, project: Path) -> None:
 
 @dataclass(frozen=True)
 class Follower:
-    """Does a page in a new project."""
+    """Follows a page in a new project."""
 
     project: Path
     environment: Mapping[str, str]
 
     def follow(self, page: str, not_done: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str], str]]:
-        """Each command of a page that begins with none of these words, the lines that it is said to print, and what it printed."""
-        self.do("sluice init .")
-        main = self.project / "specs" / "main.yaml"
-        main.write_text(main.read_text().replace("memory: 4g", "memory: 1g"))
+        """Each command of a page, its quoted output lines, and its real output; commands that begin with `not_done` are left out."""
+        if "$ sluice init ." not in page:
+            self.do("sluice init .")
         for language, block, to_follow in ITEM.findall(page):
             commands: list[tuple[str, list[str]]] = []
             if language == "yaml":
@@ -110,9 +127,9 @@ class Follower:
                     yield line, expected, self.do(line, expected)
 
     def do(self, line: str, expected: list[str] | None = None) -> str:
-        """What a command prints, if it ends as the page says: with 1 where it shows a hint or what failed."""
-        shown = "\n".join(expected or [])
-        answer = shown.partition(QUESTION)[2].partition("\n")[0]
+        """The output of a command. Its exit status must be 1 if the page quotes a hint or a failure, else 0."""
+        quoted = "\n".join(expected or [])
+        answer = quoted.partition(QUESTION)[2].partition("\n")[0]
         ended = subprocess.run(
             ["bash", "-c", line],
             cwd=self.project,
@@ -125,12 +142,15 @@ class Follower:
             check=False,
         )
         printed = ended.stdout.replace(QUESTION, f"{QUESTION}{answer}\n")
-        assert ended.returncode == (1 if FAILS.search(shown) else 0), f"$ {line}\n{printed}\nended with {ended.returncode}"
+        assert ended.returncode == (1 if FAILS.search(quoted) else 0), f"$ {line}\n{printed}\nended with {ended.returncode}"
+        if line == "sluice init .":
+            main = self.project / "specs" / "main.yaml"
+            main.write_text(main.read_text().replace("memory: 4g", "memory: 1g"))
         return printed
 
 
 def first_difference(expected: list[str], printed: str) -> str | None:
-    """The first line of a page that is not in what was printed, below the lines before it."""
+    """The first quoted line that is missing in the output, below the lines before it."""
     for line in expected:
         place = re.search(pattern(line), printed)
         if place is None:

@@ -19,8 +19,8 @@ ENGINE = ("errors", "amounts", "home", "patience", "spelling", "types", "model",
 MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
-        *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan", "engine"),
-        *("generate", "services", "init", "reference", "doctor", "ui", "clean", "preview_text", "components", "__version__"),
+        *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
+        *("engine", "generate", "services", "init", "reference", "doctor", "ui", "clean", "preview_text", "components", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),

@@ -1,4 +1,4 @@
-"""What the README and the pages beside it say: commands run or at least parse, specs plan, names exist."""
+"""The README and the pages in docs/: their commands run or at least parse, their specs plan, their names exist."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
+from click import MissingParameter
 
 from framework import errors, steps
 from framework import kinds as document_kinds
-from framework.cli import help_lines, main
+from framework.cli import help_lines
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import LANGUAGE_STEPS
 from framework.spec.options import Bound, Option
+from tests.followed import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = ROOT / "docs" / "commands.md"
+FEATURES = ROOT / "docs" / "features.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "framework" / "DECISIONS.md"])
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "framework").rglob("*.py"))}
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -39,7 +43,7 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """Every line of every `sh` block with the page it stands on."""
+    """The page and the text of every line in an `sh` block."""
     return [
         (page.name, line)
         for page in PAGES
@@ -48,10 +52,10 @@ def commands() -> list[tuple[str, str]]:
     ]
 
 
-def section(title: str) -> str:
-    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", README, re.MULTILINE | re.DOTALL)
-    assert found, f"README has no section {title}"
-    return found[1]
+def section(title: str, page: str = README) -> str:
+    text = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    assert text, f"there is no section {title}"
+    return text[1]
 
 
 def sluice(*arguments: str, cwd: Path) -> str:
@@ -77,32 +81,17 @@ def test_every_command_exists(page: str, line: str) -> None:
     if not words or words[0] == "export":
         assert re.search(r"((PIP|SLUICE)_[A-Z_]+|PATH)=", line), f"{page}: {line}"
     elif page == "tutorial.md":
-        assert words[0] in ("sluice", "mkdir"), f"{page}: {line}"  # test_tutorial.py does what it says
-        parse(words[1:] if words[0] == "sluice" else ["--help"])
+        assert words[0] == "mkdir", f"{page}: {line}"  # test_tutorial.py runs it
     elif words[0] == "make":
         targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
         assert set(words[1:]) <= targets, f"{page}: {line}"
     elif words[0] == ".venv/bin/sluice":
-        parse(words[1:])
+        parse(shlex.join(words))
     elif words[0] == ".venv/bin/dagster":
         assert words[1] == "dev" or " ".join(words[1:]) in CI.replace("'*'", "*"), f"{page}: .ci/run does not call {line}"
     else:
         assert words[:3] == [".venv/bin/python", "-m", "pytest"], f"{page}: say here how {line} is tested"
         assert all((ROOT / word).exists() for word in words[3:] if word.startswith("tests/"))
-
-
-def parse(words: list[str]) -> None:
-    """Reads a command line as `sluice` would, without doing anything."""
-    command: click.Command = main
-    context: click.Context | None = None
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        context = click.Context(command, parent=context)
-        name, *words = words
-        found = command.get_command(context, name)
-        assert found is not None, f"there is no command {name}"
-        command = found
-    if "--help" not in words:
-        command.make_context(command.name, words, parent=context)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +102,27 @@ def test_cheap_commands_run(line: str, orders: Path) -> None:
     assert sluice(*shlex.split(line)[1:], cwd=orders)
 
 
+INLINE = re.compile(r"`((?:\.venv/bin/)?sluice (?!COMMAND|chek)[^`]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_running_text_exist(page: Path) -> None:
+    """They may lack arguments."""
+    for line in INLINE.findall(re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)):
+        with suppress(MissingParameter):
+            parse(line)
+
+
 def test_ci_runs_what_the_readme_says() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert "make test" in blocks("sh")[0].splitlines()
     assert re.search(r"^    if make test; then return; fi$", CI, re.MULTILINE)
     assert "dagster asset materialize --select '*' -m pipelines.definitions" in CI
     assert not re.search(r"(?<![\w.$}\"/])/(?!usr/bin/env|/)[a-z]+/", CI), "an absolute path"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 90
 
 
 @pytest.mark.slow
@@ -135,25 +139,30 @@ def test_the_spec_of_ten_lines(orders: Path) -> None:
 def test_a_table_of_your_own(orders: Path, kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     lines = [line for line in section("A table of your own").splitlines() if line.startswith(".venv/bin/sluice")]
-    said = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
-    told = {shlex.split(line)[1]: text for line, text in zip(lines, said, strict=True)}
-    assert "1,000 messages sent" in told["generate"]
-    assert "shop.orders is caught up" in told["run"]
-    assert "LARGE" in told["query"]
-    assert "caught up" in told["status"]
-    looked = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
-    rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", looked.stdout))
+    outputs = [sluice(*shlex.split(line)[1:], cwd=orders) for line in lines]
+    printed = {shlex.split(line)[1]: text for line, text in zip(lines, outputs, strict=True)}
+    assert "1,000 messages sent" in printed["generate"]
+    assert "shop.orders is caught up" in printed["run"]
+    assert "LARGE" in printed["query"]
+    assert "caught up" in printed["status"]
+    reader = subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True, cwd=orders, capture_output=True, text=True)
+    rows = ast.literal_eval(re.sub(r"datetime\.datetime\([^)]*\)\)?", "None", reader.stdout))
     assert [row["size"] for row in rows] == ["LARGE" if row["amount"] > 400 else "NORMAL" for row in rows]
     assert len(rows) == 3
 
 
 def test_the_command_table_is_complete() -> None:
     rows = [line for title, commands in help_lines().items() for line in (f"| **{title}** | |", *table(commands))]
-    assert "\n".join(rows) in section("Commands"), "the README's table says:\n" + "\n".join(rows)
+    page = COMMANDS.read_text(encoding="utf-8")
+    if os.environ.get("REWRITE") == "1":
+        start, head, old = page.partition("| --- | --- |\n")
+        page = f"{start}{head}{chr(10).join(rows)}\n\n{old.partition(chr(10) * 2)[2]}"
+        COMMANDS.write_text(page, encoding="utf-8")
+    assert "\n".join(rows) in page, "write it again: REWRITE=1 .venv/bin/python -m pytest tests/test_readme.py"
 
 
 def table(commands: Mapping[str, str]) -> list[str]:
-    return [f"| `{name}` | {says} |" for name, says in commands.items()]
+    return [f"| `{name}` | {help_line} |" for name, help_line in commands.items()]
 
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
@@ -161,8 +170,8 @@ def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
     for module in (*modules(kinds), *modules(document_kinds), *modules(steps)):
         for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
-    said = set(re.findall(r"`([\w-]+)`", "".join(re.findall(r"^[-0-9 ].*\n", section("Refused by name"), re.MULTILINE))))
-    assert said == lacks
+    listed = re.findall(r"^[-0-9 ].*\n", section("Refused by name", FEATURES.read_text(encoding="utf-8")), re.MULTILINE)
+    assert set(re.findall(r"`([\w-]+)`", "".join(listed))) == lacks
 
 
 def modules(package: ModuleType) -> list[ModuleType]:
@@ -190,8 +199,8 @@ def test_every_error_of_a_run_is_explained() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", page))
     assert raised - explained == set(), "docs/operations.md does not explain these"
-    unknown = {code for code in explained if not any(f'"{code}"' in source for source in SOURCES.values())}
-    assert unknown == set(), "docs/operations.md explains errors that there are not"
+    unused = {code for code in explained if not any(f'"{code}"' in source for source in SOURCES.values())}
+    assert unused == set(), "docs/operations.md explains errors that do not exist"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
