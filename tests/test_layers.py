@@ -183,6 +183,7 @@ def _is_bound(node: ast.ClassDef) -> bool:
     return bool({ast.unparse(each) for each in node.bases} & {"Bound", "Kind"})
 
 
+@pytest.mark.slow  # and `make check` has it
 def test_values_of_many_fields_are_made_by_name() -> None:
     classes = {
         f"{'.'.join(path.relative_to(ROOT / 'framework').with_suffix('').parts)}.{node.name}": node

@@ -11,6 +11,7 @@ import sys
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.loop import batches
 from framework.engine.publish import accept
-from framework.engine.rules import run_notes
+from framework.engine.rules import attempts, run_notes
 from framework.errors import BadRowsStop, RolledBack
 from framework.plan.passes import make
 from tests.pace import bar
@@ -123,11 +124,13 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
     project.more = "bad_rows: stop"
     project.make_topic()
     project.send_good(5)
-    project.run()
+    now = datetime.now(timezone.utc)
+    with monkeypatch.context() as earlier:  # notes have no fractions of a second
+        earlier.setattr(attempts, "time", SimpleNamespace(time=lambda: now.timestamp() - 6))
+        project.run()
     project.send([b"not json"])
-    before = datetime.now(timezone.utc) - timedelta(seconds=3)
     with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):
-        earlier.setattr(run_notes, "_now", lambda: before.isoformat(timespec="seconds"))
+        earlier.setattr(run_notes, "_now", lambda: (now - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
     assert re.search(r"the last run, \d s ago: bad-rows: 1 bad message,", sluice(project, "status").output)

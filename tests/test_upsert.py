@@ -321,10 +321,10 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
 
 def test_manifests_are_joined(customers: Project) -> None:
     """Each batch looks through all of them."""
-    for number in range(8):
+    for number in range(12):
         send(customers, (1, f"a{number}", 1000 + number))
         customers.run()
-    assert names(customers) == {1: "a7"}
+    assert names(customers) == {1: "a11"}
     assert len(customers.sql(f"SELECT * FROM {customers.table}.manifests")) < 8
 
 
