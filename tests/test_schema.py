@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from framework.cli import main
-from framework.spec import load
+from framework.spec import extensions, load
 from framework.spec.bind import bind
 from framework.spec.editor import as_data, document_schema
 from framework.spec.kinds import document_types
@@ -171,6 +171,12 @@ def beyond_json_schema(node: Node) -> bool:
 
 
 @pytest.mark.slow
+@pytest.fixture(autouse=True)
+def of_this_project() -> Iterator[None]:
+    with extensions.project(ROOT):
+        yield
+
+
 def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     binder = import_module("framework.spec.bind")._Binder
     monkeypatch.setattr(binder, "judged", lambda _, bound: bound)  # JSON Schema does not say what options demand of each other

@@ -8,7 +8,7 @@ Cost: Spark's parser once per message; a message with a `}` before its end (nest
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from framework import types
@@ -42,6 +42,9 @@ class Written(Type):
 
     def __str__(self) -> str:
         return str(self.type)
+
+    def text(self, named: Callable[[str], str]) -> str:
+        return self.type.text(named)
 
 
 @dataclass(frozen=True)
