@@ -170,13 +170,13 @@ def beyond_json_schema(node: Node) -> bool:
     return bool(odd) or "${" in written(node) or '"message":' in written(node)
 
 
-@pytest.mark.slow
 @pytest.fixture(autouse=True)
 def of_this_project() -> Iterator[None]:
     with extensions.project(ROOT):
         yield
 
 
+@pytest.mark.slow
 def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     binder = import_module("framework.spec.bind")._Binder
     monkeypatch.setattr(binder, "judged", lambda _, bound: bound)  # JSON Schema does not say what options demand of each other
