@@ -53,8 +53,9 @@ def specs(bootstrap: str, topics: Mapping[str, str]) -> Path:
     return folder
 
 
-def send(bootstrap: str, topic: str, count: int, bad_every: int = 0) -> None:
-    """Trades of about 150 bytes, the same for the same count; each so many is cut off in the middle."""
+def send(bootstrap: str, topic: str, count: int, bad_every: int = 0, envelope: bool = False) -> None:
+    """Trades of about 150 bytes, the same for the same count; each so many is cut off in the middle. With `envelope`, as changes of
+    Debezium."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
@@ -64,10 +65,20 @@ def send(bootstrap: str, topic: str, count: int, bad_every: int = 0) -> None:
     chance = random.Random(1)
     for number in range(count):
         value = _trade(chance, number)
+        if envelope:
+            value = b'{"before":null,"after":%s,"source":%s,"op":"c","ts_ms":1767607200000}' % (value, SOURCE)
         producer.produce(topic, value[:-20] if bad_every and number % bad_every == 0 else value, partition=number % PARTITIONS)
         if number % 10_000 == 0:
             producer.poll(0)
     assert producer.flush(60) == 0
+
+
+SOURCE = json.dumps(
+    {
+        "version": "3.0.0.Final", "connector": "postgresql", "name": "shop", "ts_ms": 1767607200000, "snapshot": "false", "db": "shop",
+        "schema": "public", "table": "trades", "txId": 555, "lsn": 24023128, "xmin": None,
+    }
+).encode()  # fmt: skip
 
 
 def _trade(chance: random.Random, number: int) -> bytes:
