@@ -16,7 +16,7 @@ from framework import jars as jars_
 from framework import services, ui
 from framework.engine import class_archive, drop
 from framework.engine.iceberg import sql_catalog, table_state
-from framework.engine.rules import attempts, protocol, run_notes
+from framework.engine.rules import attempts, protocol, run_record
 from framework.engine.spark.session import database, warehouse
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
@@ -115,14 +115,14 @@ def _made(plan: Plan, jars: bool) -> Iterator[Path]:
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
         yield settings.parent
-    notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if run_notes.read(path.stem) != run_notes.Notes()]
+    notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if run_record.read(path.stem) != run_record.RunRecord()]
     yield from _whole(home() / "pipelines", notes_)
     for name, patterns in _MADE.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        made = [each for each in sets if each.exists()] + [each for pattern in class_archive.MADE for each in there.glob(pattern)]
+        made = [each for each in sets if each.exists()] + [each for pattern in class_archive.PATTERNS for each in there.glob(pattern)]
         yield from [there] if there.is_symlink() else _whole(there, made)
 
 

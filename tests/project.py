@@ -17,10 +17,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import Commit, commit_transaction
+from framework.engine.iceberg.lake import CommitCall, commit_transaction
 from framework.engine.loop import batches
 from framework.engine.publish.batch import Batch
-from framework.engine.rules import protocol, run_notes
+from framework.engine.rules import protocol, run_record
 from framework.engine.rules.protocol import parted
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
@@ -87,7 +87,7 @@ class Project:
     """One pipeline, `trades`, from one topic into one table."""
 
     def __init__(self, folder: Path, lake: Path, bootstrap: str, spark: SparkSession) -> None:
-        run_notes.forget("trades")  # the failure of another test, which has the same home
+        run_record.forget("trades")  # the failure of another test, which has the same home
         self.folder = folder
         self.lake = lake
         self.bootstrap = bootstrap
@@ -142,10 +142,10 @@ class Project:
     def table(self) -> str:
         return f"lake.{self.namespace}.trades"
 
-    def context(self, at: Callable[[str], None] | None = None, commit: Commit = commit_transaction) -> Context:
+    def context(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> Context:
         return Context(self.plan, spark=lambda: self.spark, at=at or (lambda point: None), commit=commit)
 
-    def run(self, at: Callable[[str], None] | None = None, commit: Commit = commit_transaction) -> list[Batch]:
+    def run(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> list[Batch]:
         context = self.context(at, commit)
         return list(batches(context, context.plan.pipelines[0]))
 
@@ -174,7 +174,7 @@ class Project:
 
     def messages(self) -> set[tuple[int, int]]:
         """Every message that Kafka has below the last stable offsets; only right for topics without transactions."""
-        state = self.context().kafka(self.pipeline).look(*self.pipeline.topics)
+        state = self.context().kafka(self.pipeline).topic_state(*self.pipeline.topics)
         return {(parted(each)[1], offset) for each, end in state.ends.items() for offset in range(state.starts[each], end)}
 
     def branches(self) -> list[str]:
@@ -196,7 +196,7 @@ class Project:
         return {str(path) for path in data.rglob("*.parquet")} - known
 
 
-def losing_answers(times: int) -> tuple[Commit, list[Any]]:
+def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:
     """Commits of which the first answers are lost, and the transactions of these."""
     lost: list[Any] = []
 

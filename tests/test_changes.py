@@ -13,7 +13,7 @@ import pytest
 from framework import types
 from framework.engine.iceberg import table_state
 from framework.engine.iceberg.existing_table import existing
-from framework.engine.observe.next_run import look_ahead
+from framework.engine.observe.next_run import next_runs
 from framework.errors import BatchError, ColumnsChanged, RefusedError, Where
 from framework.model import Pipeline
 from framework.plan.change import Existing, changes, hint, place
@@ -365,7 +365,7 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
     assert pointed(Where(found[1], int(found[2]), int(found[3]))) == at
     assert refused.value.hint
     assert (table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)) == (seen, state)
-    (ahead,) = look_ahead(shop.plan, shop.plan.pipelines)
+    (ahead,) = next_runs(shop.plan, shop.plan.pipelines)
     assert not ahead.would_run
     assert [(change.what, pointed(change.where)) for change in ahead.changes or () if change.what == says] == [(says, at)]
     shop.template = as_before
@@ -390,7 +390,7 @@ def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
 @pytest.mark.kafka
 def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> None:
     from framework.engine.publish.tables import open_table
-    from framework.engine.spark.java_errors import Refused
+    from framework.engine.spark.java_errors import CommitRefused
 
     send(shop, price=1)
     shop.run()
@@ -400,7 +400,7 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     stale = lake.load(shop.pipeline.table.identifier)
     wanted = [each for each in changes(shop.pipeline, lake.existing(stale)) if each.kind == "add"]
     open_table(context, lake, shop.pipeline)
-    with pytest.raises(Refused, match="already exists"):
+    with pytest.raises(CommitRefused, match="already exists"):
         lake.change(stale, wanted, shop.pipeline.table)
     with pytest.raises(BatchError, match="cannot become what the spec says") as told:  # where nobody else has changed it
         lake.change(lake.load(shop.pipeline.table.identifier), wanted, shop.pipeline.table)
@@ -458,7 +458,7 @@ def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Projec
     with_into(shop, ", partition_by: ['bucket(4, id)', size], sort_by: [id]")
     shop.topic_more = "  new: string"
     shop.send_good(6)
-    (ahead,) = look_ahead(shop.plan, shop.plan.pipelines)
+    (ahead,) = next_runs(shop.plan, shop.plan.pipelines)
     assert ahead.would_run
     kinds = ["add", "partition_by", "sort_by", "format_version"]
     assert [(each.kind, each.allowed) for each in ahead.changes or ()] == [(kind, True) for kind in kinds]

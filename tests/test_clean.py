@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from framework.cli import main
 from framework.engine.iceberg.jvm_state import attempts_of
-from framework.engine.rules import attempts, protocol, refusals, run_notes
+from framework.engine.rules import attempts, protocol, refusals, run_record
 from framework.home import dagster_home
 from framework.model import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
@@ -32,7 +32,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     made_by_hand(refusals.owner(pipeline))
     bad_rows()
     dagster_home()
-    run_notes.pause("trades")
+    run_record.pause("trades")
     with attempts.attempt():
         pass
     for name in (
@@ -93,7 +93,7 @@ class TestDrop:
 
     def test_it_asks(self, shop: Pipeline) -> None:
         assert sluice("drop", "trades").exit_code == 1
-        assert len(tables()) == 2 and run_notes.read("trades").paused
+        assert len(tables()) == 2 and run_record.read("trades").paused
 
     @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), ("other", "table-of-another")])
     def test_a_table_of_somebody_else_is_refused(self, shop: Pipeline, owner: str | None, code: str) -> None:

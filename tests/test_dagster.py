@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.errors import SpecError, UnreachableError
 from tests.project import Project, good
 from tests.spec_parts import LAKE
@@ -239,7 +239,7 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
             sensor.evaluate_tick(build_sensor_context(instance))
-        run_notes.pause("trades")
+        run_record.pause("trades")
         assert "trades is paused since" in (sensor.evaluate_tick(build_sensor_context(instance)).skip_message or "")
 
 

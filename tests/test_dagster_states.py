@@ -18,7 +18,7 @@ from framework.engine.context import Context
 from framework.engine.kafka.outage import outage
 from framework.engine.observe import same_failure
 from framework.engine.observe.status import statuses
-from framework.engine.rules import protocol, refusals, run_notes
+from framework.engine.rules import protocol, refusals, run_record
 from framework.errors import BadRowsStop, BatchError, RefusedError, Unexpected, UnreachableError
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
@@ -173,7 +173,7 @@ def test_runs_of_other_tables_and_looks_hold_up_nobody(folder: Path, instance: D
 
 def test_what_failed_is_not_asked_for_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
     def failed(error: BatchError | RefusedError) -> None:
-        run_notes.failed("copy", error)
+        run_record.record_failure("copy", error)
         same_failure.note(Context(plan()), pipeline("copy"))
 
     failed(Unexpected("wild", "not-as-expected", "1 of 1 rows are not as `wild` expects", "correct the spec"))
@@ -285,7 +285,7 @@ def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstan
     key = AssetKey(["lake", "shop", "copy"])
     instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
     assert executed(instance, "sane") == [("sane", False)]
-    run_notes.pause("copy")
+    run_record.pause("copy")
     assert executed(instance, "can_run") == [("can_run", False)]
 
 
@@ -295,7 +295,7 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     third = pipeline("third")
     made_by_hand(refusals.owner(third), "third", third.spec, of="shop.trades")
     told(instance)
-    run_notes.pause("copy")
+    run_record.pause("copy")
     assert "copy is paused since" in asked(instance).skip_message
     assert told(instance) == [("copy", "can_run", False)]
     assert told(instance) == [], "it is told once"
@@ -304,7 +304,7 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     assert both.success
     says = {each.asset_observation_data.asset_observation.description for each in both.get_asset_observation_events()}
     assert {text.partition(" since")[0] for text in says if text} == {"copy is paused", "up to date: nothing waits"}
-    run_notes.resume("copy")
+    run_record.resume("copy")
     assert told(instance) == [("copy", "can_run", True)]
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.trials.given_messages import Local
+from framework.engine.trials.given_messages import GivenMessages
 from framework.model import Message, Plan
 from tests.project import plan_for
 from tests.test_keyed_model import PHASES
@@ -120,7 +120,7 @@ class Table:
             at = len(self.messages)
             self.messages.append(Message(self.batches, "orders", 0, at, BEGIN + timedelta(seconds=at // 3), None, value, ()))
         return next_batch(
-            Context(self.plan, spark=lambda: self.spark, source=Local(tuple(self.messages), self.batches, 1)), self.pipeline
+            Context(self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(self.messages), self.batches, 1)), self.pipeline
         )
 
     @property

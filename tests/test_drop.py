@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from framework.engine.iceberg import table_state
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -36,7 +36,7 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     project.run()
     project.send_good(10)
     project.run()
-    run_notes.pause("trades")
+    run_record.pause("trades")
     folder = project.lake / "warehouse" / project.namespace
 
     said = sluice(project, "drop", "trades", "--yes", *(["--data"] if data else []))
@@ -44,7 +44,7 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     assert table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier) is None
     left = [path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet"]
     assert (len(left) == 0) is data
-    assert not run_notes.read("trades").paused
+    assert not run_record.read("trades").paused
 
     batches = project.run()
     assert [(batch.number, batch.read, batch.bad) for batch in batches] == [(1, 40, 3)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.engine.spark import defects
 from framework.errors import SetupError
 from framework.home import dagster_home, home, private
@@ -18,8 +18,8 @@ from framework.registry import cache
 MAKERS: dict[str, Callable[[], object]] = {
     "Dagster": dagster_home,
     "what a registry said": lambda: cache.write("http://r", Subject("s", (Version(1, Schema("AVRO", '"long"'), 1),))),
-    "a pause": lambda: run_notes.pause("orders"),
-    "an error that nobody foresaw": lambda: defects.named("orders", ValueError("x")),
+    "a pause": lambda: run_record.pause("orders"),
+    "an error that nobody foresaw": lambda: defects.as_defect("orders", ValueError("x")),
     "a folder": lambda: private("a", "b"),
 }
 
@@ -50,6 +50,6 @@ def test_a_pause_that_cannot_be_written_is_no_pause() -> None:
     home().mkdir()
     (home() / "pipelines").write_text("a file where the folder should be")
     with pytest.raises(SetupError, match=r"note-not-written: .*orders\.json cannot be written: File exists"):
-        run_notes.pause("orders")
-    run_notes.went_well("orders")
-    run_notes.failed("orders", SetupError("some-code", "what a run says does not hang on it", ""))
+        run_record.pause("orders")
+    run_record.record_success("orders")
+    run_record.record_failure("orders", SetupError("some-code", "what a run says does not hang on it", ""))

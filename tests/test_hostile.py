@@ -123,7 +123,7 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
         "into: {{table: {namespace}.trades", "steps:\n  - derive: {{more: id + 1}}\ninto: {{table: {namespace}.trades"
     )
     context = shop.context()
-    ahead, _ = rebuild.look_first(context, context.plan.pipelines[0], without_lost=False)
+    ahead, _ = rebuild.check_rebuild(context, context.plan.pipelines[0], without_lost=False)
     assert rebuild.rebuild(context, context.plan.pipelines[0], ahead, lambda _: None, lambda: False)
     assert landed(shop)[4] == {**said(4, LATER), "more": 5}
     shop.assert_exactly_once()
@@ -299,7 +299,7 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     send_with_headers(project, b"not json", 5, [("name", b"n")], b"k")
     context, pipeline = project.context(), project.pipeline
     source = context.source(pipeline)
-    topic = source.look()
+    topic = source.topic_state()
     nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
     range_ = next_range(nowhere, topic, 1000)
     assert range_ is not None

@@ -320,5 +320,5 @@ def run_twin(project: Searched, write: str) -> None:
 
 def anew(project: Searched, pipeline: Pipeline) -> None:
     context = project.context()
-    ahead, _ = rebuild.look_first(context, pipeline, without_lost=False)
+    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
     assert rebuild.rebuild(context, pipeline, ahead, lambda _: None, lambda: False) is not None

@@ -498,12 +498,12 @@ def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafk
     many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
     name = real([*many, (b'{"n": 50}', None, 1)])
     cluster = Cluster(name="main", bootstrap=kafka, security=Security())
-    found = newest_messages.newest(cluster, SecretStore(), name, 10)
+    found = newest_messages.read_newest(cluster, SecretStore(), name, 10)
     assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
     assert (found.offsets, found.partitions) == (51, 3)
     assert found.messages[0].headers == (("source", b"test"),)
-    assert len(newest_messages.newest(cluster, SecretStore(), name, 1000).messages) == 51
-    assert len(newest_messages.newest(cluster, SecretStore(), real([]), 10).messages) == 0
+    assert len(newest_messages.read_newest(cluster, SecretStore(), name, 1000).messages) == 51
+    assert len(newest_messages.read_newest(cluster, SecretStore(), real([]), 10).messages) == 0
 
 
 @pytest.mark.kafka
@@ -520,7 +520,7 @@ def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: s
     producer.produce(name, b"open", partition=0)
     producer.flush()
     began = time.monotonic()
-    found = newest_messages.newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
+    found = newest_messages.read_newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
     assert [each.value for each in found.messages] == [b"1"]
     assert time.monotonic() - began < bar(5)
     producer.abort_transaction()

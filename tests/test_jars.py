@@ -230,6 +230,6 @@ def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None
 
     from framework.engine import class_archive
 
-    assert class_archive.kept(), "make setup"
+    assert class_archive.is_kept(), "make setup"
     java: Any = SparkContext._gateway
     assert re.search(r"/jars/classes-\w+\.jsa$", Path(f"/proc/{java.proc.pid}/maps").read_text(), re.MULTILINE)

@@ -23,7 +23,7 @@ from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
 from framework.engine.query.one_select import ask
 from framework.engine.rules.protocol import KILL_POINTS, UPSERT_POINTS
-from framework.engine.trials.given_messages import Local
+from framework.engine.trials.given_messages import GivenMessages
 from framework.model import Message, Pipeline, Plan
 from tests.project import plan_for
 from tests.wide import few
@@ -226,7 +226,7 @@ def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]],
     """How often there was trouble."""
     messages, (pipeline,), happened_ = as_messages(given_), plan.pipelines, 0
     for number, (_, trouble) in enumerate(given_, 1):
-        context = Context(plan, spark=lambda: spark, source=Local(messages, number, 2))
+        context = Context(plan, spark=lambda: spark, source=GivenMessages(messages, number, 2))
         left = [trouble] if trouble else []
         with suppress(Died):
             next_batch(with_trouble(context, left, number), pipeline)

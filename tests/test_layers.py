@@ -161,7 +161,7 @@ def files() -> Iterator[tuple[str, Path]]:
 # Dataclasses of over four fields that still take more than three of them by position.
 BY_POSITION = {
     *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
-    *("engine.rebuild.outlook.Foreign", "engine.rebuild.outlook.Lost", "engine.rebuild.outlook.Outlook"),
+    *("engine.rebuild.estimate.Foreign", "engine.rebuild.estimate.Lost", "engine.rebuild.estimate.Outlook"),
     *("formats.avro.schema.Node", "formats.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
     *("formats.message_writer.Writer", "formats.versions.Difference", "formats.versions.Shape", "formats.versions._Slot"),
     *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),

@@ -266,7 +266,7 @@ class CompactedBetweenReads:
 
     def __init__(self, kafka: Messages, gone: str) -> None:
         self.kafka, self.gone, self.reads = kafka, gone, 0
-        self.look, self.topic_ids, self.starts = kafka.look, kafka.topic_ids, kafka.starts
+        self.topic_state, self.topic_ids, self.starts = kafka.topic_state, kafka.topic_ids, kafka.starts
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
         self.reads += 1

@@ -16,13 +16,13 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from framework.engine.iceberg import metadata, sql_catalog, table_state
-from framework.engine.iceberg.lake import Commit, commit_transaction
+from framework.engine.iceberg.lake import CommitCall, commit_transaction
 from framework.engine.loop import batches
-from framework.engine.observe.next_run import look_ahead
+from framework.engine.observe.next_run import next_runs
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.rebuild import rebuild
 from framework.engine.rebuild.publish import Published
-from framework.engine.spark.java_errors import Refused
+from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.plan.change import changes
 from tests.project import Project, losing_answers
@@ -46,13 +46,13 @@ def with_flag(project: Project, above: int) -> None:
 def anew(
     project: Project,
     at: Callable[[str], None] | None = None,
-    commit: Commit = commit_transaction,
+    commit: CommitCall = commit_transaction,
     without_lost: bool = False,
     done: list[Batch] | None = None,
 ) -> Published | None:
     context = project.context(at, commit)
     pipeline = context.plan.pipelines[0]
-    ahead, _ = rebuild.look_first(context, pipeline, without_lost)
+    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost)
     return rebuild.rebuild(context, pipeline, ahead, (done if done is not None else []).append, lambda: False)
 
 
@@ -241,7 +241,7 @@ def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     with_flag(project, 3)
     says = rf"without 3 rows and 1 bad row of {project.topic}, whose messages come before those that would be read"
 
-    (ahead,) = look_ahead(project.plan, project.plan.pipelines)
+    (ahead,) = next_runs(project.plan, project.plan.pipelines)
     assert ahead.would_run and ahead.rebuild and re.search(says, f"without {ahead.rebuild.lost[0].words}")
     assert re.search(says, sluice(project, "plan"))
     with pytest.raises(RefusedError, match=says) as refused:
@@ -422,7 +422,7 @@ def test_commits_that_never_arrive_or_are_refused(project: Project) -> None:
     def commit(transaction: Any) -> None:
         if len(failed) % 2 == 0 and len(failed) < 8:
             failed.append(transaction)
-            raise ConnectionResetError("never arrived") if len(failed) % 4 else Refused("not now")
+            raise ConnectionResetError("never arrived") if len(failed) % 4 else CommitRefused("not now")
         failed.append(transaction)
         commit_transaction(transaction)
 
@@ -437,7 +437,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
     def commit(transaction: Any) -> None:
         if built:
-            raise Refused("not today")
+            raise CommitRefused("not today")
         commit_transaction(transaction)
 
     with pytest.raises(BatchError, match="did not take the commit"):

@@ -20,9 +20,9 @@ from framework.engine.iceberg import table_state
 from framework.engine.iceberg.lake import commit_transaction
 from framework.engine.publish import accept
 from framework.engine.publish.batch import next_batch
-from framework.engine.rules import attempts, protocol, run_notes
-from framework.engine.spark.causes import is_spark_gone, not_taken
-from framework.engine.spark.java_errors import Refused
+from framework.engine.rules import attempts, protocol, run_record
+from framework.engine.spark.causes import is_spark_gone, commit_failed
+from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from framework.home import home
 from tests.project import Project, good, losing_answers
@@ -340,7 +340,7 @@ def test_a_catalog_that_refuses_every_commit(project: Project) -> None:
     project.send_good(12, bad_every=4)
 
     def commit(transaction: Any) -> None:
-        raise Refused("not today")
+        raise CommitRefused("not today")
 
     with pytest.raises(BatchError, match="did not take the commit"):
         project.run(commit=commit)
@@ -402,7 +402,7 @@ def test_causes_that_the_machine_has_are_named() -> None:
         "Cannot commit: stale metadata": "table-busy",
         "": "table-busy",
     }.items():
-        error = not_taken("table-busy", "the catalog took nothing", said, "run again")
+        error = commit_failed("table-busy", "the catalog took nothing", said, "run again")
         assert error.code == code and error.message.startswith("the catalog took nothing") and error.message.endswith(said)
 
 
@@ -445,7 +445,7 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
     assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
     loop.catch_up(project.context(once(fail, "staged")), context.plan.pipelines[:1], lambda batch: None, lambda: False)
     assert list(log.parent.glob("trades-*.log")) == [log], "the same error has one file"
-    assert (failed := run_notes.read("trades").failed) and failed.code == "unexpected-error"
+    assert (failed := run_record.read("trades").failed) and failed.code == "unexpected-error"
     project.run()
     project.assert_exactly_once()
 
@@ -485,7 +485,7 @@ def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) ->
         os.killpg(run.pid, signal.SIGCONT)
         output, _ = run.communicate(timeout=120)
         errors.seek(0)
-        assert run_notes.read("trades").failed is None
+        assert run_record.read("trades").failed is None
         assert "Traceback" not in errors.read() and "failed" not in output and output.endswith("ended\n") and run.returncode == 0
     project.run()
     project.assert_exactly_once()

@@ -9,9 +9,9 @@ import pytest
 from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import Commit, commit_transaction
+from framework.engine.iceberg.lake import CommitCall, commit_transaction
 from framework.engine.publish.batch import Batch
-from framework.engine.spark.java_errors import Refused
+from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BatchError, RefusedError
 from tests.project import Project, good, plan_for
 
@@ -50,7 +50,7 @@ class Both:
         self.a, self.b = a, b
         self.start = "earliest"
 
-    def run(self, *names: str, commit: Commit = commit_transaction) -> list[Batch]:
+    def run(self, *names: str, commit: CommitCall = commit_transaction) -> list[Batch]:
         topics = [TOPIC.format(name=name, kafka=getattr(self, name).topic, start=self.start) for name in names]
         specs = "---".join(topics) + MERGED.format(names=", ".join(names), namespace=self.a.namespace)
         context = Context(plan_for(self.a.lake, self.a.bootstrap, specs), spark=lambda: self.a.spark, commit=commit)
@@ -106,7 +106,7 @@ def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(both: Both) 
 
     def commit(transaction: Any) -> None:
         refused.append(transaction)
-        raise Refused("this catalog is read only")
+        raise CommitRefused("this catalog is read only")
 
     with pytest.raises(BatchError, match=r"did not take a batch of .* in 5 tries: this catalog is read only") as told:
         both.run("a", "b", commit=commit)

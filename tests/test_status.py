@@ -22,7 +22,7 @@ from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.loop import batches
 from framework.engine.publish import accept
-from framework.engine.rules import attempts, run_notes
+from framework.engine.rules import attempts, run_record
 from framework.errors import BadRowsStop, RolledBack
 from framework.plan.passes import make
 from tests.pace import bar
@@ -130,7 +130,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
         project.run()
     project.send([b"not json"])
     with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):
-        earlier.setattr(run_notes, "_now", lambda: (now - timedelta(seconds=3)).isoformat(timespec="seconds"))
+        earlier.setattr(run_record, "_now", lambda: (now - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
     assert re.search(r"the last run, \d s ago: bad-rows: 1 bad message,", sluice(project, "status").output)

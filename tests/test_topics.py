@@ -159,7 +159,7 @@ def test_what_is_plainly_wrong(
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
     message = Message(partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ()))
-    assert Reader(topic=named, secrets=plan.secrets).look(message).wrong == found
+    assert Reader(topic=named, secrets=plan.secrets).decode_message(message).bad_reason == found
 
 
 # Without a Kafka

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from framework import ui
 from framework.cli import main
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.services.ports import free_port, is_free
 from tests.spec_parts import LAKE
 from tests.waiting import until
@@ -142,7 +142,7 @@ def test_what_keeps_a_table_from_running_is_on_its_page_and_on_its_sensors(folde
         "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
         "pipeline: wrong\nfrom: {topic: orderz}\ninto: {table: shop.wrong}\n"
     )
-    run_notes.pause("still")
+    run_record.pause("still")
 
     def can_run(table: str, port: int) -> tuple[str, str] | None:
         (check,) = asked(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]

@@ -37,7 +37,7 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
     pipeline = context.plan.pipelines[0]
     try:
         if what == "rebuild":
-            ahead, _ = rebuild.look_first(context, pipeline, without_lost=False)
+            ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
             print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
         elif what == "all":
             with loop.until_interrupted() as stop:

@@ -110,20 +110,20 @@ def _can_run(status: Status) -> AssetCheckResult:
 
 
 def _fresh(status: Status) -> AssetCheckResult:
-    pipeline, lag = status.pipeline, status.seen.lag
-    seconds = status.age(status.seen.committed)
+    pipeline, lag = status.pipeline, status.progress.lag
+    seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
     said = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description="all messages are in the table" if lag == 0 else f"{said}; the last batch was at {status.seen.committed}",
+        description="all messages are in the table" if lag == 0 else f"{said}; the last batch was at {status.progress.committed}",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
 
 def _newest(status: Status) -> AssetCheckResult:
-    pipeline, moment = status.pipeline, status.newest
+    pipeline, moment = status.pipeline, status.newest_event
     seconds = (status.at - moment).total_seconds() if moment else None
     late = seconds is None or seconds > (pipeline.fresh_within or 0)
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)

@@ -22,9 +22,9 @@ from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from framework.assets import checks, described, results
 from framework.engine.observe.status import Status, judged
-from framework.engine.observe.watch import newest, watch
+from framework.engine.observe.progress import newest_event, read_progress
 from framework.engine.publish.batch import Batch
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.errors import CatalogAway, KafkaAway, SluiceError
 from framework.model import Pipeline, Plan
 
@@ -58,7 +58,7 @@ def record(context: AssetExecutionContext, status: Status, batches: list[Batch])
     try:
         if batches:
             bad = results.bad_rows(status.pipeline, batches)
-            for result in results.committed(status.pipeline, status.seen, batches, bad, status.newest):
+            for result in results.committed(status.pipeline, status.progress, batches, bad, status.newest_event):
                 _event(context, result)
     except SluiceError as error:
         context.log.warning(f"{len(batches)} batches were published and are not recorded here: {error}")
@@ -74,7 +74,7 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
 def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, batches)
-    yield from results.committed(pipeline, status.seen, batches, bad, status.newest)
+    yield from results.committed(pipeline, status.progress, batches, bad, status.newest_event)
     yield from checks.results(pipeline, batches, bad)
     yield from checks.now(status)
 
@@ -82,7 +82,7 @@ def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
 def without_news(context: AssetExecutionContext, status: Status, says: str) -> Iterator[Told]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
-    context.log_event(results.up_to_date(pipeline, status.seen, status.newest, says))
+    context.log_event(results.up_to_date(pipeline, status.progress, status.newest_event, says))
     yield results.nothing_new(described.table_key(pipeline))
     if pipeline.bad_rows != "drop":
         yield results.nothing_new(described.bad_rows_key(pipeline))
@@ -116,6 +116,6 @@ def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
-    (seen,) = watch(plan, [pipeline])
-    latest = None if seen.unseen else newest(pipeline)
-    return judged(pipeline, seen, run_notes.read(pipeline.name), latest, datetime.now(timezone.utc))
+    (seen,) = read_progress(plan, [pipeline])
+    latest = None if seen.catalog_away else newest_event(pipeline)
+    return judged(pipeline, seen, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))

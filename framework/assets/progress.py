@@ -9,7 +9,7 @@ from typing import Any
 from dagster import AssetExecutionContext
 
 from framework.amounts import counted
-from framework.engine.observe.watch import Watched
+from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
 from framework.engine.spark import session
 from framework.model import Pipeline, Plan
@@ -23,7 +23,7 @@ _POINTS = {
 }
 
 
-def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Watched) -> None:
+def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Progress) -> None:
     """What the run is going to read, by offsets."""
     source = ", ".join(pipeline.sources)
     if seen.lag is None:

@@ -12,7 +12,7 @@ from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_AS
 
 from framework.assets import described
 from framework.engine.iceberg import metadata, table_state
-from framework.engine.observe.watch import Watched
+from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
 from framework.model import Pipeline
 
@@ -20,7 +20,7 @@ Result = MaterializeResult[Any]
 
 
 def committed(
-    pipeline: Pipeline, seen: Watched, batches: Sequence[Batch], bad: Counter[str], newest: datetime | None
+    pipeline: Pipeline, seen: Progress, batches: Sequence[Batch], bad: Counter[str], newest: datetime | None
 ) -> Iterator[Result]:
     """The table, and its bad rows where there are new ones. The version of each is its snapshot."""
     lineage = {"dagster/column_lineage": described.lineage_of(pipeline)}
@@ -46,11 +46,11 @@ def nothing_new(key: AssetKey) -> Result:
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
-def up_to_date(pipeline: Pipeline, seen: Watched, newest: datetime | None, says: str) -> AssetObservation:
+def up_to_date(pipeline: Pipeline, seen: Progress, newest: datetime | None, says: str) -> AssetObservation:
     return AssetObservation(described.table_key(pipeline), description=says, metadata=numbers(seen, [], newest))
 
 
-def numbers(seen: Watched, batches: Sequence[Batch], newest: datetime | None) -> dict[str, Any]:
+def numbers(seen: Progress, batches: Sequence[Batch], newest: datetime | None) -> dict[str, Any]:
     """Dagster plots them over time. `newest` is the time of the newest event."""
     found: dict[str, Any] = _of_batches(batches) if batches else {}
     found |= {"files": seen.files, "bytes": seen.bytes, "dagster/row_count": seen.rows, "dagster/uri": seen.location}

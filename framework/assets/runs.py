@@ -19,7 +19,7 @@ from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
 from framework.engine.publish.batch import Batch
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.engine.spark import session
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
@@ -83,13 +83,13 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
 
 def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config: Launch, batches: list[Batch]) -> None:
     """Adds each batch to `batches`. An error is named as what it is, and noted."""
-    run_notes.refuse_paused(pipeline.name)
+    run_record.refuse_paused(pipeline.name)
     limit = until(pipeline, config)
     engine = Context(plan, lambda: progress.started(context, plan), progress.points(context), until=limit)
     try:
-        seen = status_of(plan, pipeline).seen
+        seen = status_of(plan, pipeline).progress
         if isinstance(seen.trouble, endings.PASSING):
-            run_notes.failed(pipeline.name, seen.trouble)
+            run_record.record_failure(pipeline.name, seen.trouble)
             raise seen.trouble
         progress.waiting(context, pipeline, seen)
         for batch in loop.batches(engine, pipeline):

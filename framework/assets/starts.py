@@ -29,7 +29,7 @@ from framework.assets.outages import Outages
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
 from framework.engine.publish.batch import nothing_waits
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.errors import SluiceError, UnreachableError
 from framework.model import Pipeline, Plan
 
@@ -69,7 +69,7 @@ class Starts:
         if run := unfinished(instance, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
-            run_notes.refuse_paused(pipeline.name)
+            run_record.refuse_paused(pipeline.name)
             with self.outages.asking(pipeline):
                 if nothing_waits(self.engine, pipeline):
                     return SkipReason("nothing waits")

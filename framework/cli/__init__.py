@@ -59,7 +59,7 @@ class Commands(click.Group):
             except Exception as error:
                 from framework.engine.spark import defects
 
-                click.echo(str(defects.told(ctx.invoked_subcommand or "sluice", error)), err=True)
+                click.echo(str(defects.as_sluice_error(ctx.invoked_subcommand or "sluice", error)), err=True)
                 sys.exit(1)
 
 

@@ -13,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from framework.engine.iceberg import table_state
-from framework.engine.observe.watch import Watched, newest
+from framework.engine.observe.progress import Progress, newest_event
 from framework.model import Pipeline, Plan
 
 _MOST = 12  # lines about bad rows
 _WIDEST = 60  # characters of a bad row's value
 
 
-def show(console: Console, plan: Plan, before: Mapping[str, Watched], after: Sequence[Watched]) -> None:
+def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
     """Every table, its rows by flag and its bad rows by code; `before` says what was there already."""
     _print_tables(console, plan, before, after)
     for pipeline in plan.pipelines:
@@ -30,14 +30,14 @@ def show(console: Console, plan: Plan, before: Mapping[str, Watched], after: Seq
         _print_bad_rows(console, pipeline)
 
 
-def _print_tables(console: Console, plan: Plan, before: Mapping[str, Watched], after: Sequence[Watched]) -> None:
+def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
     now = datetime.now(timezone.utc)
     rows = []
     for pipeline, seen in zip(plan.pipelines, after, strict=True):
         old = before[pipeline.name]
         counts = (seen.rows, seen.rows - old.rows, seen.bad_rows, seen.bad_rows - old.bad_rows)
         lag = "unknown" if seen.lag is None else f"{seen.lag:,}"
-        times = (_ago(now, newest(pipeline)), _ago(now, seen.committed))
+        times = (_ago(now, newest_event(pipeline)), _ago(now, seen.committed))
         rows.append(
             (seen.table, *(f"{count:,}" for count in counts), lag, *times, f"{seen.files:,}", f"{seen.bytes / 2**20:.1f} MiB")
         )

@@ -19,8 +19,8 @@ _WIDEST = 4000  # characters of a value on a terminal
 
 def show(reader: Reader, message: Message) -> None:
     out = console(sys.stdout, soft_wrap=True)
-    found = reader.look(message)
-    key, value = found.key, found.value
+    decoded_message = reader.decode_message(message)
+    key, value = decoded_message.key, decoded_message.value
     place = [f"partition {message.partition}, offset {message.offset}"]
     place += [moment] if (moment := _moment(message)) else []
     place += [f"key {_text(key)}{f' by {key.version}' if key.version else ''}"] if key else []
@@ -31,20 +31,20 @@ def show(reader: Reader, message: Message) -> None:
         out.print(Text(f"  headers: {headers}", style="dim"))
     for line in _lines(value, len(message.value or b"")) if out.is_terminal else [_text(value)]:
         out.print(Text(f"  {line}"))
-    if found.wrong:
-        out.print(Text(f"  bad row: {found.wrong[0]}: {found.wrong[1]}", style="red"))
+    if decoded_message.bad_reason:
+        out.print(Text(f"  bad row: {decoded_message.bad_reason[0]}: {decoded_message.bad_reason[1]}", style="red"))
 
 
 def document(reader: Reader, message: Message) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
-    found = reader.look(message)
-    key, value, wrong = found.key, found.value, found.wrong
+    decoded_message = reader.decode_message(message)
+    key, value, bad_reason = decoded_message.key, decoded_message.value, decoded_message.bad_reason
     headers = [_object({"name": json.dumps(name), **_raw("value", data, _of_header(data))}) for name, data in message.headers]
     said = {
         "topic": json.dumps(reader.topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
         "timestamp": json.dumps(_moment(message)), **_raw("key", message.key, key),
         "headers": f"[{', '.join(headers)}]", **_raw("value", message.value, value),
-        "bad": json.dumps({"code": wrong[0], "message": wrong[1]} if wrong else None),
+        "bad": json.dumps({"code": bad_reason[0], "message": bad_reason[1]} if bad_reason else None),
     }  # fmt: skip
     for each in reader.topic.registered:
         read = value if each.of == "value" else key
@@ -77,8 +77,8 @@ def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
 def _text(read: Read | None) -> str:
     if read is None:
         return "(no value)"
-    found = read.decoded
-    return visible(in_one_line(found.json or "") if _is_document(found) else found.text)
+    decoded_message = read.decoded
+    return visible(in_one_line(decoded_message.json or "") if _is_document(decoded_message) else decoded_message.text)
 
 
 def _lines(read: Read | None, size: int) -> list[str]:
@@ -91,9 +91,9 @@ def _lines(read: Read | None, size: int) -> list[str]:
     return [visible(line) for line in indented(document)]
 
 
-def _is_document(found: Decoded) -> bool:
+def _is_document(decoded_message: Decoded) -> bool:
     """Whether it came as JSON, or is shown as such, and is no single value."""
-    return found.json is not None and found.json.lstrip()[:1] in ("{", "[")
+    return decoded_message.json is not None and decoded_message.json.lstrip()[:1] in ("{", "[")
 
 
 def _moment(message: Message) -> str | None:

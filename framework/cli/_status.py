@@ -45,12 +45,12 @@ def block(found: Sequence[Status], partitions: bool, width: int) -> Group:
 
 
 def _row(status: Status) -> tuple[Text | str, ...]:
-    seen = status.seen
+    seen = status.progress
     fresh = "–" if status.fresh is None else Text("yes") if status.fresh else Text("LATE", style="red")
-    numbers = ["?" if seen.unseen else f"{number:,}" for number in (seen.rows, seen.bad_rows, seen.files)]
+    numbers = ["?" if seen.catalog_away else f"{number:,}" for number in (seen.rows, seen.bad_rows, seen.files)]
     return (
         seen.table, Text(status.state, style=_COLOURS[status.state]), "?" if seen.lag is None else f"{seen.lag:,}",
-        ago(status.age(status.newest)), ago(status.age(seen.committed)), *numbers, fresh,
+        ago(status.age(status.newest_event)), ago(status.age(seen.committed)), *numbers, fresh,
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _shared(found: Sequence[Status]) -> dict[Reason, list[str]]:
 
 def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     """What there is to say of one table below all of them."""
-    seen, name = status.seen, status.pipeline.name
+    seen, name = status.progress, status.pipeline.name
     if status.paused:
         yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` lets it go on", style="yellow")
     for reason in status.reasons:
@@ -90,14 +90,14 @@ def _why(reason: Reason, since: str) -> Iterator[Text]:
 
 
 def _late(status: Status) -> str:
-    age = status.age(status.seen.committed)
+    age = status.age(status.progress.committed)
     old = "there is no commit" if age is None else f"the last commit is {span(age)} old"
-    waits = "it is not known what waits" if status.seen.lag is None else "messages wait"
+    waits = "it is not known what waits" if status.progress.lag is None else "messages wait"
     return f"late: {old}, `fresh_within` is {duration(status.pipeline.fresh_within or 0)}, and {waits}"
 
 
 def _pending(status: Status) -> str:
-    seen, name = status.seen, status.pipeline.name
+    seen, name = status.progress, status.pipeline.name
     if seen.trouble:
         return f"nothing has landed yet: {seen.trouble.message}; {seen.trouble.hint}"
     noun = "row" if status.pipeline.source else "message"
@@ -107,10 +107,10 @@ def _pending(status: Status) -> str:
 
 
 def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
-    yield Text(f"\n{status.seen.table}", style="bold")
+    yield Text(f"\n{status.progress.table}", style="bold")
     if status.pipeline.source:
         yield Text(f"  is computed from the table {status.pipeline.source.identifier}, which has no partitions of Kafka's")
-    elif not status.seen.offsets:
+    elif not status.progress.offsets:
         yield Text("  its partitions are not known")
     else:
         columns = (
@@ -119,6 +119,6 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
         )
         rows = [
             (*map(str, parted(each.partition)), f"{each.next:,}", f"{each.end:,}", f"{each.waiting:,}")
-            for each in status.seen.offsets
+            for each in status.progress.offsets
         ]
         yield grid(columns, rows, width)

@@ -26,7 +26,7 @@ from framework.processes import end_group
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from framework.engine.observe.watch import Watched
+    from framework.engine.observe.progress import Progress
     from framework.generate import Message
     from framework.model import Plan, Topic
     from framework.services import State
@@ -67,15 +67,15 @@ def command() -> None:
     console = Console(width=None if sys.stdout.isatty() else 130)
     began = time.monotonic()
     with _interruptible(), _kafka(console) as kafka:
-        from framework.engine.observe.watch import watch
+        from framework.engine.observe.progress import read_progress
 
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
         sent = _send(console, plan, str(kafka.address))
-        before = {seen.pipeline: seen for seen in watch(plan)}
+        before = {seen.pipeline: seen for seen in read_progress(plan)}
         with _doing(console, "Dagster materializes every table"):
             _materialize()
-        after = watch(plan)
+        after = read_progress(plan)
         _landed.show(console, plan, before, after)
         _print_end(console, sent, time.monotonic() - began, kafka)
         _require_all(after)
@@ -189,7 +189,7 @@ def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> Non
     console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
 
 
-def _require_all(after: Iterable[Watched]) -> None:
+def _require_all(after: Iterable[Progress]) -> None:
     for seen in after:
         if seen.trouble is not None:
             raise seen.trouble

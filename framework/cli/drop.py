@@ -38,14 +38,14 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     """
     from framework import amounts
     from framework.engine import drop
-    from framework.engine.rules import run_notes
+    from framework.engine.rules import run_record
 
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     topics = _topics(plan, pipeline) if with_topic else []
     tables = drop.of_pipeline(pipeline)
     if not tables and not topics:
-        run_notes.forget(name)
+        run_record.forget(name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
         return
     for line in (
@@ -69,7 +69,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
-    run_notes.forget(name)
+    run_record.forget(name)
     click.echo(f"`sluice run {name}` begins again{_start(pipeline)}")
 
 
@@ -88,7 +88,7 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
     found = []
     for each in pipeline.topics:
         try:
-            seen = Kafka(each.cluster, plan.secrets).look(each)
+            seen = Kafka(each.cluster, plan.secrets).topic_state(each)
         except NoTopic:
             continue
         messages = sum(end - seen.starts[where] for where, end in seen.ends.items())
@@ -97,12 +97,12 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
-    from framework.engine.rules import run_notes
+    from framework.engine.rules import run_record
 
     for other in plan.pipelines:
         if tables and other.source and other.source.pipeline == pipeline.name:
             yield f"`{other.name}` reads this table, and fails until it is there again"
-    if since := run_notes.read(pipeline.name).paused:
+    if since := run_record.read(pipeline.name).paused:
         yield f"{pipeline.name} is paused since {since}; it will not be any more"
 
 

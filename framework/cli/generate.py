@@ -43,7 +43,7 @@ def command(
     from framework import generate
     from framework.cli._progress import bar
     from framework.engine.loop import until_interrupted
-    from framework.engine.messages.write_schemas import newest, registered
+    from framework.engine.messages.write_schemas import current_schemas, register_new
 
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic)
@@ -53,11 +53,11 @@ def command(
     if seconds is not None:
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
-    found = newest(chosen, plan.secrets)
+    found = current_schemas(chosen, plan.secrets)
     generate.refuse(chosen, {each.of: each.writer for each in found})
     if generate.ensure_topic(chosen, plan.secrets):
         click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, {counted(chosen.partitions, 'partition')}")
-    there = tuple(registered(chosen, plan.secrets, found))
+    there = tuple(register_new(chosen, plan.secrets, found))
     for before, each in zip(found, there, strict=True):
         if before.new:
             click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")

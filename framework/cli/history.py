@@ -92,7 +92,7 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     notes += ["the table was made"] if commit.batch == 0 else []
     notes += ["spec changed"] if commit.spec_changed else []
     notes += ["position moved"] if commit.moved else []
-    notes += ["made anew"] if commit.anew else []
+    notes += ["made anew"] if commit.by_rebuild else []
     bad = "" if not commit.batch else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
         moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
@@ -153,5 +153,5 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "spec": commit.spec or None,
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,
-        "made_anew": commit.anew,
+        "made_anew": commit.by_rebuild,
     }

@@ -23,8 +23,8 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice pause flagged_stock_trades
     """
-    from framework.engine.rules import run_notes
+    from framework.engine.rules import run_record
 
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        since = run_notes.pause(pipeline.name).paused
+        since = run_record.pause(pipeline.name).paused
         click.echo(f"{pipeline.name}: paused since {since}")

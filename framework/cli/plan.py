@@ -16,8 +16,8 @@ from framework.errors import NoTopic, RefusedError, SpecError
 
 if TYPE_CHECKING:
     from framework.engine.kafka.backlog import Waiting
-    from framework.engine.observe.next_run import Ahead, Anew
-    from framework.engine.rebuild.outlook import Outlook
+    from framework.engine.observe.next_run import NextRun, Recompute
+    from framework.engine.rebuild.estimate import Estimate
     from framework.errors import Problem, SluiceError, Where
     from framework.model import Pipeline
     from framework.plan.change import Change
@@ -60,11 +60,11 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo("\n".join(lines or ["there are no pipelines"]))
         if not pipelines:
             return
-    found: list[Ahead] = []
+    found: list[NextRun] = []
     if not no_look:
-        from framework.engine.observe.next_run import look_ahead
+        from framework.engine.observe.next_run import next_runs
 
-        for ahead in look_ahead(plan, pipelines):
+        for ahead in next_runs(plan, pipelines):
             found.append(ahead)
             if not as_json:
                 _print(ahead)
@@ -73,25 +73,25 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        away = (error for ahead in found for error in ahead.unseen if not isinstance(error, NoTopic))
+        away = (error for ahead in found for error in ahead.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
             click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(ahead.would_run for ahead in found):
         sys.exit(1)
 
 
-def _print(ahead: Ahead) -> None:
+def _print(ahead: NextRun) -> None:
     lines = list(ahead_lines(ahead))
     if lines:
         click.echo("\n".join((f"{ahead.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
 
 
-def ahead_lines(ahead: Ahead) -> Iterator[str]:
+def ahead_lines(ahead: NextRun) -> Iterator[str]:
     """What the next run of a pipeline would do, in words."""
     for error in ahead.refused:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
-    for error in ahead.unseen:
+    for error in ahead.unreachable:
         if isinstance(error, NoTopic):
             yield f"WAITS for its topic: {error.message}"
             yield f"  hint: {error.hint}"
@@ -105,19 +105,19 @@ def ahead_lines(ahead: Ahead) -> Iterator[str]:
     for waiting in ahead.waiting or ():
         yield _waits(waiting)
     if ahead.rebuild:
-        if ahead.remade:
+        if ahead.rows_differ:
             yield "rows that are there stay as the spec before made them"
         anew = list(rebuild_lines(ahead.pipeline, ahead.rebuild))
         yield f"`sluice rebuild {ahead.pipeline.name}` makes them anew: {anew[0]}"
         yield from (f"  {line}" for line in anew[1:])
-    if ahead.anew and ahead.pipeline.source:
-        yield _computes(ahead.anew, ahead.pipeline.source.identifier)
+    if ahead.recompute and ahead.pipeline.source:
+        yield _computes(ahead.recompute, ahead.pipeline.source.identifier)
     if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
-def rebuild_lines(pipeline: Pipeline, outlook: Outlook) -> Iterator[str]:
+def rebuild_lines(pipeline: Pipeline, outlook: Estimate) -> Iterator[str]:
     """What a rebuild reads and costs, and what it could not make again."""
     if outlook.rows is not None and pipeline.source:
         yield f"computes it from {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
@@ -128,7 +128,7 @@ def rebuild_lines(pipeline: Pipeline, outlook: Outlook) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
 
 
-def _computes(anew: Anew, source: str) -> str:
+def _computes(anew: Recompute, source: str) -> str:
     if not anew.because:
         return f"{source} is as it was when the table was computed: nothing to do"
     line = f"computes the table anew from {source}, {anew.because}"
@@ -156,7 +156,7 @@ def _time(seconds: float) -> str:
     return f"about {seconds:,.0f} s"
 
 
-def document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
+def document(pipeline: Pipeline, ahead: NextRun | None) -> dict[str, Any]:
     """What `--json` prints of a pipeline; docs/plan.md describes it."""
     from framework.plan.change import place
 
@@ -179,7 +179,7 @@ def document(pipeline: Pipeline, ahead: Ahead | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _next_run(ahead: Ahead | None) -> dict[str, Any]:
+def _next_run(ahead: NextRun | None) -> dict[str, Any]:
     """Null is what was not looked at, or could not be seen."""
     if ahead is None:
         return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
@@ -187,10 +187,10 @@ def _next_run(ahead: Ahead | None) -> dict[str, Any]:
         "would_run": ahead.would_run,
         "changes": None if ahead.changes is None else [_change(change) for change in ahead.changes],
         "waiting": None if ahead.waiting is None else [_waiting(each) for each in ahead.waiting],
-        "anew": _anew(ahead.anew) if ahead.anew else None,
+        "anew": _anew(ahead.recompute) if ahead.recompute else None,
         "rebuild": _rebuild(ahead.rebuild) if ahead.rebuild else None,
         "refused": [_error(error) for error in ahead.refused],
-        "unseen": [_error(error) for error in ahead.unseen],
+        "unseen": [_error(error) for error in ahead.unreachable],
     }
 
 
@@ -216,12 +216,12 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def _anew(anew: Anew) -> dict[str, Any]:
+def _anew(anew: Recompute) -> dict[str, Any]:
     seconds = None if anew.seconds is None else round(anew.seconds, 3)
     return {"computes": bool(anew.because), "because": anew.because, "rows": anew.rows, "about_seconds": seconds}
 
 
-def _rebuild(outlook: Outlook) -> dict[str, Any]:
+def _rebuild(outlook: Estimate) -> dict[str, Any]:
     return {
         "topics": [{"topic": each.topic, "messages": each.messages} for each in outlook.waiting],
         "rows": outlook.rows,

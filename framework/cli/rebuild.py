@@ -12,7 +12,7 @@ from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from framework.engine.publish.batch import Batch
-    from framework.engine.rebuild.outlook import Outlook
+    from framework.engine.rebuild.estimate import Estimate
     from framework.model import Pipeline
     from framework.plan.change import Change
 
@@ -50,7 +50,7 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
     pipeline = _specs.chosen(plan, [name])[0]
     context = Context(plan)
     try:
-        ahead, changes = rebuild.look_first(context, pipeline, without_lost)
+        ahead, changes = rebuild.check_rebuild(context, pipeline, without_lost)
         click.echo("\n".join(_shows(pipeline, ahead, changes)))
         if not yes:
             click.confirm("Rebuild it?", abort=True)
@@ -74,15 +74,15 @@ def _batch(batch: Batch) -> None:
     click.echo(line(batch))
 
 
-def _shows(pipeline: Pipeline, ahead: Outlook, changes: tuple[Change, ...]) -> Iterator[str]:
+def _shows(pipeline: Pipeline, ahead: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
     from framework.cli.plan import rebuild_lines
-    from framework.engine.iceberg.second_identity import beside
+    from framework.engine.iceberg.second_identity import second_pipeline
 
     table = pipeline.table.identifier
     if ahead.ended:
         yield f"{pipeline.name}: a rebuild of {table} was published and then cut off; what is left to do reads nothing"
         return
-    yield f"{pipeline.name}: makes {table} anew, beside it in {beside(pipeline).table.identifier}"
+    yield f"{pipeline.name}: makes {table} anew, beside it in {second_pipeline(pipeline).table.identifier}"
     yield from (f"  {_says(pipeline, change)}" for change in changes)
     yield from (f"  {line}" for line in rebuild_lines(pipeline, ahead))
 

@@ -24,9 +24,9 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice resume flagged_stock_trades
     """
-    from framework.engine.rules import run_notes
+    from framework.engine.rules import run_record
 
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        was = run_notes.read(pipeline.name).paused
-        run_notes.resume(pipeline.name)
+        was = run_record.read(pipeline.name).paused
+        run_record.resume(pipeline.name)
         click.echo(f"{pipeline.name}: {f'goes on, was paused since {was}' if was else 'was not paused'}")

@@ -128,18 +128,18 @@ class _Told:
 
 
 def _since(pipeline: str) -> str:
-    from framework.engine.rules import run_notes
+    from framework.engine.rules import run_record
 
-    since = run_notes.read(pipeline).paused
+    since = run_record.read(pipeline).paused
     return f" since {since}" if since else ""
 
 
 def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
     """What waits for a pipeline; None where the run will say why it cannot be known."""
-    from framework.engine.observe.watch import watched
+    from framework.engine.observe.progress import progress_of
 
     try:
-        return watched(plan, pipeline).lag
+        return progress_of(plan, pipeline).lag
     except SluiceError:
         return None
 

@@ -16,7 +16,7 @@ from framework.cli import _complete, _specs, _topics
 from framework.errors import NoSubject, SluiceError
 
 if TYPE_CHECKING:
-    from framework.engine.messages.write_schemas import Newest
+    from framework.engine.messages.write_schemas import WriteSchema
     from framework.model import SecretStore, Topic
 
 SECTION, ORDER = "try and tidy", 2
@@ -104,15 +104,15 @@ class _Written:
     """How what is said becomes a message's bytes; raises where it could only become a bad row."""
 
     topic: Topic
-    newest: Mapping[str, Newest]
+    schemas: Mapping[str, WriteSchema]
     raw: bool
 
     def value(self, said: bytes) -> bytes:
-        from framework.engine.messages.plain_checks import AS_JSON, unlike
+        from framework.engine.messages.plain_checks import AS_JSON, format_mismatch
 
-        if "value" in self.newest:
+        if "value" in self.schemas:
             return self.by_schema("value", said)
-        reason = None if self.raw else unlike(self.topic.value, said)
+        reason = None if self.raw else format_mismatch(self.topic.value, said)
         if reason:
             wants = "one JSON object" if self.topic.value in AS_JSON else "UTF-8 text"
             message = f"`{self.topic.name}` takes {wants}, and the value {reason}"
@@ -120,17 +120,17 @@ class _Written:
         return said
 
     def key(self, said: str) -> bytes:
-        from framework.engine.messages.plain_checks import unlike
+        from framework.engine.messages.plain_checks import format_mismatch
 
         data = said.encode("utf-8", "surrogateescape")
-        if "key" in self.newest:
+        if "key" in self.schemas:
             return self.by_schema("key", data)
         if self.topic.key_format == "long":
             with suppress(ValueError, struct.error):
                 return struct.pack(">q", int(said))
             reason = "is no whole number of 8 bytes"
         else:
-            reason = unlike(self.topic.key_format, data) or ""
+            reason = format_mismatch(self.topic.key_format, data) or ""
         if reason and not self.raw:
             message = f"the keys of `{self.topic.name}` are {self.topic.key_format}, and the key {reason}"
             raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
@@ -140,17 +140,17 @@ class _Written:
         from framework.engine.messages.write_schemas import encoded
 
         try:
-            return encoded(self.newest[of], said)
+            return encoded(self.schemas[of], said)
         except ValueError as error:
-            version, subject = self.newest[of].version, self.newest[of].subject
+            version, subject = self.schemas[of].version, self.schemas[of].subject
             message = f"the {of} does not fit {version} of `{subject}`: {error}"
             raise SluiceError("not-its-format", message, "correct it; --raw sends the bytes as they are") from None
 
 
-def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, Newest]:
-    from framework.engine.messages.write_schemas import newest
+def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, WriteSchema]:
+    from framework.engine.messages.write_schemas import current_schemas
 
-    found = newest(topic, secrets)
+    found = current_schemas(topic, secrets)
     for each in found:
         if each.new and (keyed or each.of == "value"):
             hint = f"`sluice generate {topic.name}` registers one that is made of the topic's columns; --raw sends the bytes as they are"

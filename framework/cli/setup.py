@@ -44,14 +44,14 @@ _SLOW = "Spark takes twice as long to start"
 def _keep_classes() -> None:
     from framework.engine import class_archive
 
-    kept = class_archive.kept()
+    kept = class_archive.is_kept()
     if kept is not None:
         click.echo(f"spark classes: {'ready' if kept else f'they could not be kept here; {_SLOW}'}")
         return
     click.echo("spark classes: keeping them as Java has them in memory, about a minute ...")
     began = time.monotonic()
     try:
-        log = class_archive.keep()
+        log = class_archive.create()
         why = f"see {log}" if log else ""
     except OSError as error:
         why = str(error)

@@ -119,12 +119,12 @@ def document(environment: str, found: Sequence[Status]) -> dict[str, Any]:
 
 
 def _table(status: Status) -> dict[str, Any]:
-    from framework.engine.observe.watch import event_time
+    from framework.engine.observe.progress import event_time
     from framework.engine.rules.protocol import parted
 
-    seen, pipeline = status.seen, status.pipeline
-    known = not seen.unseen
-    age = status.age(status.newest)
+    seen, pipeline = status.progress, status.pipeline
+    known = not seen.catalog_away
+    age = status.age(status.newest_event)
     return {
         "pipeline": pipeline.name,
         "table": seen.table,
@@ -134,7 +134,7 @@ def _table(status: Status) -> dict[str, Any]:
         "paused_since": _time(status.paused),
         "lag": {
             "records": seen.lag,
-            "newest_event": _time(status.newest),
+            "newest_event": _time(status.newest_event),
             "newest_event_seconds": None if age is None else round(age, 3),
             "newest_event_column": event_time(pipeline),
         },

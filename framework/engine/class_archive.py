@@ -20,7 +20,7 @@ from framework.patience import STUCK
 
 _FAILED = ".failed"
 _DRAFT = "keeping-"
-MADE = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
+PATTERNS = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
 """What this leaves beside the jars, as patterns."""
 # Java keeps no classes where one of these folders is on the class path.
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
@@ -65,7 +65,7 @@ tests:
 """
 
 
-def kept() -> bool | None:
+def is_kept() -> bool | None:
     """Whether they are; None where it was not tried with this Java and these jars."""
     file = _file()
     if file.is_file():
@@ -73,14 +73,14 @@ def kept() -> bool | None:
     return False if file.with_suffix(_FAILED).exists() else None
 
 
-def keep() -> Path | None:
+def create() -> Path | None:
     """Makes the file, by a Spark that works a little in a process of its own. Where it cannot be made, the log that says why."""
     file = _file()
     folder = file.parent
     with jars.turn(folder, f"{_DRAFT}*"):
         if file.is_file():  # somebody else has done it
             return None
-        for old in (each for pattern in MADE for each in folder.glob(pattern) if each.is_file()):
+        for old in (each for pattern in PATTERNS for each in folder.glob(pattern) if each.is_file()):
             old.unlink()
         log = folder / "classes.log"
         with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=folder) as place:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from framework.engine.iceberg.lake import Commit, Lake, commit_transaction
+from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
@@ -36,7 +36,7 @@ class Context:
         plan: Plan,
         spark: Callable[[], SparkSession] | None = None,
         at: Callable[[str], None] = _go_on,
-        commit: Commit = commit_transaction,
+        commit: CommitCall = commit_transaction,
         source: Messages | None = None,
         until: Until | None = None,
     ) -> None:

@@ -75,7 +75,7 @@ def _side_tables(pipeline: Pipeline) -> list[IcebergTable]:
 
 
 def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
-    beside = second_identity.beside(pipeline)
+    beside = second_identity.second_pipeline(pipeline)
     second = beside.table
     table = table_state.table(second.catalog, second.identifier)
     if table is None or not second_identity.is_leftover(table, pipeline):
@@ -127,7 +127,7 @@ def files_of(
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The files of a table that may be deleted, and those that it names and that stay; with those of its rows, or without."""
     there = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
-    return deletable_files.parted(there, deletable_files.folders(catalog, table.metadata.location, *more))
+    return deletable_files.split_deletable(there, deletable_files.folders(catalog, table.metadata.location, *more))
 
 
 def remove(files: Sequence[Path], folder: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from framework.engine.context import Context
 from framework.engine.kafka.outage import outage
 from framework.engine.publish.batch import Batch, next_batch, nothing_waits
-from framework.engine.rules import run_notes
+from framework.engine.rules import run_record
 from framework.engine.spark import defects
 from framework.engine.spark.causes import is_spark_gone
 from framework.errors import SluiceError, SparkEnded
@@ -39,7 +39,7 @@ def catch_up(
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
-            run_notes.refuse_paused(pipeline.name)
+            run_record.refuse_paused(pipeline.name)
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
                     on_batch(batch)
@@ -60,7 +60,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     of it is noted, and every error has a name."""
     try:
         while not nothing_waits(context, pipeline):
-            if run_notes.read(pipeline.name).paused:
+            if run_record.read(pipeline.name).paused:
                 return  # between two batches: whoever asks for a run knows that beforehand
             pipeline = context.schemas.current(pipeline)
             batch = next_batch(context, pipeline)
@@ -71,17 +71,17 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
         named = _named(pipeline, error)
         if isinstance(named, SparkEnded) and stopped():
             return  # who stops this process may stop Spark with it: nothing is lost
-        run_notes.failed(pipeline.name, named)
+        run_record.record_failure(pipeline.name, named)
         if named is error:
             raise
         raise named from error
-    run_notes.went_well(pipeline.name)
+    run_record.record_success(pipeline.name)
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
     gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
     # `told` comes last: what it does not know goes into a file, and an outage is known.
-    return (None if gone else outage(pipeline, error)) or defects.told(pipeline.name, error)
+    return (None if gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)
 
 
 def keep_up(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Source(Protocol):
     """What stands in it, what comes next, and the rows of that."""
 
-    def look(self) -> TopicState: ...
+    def topic_state(self) -> TopicState: ...
 
     def ids(self) -> Mapping[str, str]:
         """What tells a topic or table from a later one of its name."""
@@ -38,7 +38,7 @@ class Source(Protocol):
 class Messages(Protocol):
     """Where messages come from: a Kafka cluster, or the messages of a test."""
 
-    def look(self, *topics: Topic) -> TopicState:
+    def topic_state(self, *topics: Topic) -> TopicState:
         """The topics now."""
 
     def topic_ids(self, *topics: Topic) -> dict[str, str]: ...
@@ -58,8 +58,8 @@ class FromTopics:
     kafka: Messages
     until: Mapping[Partition, int] | None = None
 
-    def look(self) -> TopicState:
-        return self.kafka.look(*self.pipeline.topics)
+    def topic_state(self) -> TopicState:
+        return self.kafka.topic_state(*self.pipeline.topics)
 
     def ids(self) -> Mapping[str, str]:
         return self.kafka.topic_ids(*self.pipeline.topics)
@@ -89,7 +89,7 @@ class FromTable:
         assert self.pipeline.source is not None
         return self.pipeline.source
 
-    def look(self) -> TopicState:
+    def topic_state(self) -> TopicState:
         uuid, main = self._now()
         name = self.source.identifier
         ends = {protocol.partition(name, 0): main.get("sequence-number") or 0}

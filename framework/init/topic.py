@@ -46,7 +46,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     texts[own] = ""
     files.refuse(folder, texts)
     secrets = plan.secrets if plan else SecretStore()
-    found = newest_messages.newest(cluster, secrets, kafka_name, most)
+    found = newest_messages.read_newest(cluster, secrets, kafka_name, most)
     known = registered.find(kafka_name, found, cluster, secrets)
     made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
     texts[own] = made.text

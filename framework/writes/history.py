@@ -43,9 +43,9 @@ def stage(to: Target, frame: Frame) -> Counted:
     with ExitStack() as stack:
         stack.enter_context(kept(batch))
         clears = keyed.truncates is not None and events.clears(batch)
-        deleted, near = (1, Near("", False)) if clears else ranges.look(to, batch, keyed.keys)
+        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, batch, keyed.keys)
         counted = to.counted(frame)
-        if counted.unknown:
+        if counted.unknown_schemas:
             return counted
         since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
         near = Near(" AND ".join(filter(None, (near.sql, since))), near.listed)
@@ -77,7 +77,7 @@ def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
     before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     made = {
-        name: events.still(name, marked, f"last({events.known(name, marked)}, true) {before}") for name, marked in keyed.unsent
+        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {before}") for name, marked in keyed.unsent
     }
     made[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
     return _happened(to, batch, near).withColumns({name: functions.expr(sql) for name, sql in made.items()})
@@ -104,7 +104,7 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     found = known.where(near or "true").join(since, functions.expr(met))
     found = found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
     # Other programs may have added the same row twice.
-    return by_key.apart(found.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
+    return by_key.detached(found.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
 
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:

@@ -29,11 +29,11 @@ def stage(to: Target, frame: Frame) -> Counted:
             stack.enter_context(kept(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
-        newest = by_key.newest(events.filled(spread, keyed), keyed, NTH)
+        newest = by_key.newest_per_key(events.filled(spread, keyed), keyed, NTH)
         stack.enter_context(kept(newest))
-        deleted, near = (1, Near("", False)) if clears else ranges.look(to, newest, keyed.keys)
+        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, newest, keyed.keys)
         counted = to.counted(frame)
-        if counted.unknown:
+        if counted.unknown_schemas:
             return counted
         new = deletes.without_late(to, newest, near.sql)
         merge(to, new, near, lambda view: _statement(to, view, near.sql))

@@ -43,14 +43,14 @@ def names_nothing_else(within: Iterable[Path], manifest_list: str, main: str) ->
         files = [entry["data_file"]["file_path"] for manifest in lists for entry in _records(manifest)]
     except (OSError, ValueError, KeyError):
         return False
-    return not parted(map(metadata.path, (manifest_list, *lists, *files)), within)[1]
+    return not split_deletable(map(metadata.path, (manifest_list, *lists, *files)), within)[1]
 
 
 def _records(location: str) -> list[Any]:
     return metadata.records(metadata.path(location))
 
 
-def parted(files: Iterable[Path], within: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+def split_deletable(files: Iterable[Path], within: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The files that may be deleted, each by its folder's own path, and those that stay."""
     roots = set(within)
     inside, outside = set(), set()

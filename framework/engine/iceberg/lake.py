@@ -16,14 +16,14 @@ from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import is_spark_gone, not_taken, spark_ended
-from framework.engine.spark.java_errors import Refused, answers, is_a, text
+from framework.engine.spark.causes import is_spark_gone, commit_failed, spark_ended
+from framework.engine.spark.java_errors import CommitRefused, answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
 from framework.model import Column, PartitionField, Table
 from framework.plan.change import Change, Existing
 
-Commit = Callable[[Any], None]
+CommitCall = Callable[[Any], None]
 
 
 def commit_transaction(transaction: Any) -> None:
@@ -34,7 +34,7 @@ def commit_transaction(transaction: Any) -> None:
 class Lake:
     """One catalog."""
 
-    def __init__(self, spark: Any, catalog: str, commit: Commit = commit_transaction) -> None:
+    def __init__(self, spark: Any, catalog: str, commit: CommitCall = commit_transaction) -> None:
         self.name = catalog
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
@@ -55,7 +55,7 @@ class Lake:
                 raise spark_ended() from None
             if is_a(error, "NoSuchTableException"):
                 return None
-            raise not_taken("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
+            raise commit_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
     def find(self, identifier: str) -> Any | None:
         """The same of a table that often is not there: an error takes ten times as long as an answer."""
@@ -90,7 +90,7 @@ class Lake:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
-                raise not_taken("table-not-created", f"the namespace of {identifier} cannot be made", text(error), "") from None
+                raise commit_failed("table-not-created", f"the namespace of {identifier} cannot be made", text(error), "") from None
         builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
         builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
         try:
@@ -106,7 +106,7 @@ class Lake:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
-                raise not_taken("table-not-created", f"the table {identifier} cannot be made", text(error), "") from None
+                raise commit_failed("table-not-created", f"the table {identifier} cannot be made", text(error), "") from None
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
@@ -122,7 +122,7 @@ class Lake:
         try:
             with answers():
                 evolve.evolve(self.apache, transaction, tuple(changes), planned)
-        except Refused as refused:
+        except CommitRefused as refused:
             if now != judged:  # by another commit, after which there may be nothing left to change
                 raise
             message = f"the table {planned.identifier} cannot become what the spec says: {refused}"

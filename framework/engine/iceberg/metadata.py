@@ -30,40 +30,40 @@ class Metadata:
     """One metadata file: a table at one moment."""
 
     file: str
-    said: Mapping[str, Any]
+    document: Mapping[str, Any]
 
     @property
     def uuid(self) -> str:
-        return str(self.said["table-uuid"])
+        return str(self.document["table-uuid"])
 
     @property
     def properties(self) -> Mapping[str, str]:
-        return self.said.get("properties") or {}
+        return self.document.get("properties") or {}
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        return _by_id(self.said["schemas"], "schema-id", self.said["current-schema-id"])
+        return _by_id(self.document["schemas"], "schema-id", self.document["current-schema-id"])
 
     @property
     def partitions(self) -> Mapping[str, Any]:
-        return _by_id(self.said["partition-specs"], "spec-id", self.said["default-spec-id"])
+        return _by_id(self.document["partition-specs"], "spec-id", self.document["default-spec-id"])
 
     @property
     def order(self) -> Mapping[str, Any]:
-        return _by_id(self.said["sort-orders"], "order-id", self.said["default-sort-order-id"])
+        return _by_id(self.document["sort-orders"], "order-id", self.document["default-sort-order-id"])
 
     @cached_property
     def snapshots(self) -> Mapping[int, Mapping[str, Any]]:
-        return {each["snapshot-id"]: each for each in self.said.get("snapshots") or ()}
+        return {each["snapshot-id"]: each for each in self.document.get("snapshots") or ()}
 
     @property
     def main(self) -> Mapping[str, Any] | None:
-        return self.snapshots.get(self.said.get("current-snapshot-id") or -1)
+        return self.snapshots.get(self.document.get("current-snapshot-id") or -1)
 
     @property
     def refs(self) -> Mapping[str, int]:
         """Branches and tags, and the snapshot of each."""
-        return {name: ref["snapshot-id"] for name, ref in (self.said.get("refs") or {}).items()}
+        return {name: ref["snapshot-id"] for name, ref in (self.document.get("refs") or {}).items()}
 
     def ancestors(self) -> Iterator[Mapping[str, Any]]:
         """Main's snapshots that are still known, the newest first."""
@@ -74,7 +74,7 @@ class Metadata:
 
     @cached_property
     def _published(self) -> Mapping[int, int]:
-        return {each["snapshot-id"]: each["timestamp-ms"] for each in self.said.get("snapshot-log") or ()}
+        return {each["snapshot-id"]: each["timestamp-ms"] for each in self.document.get("snapshot-log") or ()}
 
     def published(self, snapshot: Mapping[str, Any]) -> datetime:
         """When a snapshot became the table: it was written before, by as long as a batch took to be judged."""
@@ -103,7 +103,7 @@ def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
     return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint)
 
 
-def newest(found: Metadata, column: str) -> datetime | None:
+def newest_time(found: Metadata, column: str) -> datetime | None:
     """The newest time in a column, by the bounds of the table's files; None where they do not say. *Cost*: a look at every list of
     files, of which each is read once."""
     field = next((each for each in found.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)

@@ -12,12 +12,12 @@ from framework.engine.iceberg import evolve, state_branches
 from framework.engine.iceberg.lake import Lake, set_properties, set_tag
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.java_errors import Refused, answers
+from framework.engine.spark.java_errors import CommitRefused, answers
 from framework.model import State, Table
 from framework.plan.change import Change
 
 
-def copy(
+def create_second_table(
     lake: Lake,
     main: Any,
     identifier: str,
@@ -52,7 +52,7 @@ def copy(
         transaction.commitTransaction()
 
 
-def would_be(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, beside: Any) -> bool:
+def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, beside: Any) -> bool:
     """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
     with answers():
         transaction = main.newTransaction()
@@ -61,7 +61,7 @@ def would_be(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, b
         return _alike(transaction.table(), beside) and not theirs
 
 
-def become(
+def swap_in(
     lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, beside: Any, snapshot: int, position: Position,
     also: Mapping[str, str],
 ) -> int:  # fmt: skip
@@ -71,7 +71,7 @@ def become(
         before = transaction.table()
         evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
         if not _alike(transaction.table(), beside):
-            raise Refused("the table's columns have changed")
+            raise CommitRefused("the table's columns have changed")
         # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which
         # DuckDB cannot read in the newest one.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()

@@ -16,15 +16,15 @@ _AFTER = "__rebuild"
 GOING = "sluice.going"  # of a table that is being taken away: what is left of it is not gone on with
 
 
-def beside(pipeline: Pipeline) -> Pipeline:
+def second_pipeline(pipeline: Pipeline) -> Pipeline:
     """The same pipeline into the second table."""
     return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{_AFTER}"))
 
 
-def begun(pipeline: Pipeline) -> Position | None:
+def resume_position(pipeline: Pipeline) -> Position | None:
     """How far a rebuild of this spec had come that was cut off; None where there is none to go on with, as far as that is seen."""
     own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    left = metadata.read(pipeline.table.catalog, beside(pipeline).table.identifier)
+    left = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
     said = left.properties.get(protocol.POSITION) if left else None
     if own is None or left is None or said is None or GOING in left.properties:
         return None
@@ -34,9 +34,9 @@ def begun(pipeline: Pipeline) -> Position | None:
     return position if position.spec == pipeline.spec else None
 
 
-def identity(pipeline: Pipeline) -> str | None:
+def second_uuid(pipeline: Pipeline) -> str | None:
     """What tells the second table that is there from a later one."""
-    left = metadata.read(pipeline.table.catalog, beside(pipeline).table.identifier)
+    left = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
     return left.uuid if left else None
 
 

@@ -28,12 +28,12 @@ def staged(table: Any, attempt: str) -> list[str]:
 
 def publish(table: Any, snapshots: Any, branch: str, attempt: str) -> Any:
     """Moves the branch to what an attempt has added, unless another has moved it meanwhile."""
-    from framework.engine.spark.java_errors import Refused
+    from framework.engine.spark.java_errors import CommitRefused
 
     own = protocol.staged_state(branch, attempt)
     tip, base = table.snapshot(own), table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
-        raise Refused(f"the branch {branch} has changed")
+        raise CommitRefused(f"the branch {branch} has changed")
     ref = table.refs().get(branch)
     snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(branch, tip.snapshotId()).removeBranch(own)
     return snapshots.setMinSnapshotsToKeep(branch, min(_KEPT, _kept(ref) + 1 if ref else 1))

@@ -69,7 +69,7 @@ def existing(table_: Table) -> Existing | None:
         json.dumps(found.schema),
         json.dumps(found.partitions),
         json.dumps(found.order),
-        found.said["format-version"],
+        found.document["format-version"],
         found.properties,
     )
 

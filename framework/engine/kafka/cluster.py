@@ -51,7 +51,7 @@ class Kafka:
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
-    def look(self, *topics: Topic) -> TopicState:
+    def topic_state(self, *topics: Topic) -> TopicState:
         """The topics now. Their ids are asked before and after their offsets, which would else be those of two topics of one name."""
         while True:
             described = self._describe(topics)

@@ -39,7 +39,7 @@ class Sample:
     partitions: int
 
 
-def newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
+def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
     """At most so many messages, the newest of each partition up to the last stable offsets."""
     refuse_silent(cluster)
     Kafka(cluster, secrets).cluster_id()  # says by name what is wrong where nobody answers

@@ -27,7 +27,7 @@ _WIDER = 4  # by so much the next look is wider, where offsets without messages 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
     """Raises soon where Kafka is away or has no such topic."""
     refuse_silent(topic.cluster)
-    seen = Kafka(topic.cluster, secrets, KAFKA_WATCHED).look(topic)
+    seen = Kafka(topic.cluster, secrets, KAFKA_WATCHED).topic_state(topic)
     return {parted(each)[1]: (seen.starts[each], end) for each, end in seen.ends.items()}
 
 

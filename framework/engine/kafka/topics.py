@@ -73,7 +73,7 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
     ends: dict[str, int] = {}
     trouble = ""
     try:
-        seen = kafka.look(topic)
+        seen = kafka.topic_state(topic)
         starts, ends = dict(seen.starts), dict(seen.ends)
     except UnreachableError as error:  # a partition without a leader has no offsets
         trouble = error.message

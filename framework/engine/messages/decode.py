@@ -31,17 +31,17 @@ class Read:
 
     decoded: Decoded
     version: Version | None = None
-    wrong: tuple[str, str] | None = None
+    bad_reason: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
-class Look:
+class DecodedMessage:
     """A message's key and value. `wrong`: the code and the reason by which any batch would make a bad row of it; None where that takes
     a closer look."""
 
     key: Read | None
     value: Read | None
-    wrong: tuple[str, str] | None
+    bad_reason: tuple[str, str] | None
 
 
 @dataclass(kw_only=True)
@@ -71,7 +71,7 @@ class Reader:
     def read(self, of: Of, data: bytes) -> Read:
         if all(each.of != of for each in self.topic.registered):
             format_ = self.topic.value if of == "value" else self.topic.key_format
-            reason = plain_checks.unlike(format_, data)
+            reason = plain_checks.format_mismatch(format_, data)
             return Read(plain_checks.decoded(format_, data), None, (_code(of), f"the {of} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
         id_ = id_of(data)
@@ -90,11 +90,11 @@ class Reader:
             return Read(bytes_, version, (_code(of), f"the {of} is not what schema {id_} says: {error}"))
         return Read(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
 
-    def look(self, message: Message) -> Look:
+    def decode_message(self, message: Message) -> DecodedMessage:
         key = None if message.key is None else self.read("key", message.key)
         value = None if message.value is None else self.read("value", message.value)
-        wrong = plain_checks.plainly_wrong(self.topic, message, value.wrong if value else None, key.wrong if key else None)
-        return Look(key, value, wrong)
+        wrong = plain_checks.plain_bad_reason(self.topic, message, value.bad_reason if value else None, key.bad_reason if key else None)
+        return DecodedMessage(key, value, wrong)
 
     def _version(self, of: Of, id_: int) -> Version | None:
         known = self._versions.setdefault(of, {})

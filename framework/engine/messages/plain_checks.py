@@ -67,17 +67,17 @@ def indented(document: str) -> list[str]:
     return lines
 
 
-Wrong = tuple[str, str]
+BadReason = tuple[str, str]
 
 
-def plainly_wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Wrong | None:
+def plain_bad_reason(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> BadReason | None:
     """The code and the reason by which any batch would make a bad row of the message, whose value and key are found wrong or not;
     None where that takes a closer look."""
     known = {fault.code for fault in topic.decoding.faults}
     return next((wrong for wrong in _wrong(topic, message, value, key) if wrong and wrong[0] in known), None)
 
 
-def _wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | None) -> Iterator[Wrong | None]:
+def _wrong(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> Iterator[BadReason | None]:
     yield ("null_value", "the message has no value") if message.value is None else value
     yield key
     headers = dict(message.headers)  # of equal names the last counts
@@ -86,7 +86,7 @@ def _wrong(topic: Topic, message: Message, value: Wrong | None, key: Wrong | Non
             yield "undecodable_header", f"the header `{name}` is not UTF-8 text"
 
 
-def unlike(format_: str, data: bytes) -> str | None:
+def format_mismatch(format_: str, data: bytes) -> str | None:
     """Why these bytes are not what the format takes; None where they are, or where that cannot be said here."""
     if format_ == "long":
         return None if len(data) == 8 else "is not a number of 8 bytes"

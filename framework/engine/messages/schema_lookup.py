@@ -21,7 +21,7 @@ _ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is ask
 _MOST = 1000  # ids that a batch asks for; messages that name more are not of this registry
 
 
-class Unknown(Exception):
+class UnknownSchemas(Exception):
     """Messages name schemas that are not known here."""
 
     def __init__(self, ids: frozenset[int]) -> None:

@@ -18,7 +18,7 @@ from framework.registry.client import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Newest:
+class WriteSchema:
     """What writes keys or values. `new`: the subject has no schema yet, and this one waits to be registered."""
 
     of: Literal["key", "value"]
@@ -28,27 +28,27 @@ class Newest:
     new: bool = False
 
 
-def newest(topic: Topic, secrets: SecretStore) -> tuple[Newest, ...]:
+def current_schemas(topic: Topic, secrets: SecretStore) -> tuple[WriteSchema, ...]:
     """Of keys and values that have their schemas in the registry. Raises where it does not answer: what is newest is its to say."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
-    return tuple(_newest(topic, each, registry) for each in topic.registered)
+    return tuple(_current(topic, each, registry) for each in topic.registered)
 
 
-def _newest(topic: Topic, registered: Registered, registry: Registry) -> Newest:
+def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteSchema:
     try:
         subject = registry.subject(registered.subject)
     except NoSubject as error:
         if registered.newest is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
             raise SluiceError(error.code, error.message, hint) from None
-        return Newest(
+        return WriteSchema(
             of=registered.of, subject=registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True
         )
     if subject.trouble:
         raise subject.trouble
     version = subject.versions[-1]
     names = registered.names if registered.newest == version else ()
-    return Newest(of=registered.of, subject=registered.subject, version=version, writer=_writer(version, names))
+    return WriteSchema(of=registered.of, subject=registered.subject, version=version, writer=_writer(version, names))
 
 
 def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:
@@ -58,7 +58,7 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
         raise SluiceError("unsupported-schema", f"nothing can be written by {version}: {error.message}", error.hint) from None
 
 
-def registered(topic: Topic, secrets: SecretStore, found: tuple[Newest, ...]) -> Iterator[Newest]:
+def register_new(topic: Topic, secrets: SecretStore, found: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:
     """The same, each with a schema that the registry has."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     for each in found:
@@ -70,19 +70,19 @@ def registered(topic: Topic, secrets: SecretStore, found: tuple[Newest, ...]) ->
             yield each
 
 
-def encoded(newest: Newest, said: bytes) -> bytes:
+def encoded(schema: WriteSchema, text: bytes) -> bytes:
     """A message of what somebody wrote: JSON or, where it is one value, a text or a number. A ValueError says what does not fit."""
     try:
-        text = said.decode("utf-8")
+        text = text.decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
-    if newest.writer.single and newest.of == "key":
+    if schema.writer.single and schema.of == "key":
         with suppress(ValueError):
-            return newest.writer.whole(text)
+            return schema.writer.whole(text)
     try:
         value = json_values.loads(text)
     except (ValueError, RecursionError):
-        if not newest.writer.single:
+        if not schema.writer.single:
             raise ValueError("it is not one JSON object, or names a field twice") from None
         value = text
-    return newest.writer.whole(value)
+    return schema.writer.whole(value)

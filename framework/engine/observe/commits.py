@@ -36,7 +36,7 @@ class Commit:
     spec: str = ""  # a digest; none of commits that do not say it
     spec_changed: bool = False  # since the batch before
     moved: bool = False  # the position, since the batch before
-    anew: bool = False  # by a rebuild
+    by_rebuild: bool = False  # by a rebuild
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def history(pipeline: Pipeline) -> History | None:
     snapshots = list(table.ancestors())
     commits = tuple(_told([_commit(table, each, position, bad) for each in snapshots]))
     known = {each["snapshot-id"] for each in snapshots}
-    once = {each["snapshot-id"] for each in table.said.get("snapshot-log") or ()} - known
+    once = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - known
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
     gone = len(once & table.snapshots.keys())
     return History(tuple(commit for commit, _ in commits), expired, gone, position.spec if position else "")
@@ -106,11 +106,11 @@ def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commi
             yield commit, to
             continue
         before = next((position for _, position in commits[at + 1 :] if position is not None), None)
-        moved = before is not None and to.batch != before.batch + 1 and not to.made_anew
-        starts = before.ends if before and not moved and not to.made_anew else {}
+        moved = before is not None and to.batch != before.batch + 1 and not to.is_rebuild
+        starts = before.ends if before and not moved and not to.is_rebuild else {}
         offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
         changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
-        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, anew=to.made_anew), to
+        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, by_rebuild=to.is_rebuild), to
 
 
 def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:

@@ -11,8 +11,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka, listens, silent
-from framework.engine.rebuild.outlook import Outlook, outlook
-from framework.engine.rules import protocol, refusals, run_notes
+from framework.engine.rebuild.estimate import Estimate, estimate_rebuild
+from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
 from framework.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
@@ -22,7 +22,7 @@ from framework.plan.change import Change, Existing, changes
 
 
 @dataclass(frozen=True)
-class Anew:
+class Recompute:
     """Why a table that is computed from another one would be computed again, or for the first time; without a reason it would
     not be. `rows` are those of the other table now, None where a run makes it first."""
 
@@ -35,7 +35,7 @@ class Anew:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class NextRun:
     """`changes`, `waiting` and `anew` are None where they could not be seen; `waiting` is of topics, `anew` of a table. `refused`
     says why a run would not go on, `unseen` what did not answer, or is a topic that nobody has made yet. `rebuild` is
     what a rebuild would read where the spec says what a run leaves as it is; `remade`: other rows, too."""
@@ -44,11 +44,11 @@ class Ahead:
     changes: tuple[Change, ...] | None
     waiting: tuple[Waiting, ...] | None = None
     _: KW_ONLY
-    anew: Anew | None = None
+    recompute: Recompute | None = None
     refused: tuple[SluiceError, ...] = ()
-    unseen: tuple[SluiceError, ...] = ()
-    rebuild: Outlook | None = None
-    remade: bool = False
+    unreachable: tuple[SluiceError, ...] = ()
+    rebuild: Estimate | None = None
+    rows_differ: bool = False
 
     @property
     def would_run(self) -> bool:
@@ -57,40 +57,40 @@ class Ahead:
     @property
     def idle(self) -> bool:
         """Whether a run would find nothing to do, as far as that was seen."""
-        if self.anew:
-            return not self.anew.because
+        if self.recompute:
+            return not self.recompute.because
         return self.waiting is not None and not any(each.messages for each in self.waiting)
 
 
-def look_ahead(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[Ahead]:
+def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[NextRun]:
     """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
-    before: dict[str, Ahead] = {}
+    before: dict[str, NextRun] = {}
     for pipeline in in_order(pipelines):
         if pipeline.source:
-            found = _look(pipeline, before)
+            found = _next_run(pipeline, before)
         else:
             cluster = pipeline.topic.cluster
             if cluster.name not in clusters:
-                clusters[cluster.name] = connected(cluster, plan.secrets, patience)
-            found = _look(pipeline, clusters[cluster.name])
-            away = [error for error in found.unseen if isinstance(error, KafkaAway)]
+                clusters[cluster.name] = connect(cluster, plan.secrets, patience)
+            found = _next_run(pipeline, clusters[cluster.name])
+            away = [error for error in found.unreachable if isinstance(error, KafkaAway)]
             if away:
                 clusters[cluster.name] = away[0]
         before[pipeline.name] = found
         yield found
 
 
-def going_on(pipeline: Pipeline, seen: TableState | None, source: Source) -> tuple[Position, TopicState]:
+def next_position(pipeline: Pipeline, seen: TableState | None, source: Source) -> tuple[Position, TopicState]:
     """Where a run would go on, and what the source has now; raises what a run would refuse. A table that is missing, or has
     nothing of a topic yet, would begin there now as `start_from` says."""
-    now = source.look()
+    now = source.topic_state()
     position = refusals.check(pipeline, seen, now) if seen else Position("", 0, now.cluster, {}, {}, 0, 0)
     ends = {**position.ends, **source.starts(now, position.topics)}
     return replace(position, ends=ends), now
 
 
-def connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
+def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
     try:
         if not listens(cluster, patience):
             return silent(cluster)
@@ -99,38 +99,38 @@ def connected(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka 
         return error
 
 
-def _look(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Ahead]) -> Ahead:
+def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, NextRun]) -> NextRun:
     """With Kafka, or why it does not answer; or with what was found of the pipelines that run before this one."""
     table = pipeline.table
     try:
         seen, existing = table_state.state(table), table_state.existing(table)
         bad = metadata.read(table.catalog, table.bad_rows)
     except SluiceError as error:
-        return Ahead(pipeline, None, unseen=(error,))
+        return NextRun(pipeline, None, unreachable=(error,))
     if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
         seen = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
-    found = Ahead(pipeline, ())
+    found = NextRun(pipeline, ())
     try:
         if bad is not None and bad.properties.get(protocol.OF) != (seen.uuid if seen else ""):
-            raise refusals.leftovers(pipeline)
+            raise refusals.leftover_bad_rows(pipeline)
         if isinstance(from_, SluiceError):
-            found = replace(found, unseen=(from_,))
+            found = replace(found, unreachable=(from_,))
             if seen is not None:
-                refusals.check(pipeline, seen, _as_remembered(seen))
+                refusals.check(pipeline, seen, _remembered_topics(seen))
         elif isinstance(from_, Kafka):
-            waits = waiting(from_, *going_on(pipeline, seen, FromTopics(pipeline, from_)), table_state.speed(table))
+            waits = waiting(from_, *next_position(pipeline, seen, FromTopics(pipeline, from_)), table_state.speed(table))
             found = replace(found, waiting=tuple(waits))
         else:
-            found = replace(found, anew=_anew(pipeline, seen, from_))
-        run_notes.refuse_paused(pipeline.name)
+            found = replace(found, recompute=_recompute(pipeline, seen, from_))
+        run_record.refuse_paused(pipeline.name)
     except SluiceError as error:
         unseen = isinstance(error, UnreachableError)
-        found = replace(found, unseen=(error,)) if unseen else replace(found, refused=(error,))
+        found = replace(found, unreachable=(error,)) if unseen else replace(found, refused=(error,))
     found = replace(found, changes=_changes(pipeline, existing, found.refused))
     return _with_rebuild(found, seen.position if seen else None, from_ if isinstance(from_, Kafka) else None)
 
 
-def _with_rebuild(found: Ahead, position: Position | None, kafka: Kafka | None) -> Ahead:
+def _with_rebuild(found: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
     """With what a rebuild reads, where the spec says other rows or files than are there and a run leaves those."""
     pipeline = found.pipeline
     if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
@@ -140,9 +140,9 @@ def _with_rebuild(found: Ahead, position: Position | None, kafka: Kafka | None) 
     if found.changes is None or not (remade or beyond):
         return found
     try:
-        return replace(found, rebuild=outlook(pipeline, kafka), remade=remade)
+        return replace(found, rebuild=estimate_rebuild(pipeline, kafka), rows_differ=remade)
     except SluiceError as error:
-        return replace(found, unseen=(*found.unseen, error))
+        return replace(found, unreachable=(*found.unreachable, error))
 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
@@ -151,28 +151,28 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
     return None if any(isinstance(error, none) for error in refused) else changes(pipeline, existing)
 
 
-def _anew(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, Ahead]) -> Anew:
+def _recompute(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, NextRun]) -> Recompute:
     source = FromTable(pipeline)
     writer = source.source.pipeline
     first = before.get(writer)
     if first and first.would_run and any(change.kind == "create" for change in first.changes or ()):
-        return Anew(f"once `{writer}` has made it", None)
-    position, now = going_on(pipeline, seen, source)
+        return Recompute(f"once `{writer}` has made it", None)
+    position, now = next_position(pipeline, seen, source)
     rows = source.rows()
     if seen is None or position.attempt == protocol.BORN:
-        return Anew("for the first time", rows)
+        return Recompute("for the first time", rows)
     if position.ends == {}:
-        return Anew("since the table was rolled back", rows)
+        return Recompute("since the table was rolled back", rows)
     if position.topics != now.topics:
-        return Anew("which was made again", rows)
+        return Recompute("which was made again", rows)
     if position.ends != now.ends:
-        return Anew("which has changed", rows)
+        return Recompute("which has changed", rows)
     if position.spec != pipeline.spec:
-        return Anew("since the spec has changed", rows)
-    return Anew(f"once `{writer}` has run" if first and first.would_run and not first.idle else "", rows)
+        return Recompute("since the spec has changed", rows)
+    return Recompute(f"once `{writer}` has run" if first and first.would_run and not first.idle else "", rows)
 
 
-def _as_remembered(seen: TableState) -> TopicState:
+def _remembered_topics(seen: TableState) -> TopicState:
     """The topics as the table's position knows them, for what a table alone tells."""
     position = seen.position
     return TopicState(position.cluster, position.topics, position.ends, position.ends) if position else TopicState("", {}, {}, {})

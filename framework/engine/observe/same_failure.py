@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
-from framework.engine.rules import run_notes
-from framework.engine.rules.run_notes import Failed
+from framework.engine.rules import run_record
+from framework.engine.rules.run_record import FailedRun
 from framework.model import Catalog, Pipeline
 
 _HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
@@ -25,12 +25,12 @@ PASSING = (
 
 def note(context: Context, pipeline: Pipeline) -> None:
     """Remembers what the run went by that just failed."""
-    run_notes.failed_at(pipeline.name, _digest(context, pipeline))
+    run_record.record_failed_inputs(pipeline.name, _digest(context, pipeline))
 
 
-def same_failure(context: Context, pipeline: Pipeline) -> Failed | None:
+def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next one would end by it too."""
-    noted = run_notes.read(pipeline.name)
+    noted = run_record.read(pipeline.name)
     failed = noted.failed
     if failed is None or noted.failed_at is None or failed.code in PASSING:
         return None

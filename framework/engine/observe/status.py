@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal
 
-from framework.engine.observe.watch import Watched, newest, watch
-from framework.engine.rules import attempts, run_notes
+from framework.engine.observe.progress import Progress, newest_event, read_progress
+from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
-from framework.engine.rules.run_notes import Failed, Notes
+from framework.engine.rules.run_record import FailedRun, RunRecord
 from framework.errors import RefusedError
 from framework.model import Pipeline, Plan
 from framework.patience import KAFKA_GLANCE
@@ -47,12 +47,12 @@ class Status:
     """A pipeline at one moment. `fresh` is None where the spec has no `fresh_within`, or nothing has landed yet."""
 
     pipeline: Pipeline
-    seen: Watched
+    progress: Progress
     at: datetime
     state: State
     reasons: tuple[Reason, ...]
     paused: datetime | None
-    newest: datetime | None
+    newest_event: datetime | None
     fresh: bool | None
 
     @property
@@ -67,15 +67,15 @@ class Status:
 
 def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
-    seen = watch(plan, chosen, patience)
+    seen = read_progress(plan, chosen, patience)
     now = datetime.now(timezone.utc)
     return tuple(
-        judged(pipeline, each, run_notes.read(pipeline.name), None if each.unseen else newest(pipeline), now)
+        judged(pipeline, each, run_record.read(pipeline.name), None if each.catalog_away else newest_event(pipeline), now)
         for pipeline, each in zip(chosen, seen, strict=True)
     )
 
 
-def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | None, now: datetime) -> Status:
+def judged(pipeline: Pipeline, seen: Progress, noted: RunRecord, latest: datetime | None, now: datetime) -> Status:
     reasons = tuple(_reasons(pipeline, seen, noted.failed))
     state = _state(seen, noted, reasons)
     fresh = None
@@ -83,10 +83,10 @@ def judged(pipeline: Pipeline, seen: Watched, noted: Notes, latest: datetime | N
         since = (now - seen.committed).total_seconds() if seen.committed else None
         fresh = seen.lag == 0 or (since is not None and since <= pipeline.fresh_within)
     paused = datetime.fromisoformat(noted.paused) if noted.paused else None
-    return Status(pipeline=pipeline, seen=seen, at=now, state=state, reasons=reasons, paused=paused, newest=latest, fresh=fresh)
+    return Status(pipeline=pipeline, progress=seen, at=now, state=state, reasons=reasons, paused=paused, newest_event=latest, fresh=fresh)
 
 
-def _state(seen: Watched, noted: Notes, reasons: tuple[Reason, ...]) -> State:
+def _state(seen: Progress, noted: RunRecord, reasons: tuple[Reason, ...]) -> State:
     if noted.paused:
         return "paused"
     if reasons:
@@ -100,7 +100,7 @@ def _has_landed(position: Position | None) -> bool:
     return position is not None and position.attempt != BORN
 
 
-def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterator[Reason]:
+def _reasons(pipeline: Pipeline, seen: Progress, failed: FailedRun | None) -> Iterator[Reason]:
     trouble = seen.trouble
     # Of a table that is made from another one that nobody has made yet, there is nothing to say but that it is pending.
     if trouble and not (trouble.code == "source-missing" and not _has_landed(seen.position)):
@@ -119,7 +119,7 @@ def _reasons(pipeline: Pipeline, seen: Watched, failed: Failed | None) -> Iterat
         yield Reason(code=failed.code, message=failed.message, hint=failed.hint, do=do, suspended=failed.suspended, at=at)
 
 
-def _overtaken(seen: Watched, failed: Failed) -> bool:
+def _overtaken(seen: Progress, failed: FailedRun) -> bool:
     """Whether what the last run failed by is no more: the position was moved since, as `sluice accept` does, or a look tells."""
     if seen.trouble is None and failed.code in _JUDGED_NOW:
         return True

@@ -8,11 +8,11 @@ from framework.engine.context import Context
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.publish import side_tables
 from framework.engine.publish.batch import next_batch
-from framework.engine.publish.tables import accept_changes, bear, open_table
+from framework.engine.publish.tables import accept_changes, create_table, open_table
 from framework.engine.rules import attempts, refusals
 from framework.engine.rules.refusals import Acceptance
-from framework.engine.spark.causes import not_taken
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, ColumnsChanged, RefusedError, TableRecreated
 from framework.model import Pipeline
 
@@ -21,7 +21,7 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
     """Why the pipeline does not go on. With `bad_rows: stop` that only a batch can tell, which is published if nothing stops it."""
     try:
         table = open_table(context, context.lake(pipeline), pipeline)
-        refusals.check(pipeline, state(table), context.source(pipeline).look())
+        refusals.check(pipeline, state(table), context.source(pipeline).topic_state())
         if pipeline.bad_rows == "stop":
             next_batch(context, pipeline)
     except RefusedError as refused:
@@ -41,16 +41,16 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
             _move(context, pipeline, accepts)
         else:
             raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
-    except (Refused, Unknown) as error:
+    except (CommitRefused, CommitUnknown) as error:
         hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
-        raise not_taken("table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint) from None
+        raise commit_failed("table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint) from None
 
 
 def _begin_anew(context: Context, pipeline: Pipeline) -> None:
     """A new table first; its predecessor's bad rows go, if they are still its predecessor's."""
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
-        bear(context, lake, pipeline)
+        create_table(context, lake, pipeline)
     side_tables.begin_again(lake, pipeline)
 
 
@@ -58,7 +58,7 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
     if table is None:
-        raise Refused
+        raise CommitRefused
     now = state(table)
     if now.position is not None:
         side_tables.roll_forward(lake, pipeline, now.uuid, now.position)
@@ -66,7 +66,7 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         transaction = lake.begin(table)
         now = state(transaction.table())
         if (now.uuid, now.main, now.position) != (accepts.refused.uuid, accepts.refused.main, accepts.refused.position):
-            raise Refused
+            raise CommitRefused
         moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
             moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)

@@ -24,8 +24,8 @@ from framework.engine.publish.tables import join_topics, open_table
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.engine.spark import row_frame
-from framework.engine.spark.causes import not_taken
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
 from framework.engine.spark.row_frame import Changed
 from framework.engine.staging import Target
@@ -92,7 +92,7 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
     seen = table_state.state(pipeline.table)
     source = context.source(pipeline)
-    topic = source.look()
+    topic = source.topic_state()
     if seen is None or seen.position is None:
         return False
     if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
@@ -114,7 +114,7 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
             tried = _Attempt(context, pipeline, attempt, clock)
             try:
                 done = tried.run()
-            except schema_lookup.Unknown as unknown:
+            except schema_lookup.UnknownSchemas as unknown:
                 pipeline = context.schemas.learn(pipeline, unknown.ids)
                 continue
         if not isinstance(done, Verdict):
@@ -127,7 +127,7 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     said = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
     if not cause:
         said = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
-    raise not_taken("table-busy", said, cause, "run again when the other writer is done; nothing was lost")
+    raise commit_failed("table-busy", said, cause, "run again when the other writer is done; nothing was lost")
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _Attempt:
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
         # After the table: a topic that was seen before it could seem to have lost what others have read meanwhile.
-        topic = self.source.look()
+        topic = self.source.topic_state()
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
@@ -166,7 +166,7 @@ class _Attempt:
             try:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
                 joined = Verdict.AGAIN
-            except (Refused, Unknown) as error:
+            except (CommitRefused, CommitUnknown) as error:
                 joined = self._not_taken(error)
             attempts.forget(self.attempt)
             return joined
@@ -179,7 +179,7 @@ class _Attempt:
         self.at("ranged")
         try:
             self.lake.branch(table, self.attempt, opened.main)
-        except (Refused, Unknown) as error:
+        except (CommitRefused, CommitUnknown) as error:
             withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
             return self._not_taken(error)
         self.at("branched")
@@ -187,7 +187,7 @@ class _Attempt:
             made = self._stage(table, opened, position, topic, range_)
             self.clock.done("stage")
             judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
-        except (RefusedError, schema_lookup.Unknown):
+        except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # what stops the batch is what is told
                 withdraw(self.lake, self.pipeline, self.attempt)
             raise
@@ -209,18 +209,18 @@ class _Attempt:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
         try:
             counted = self._write(table, position.batch + 1, range_, topic)
-        except (Refused, Unknown) as error:
+        except (CommitRefused, CommitUnknown) as error:
             self._not_taken(error)
             return None
         self.at("staged")
-        if counted.unknown:
-            raise schema_lookup.Unknown(counted.unknown)
+        if counted.unknown_schemas:
+            raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
         bad_rows.stop(self.pipeline, opened, position, counted)
         self._expect(counted)
         if counted.bad and self.pipeline.bad_rows != "drop":
             try:
                 bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
-            except (Refused, Unknown) as error:
+            except (CommitRefused, CommitUnknown) as error:
                 self._not_taken(error)
                 return None
             self.at("staged_bad_rows")
@@ -272,14 +272,14 @@ class _Attempt:
                     break
                 self.at("checked")
                 self.lake.publish(transaction, self.attempt, made.position, made.forget)
-            except (Refused, Unknown) as error:
+            except (CommitRefused, CommitUnknown) as error:
                 self._not_taken(error)
                 continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
         said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
-        raise not_taken("not-published", said, self.cause, "nothing was lost: run again")
+        raise commit_failed("not-published", said, self.cause, "nothing was lost: run again")
 
-    def _not_taken(self, error: Refused | Unknown) -> Verdict:
+    def _not_taken(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)
         return Verdict.RESTAGE
 

@@ -12,8 +12,8 @@ from typing import Any
 from framework.engine.iceberg.lake import Lake
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import not_taken
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
 from framework.errors import BatchError
 from framework.model import Pipeline, SideTable
@@ -36,7 +36,7 @@ def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) 
     if table is None:
         raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")
     if table.properties().get(OF) != uuid:
-        raise refusals.leftovers(pipeline)
+        raise refusals.leftover_bad_rows(pipeline)
     return table
 
 
@@ -66,17 +66,17 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
                 # The numbers are those of one table's batches; a later table by this name counts again.
                 if transaction.table().properties().get(OF) == uuid:
                     lake.delete_batches(transaction, *position.forget)
-        except Refused as refused:
+        except CommitRefused as refused:
             if "some, but not all" in str(refused) and position.forget is not None:
                 raise _compacted(name, position.forget) from None
             cause = str(refused)
             continue
-        except Unknown as unknown:
+        except CommitUnknown as unknown:
             cause = str(unknown)
             continue  # doing it again finds out
         return
     message = f"the catalog did not take the commit to {name} in {_TRIES} tries"
-    raise not_taken("bad-rows-not-published", message, cause, "they are kept and published first of all by the next run")
+    raise commit_failed("bad-rows-not-published", message, cause, "they are kept and published first of all by the next run")
 
 
 def _compacted(name: str, batches: tuple[int, int]) -> BatchError:
@@ -110,7 +110,7 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     for side in pipeline.table.side_tables:
         left = lake.find(side.identifier)
         if left is not None and (table is None or left.properties().get(OF) != str(table.uuid())):
-            raise refusals.leftovers(pipeline)
+            raise refusals.leftover_bad_rows(pipeline)
 
 
 def begin_again(lake: Lake, pipeline: Pipeline) -> None:

@@ -10,7 +10,7 @@ from framework.engine.iceberg.jvm_state import attempting
 from framework.engine.iceberg.lake import Lake
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.model import Pipeline
 
 
@@ -59,7 +59,7 @@ def _dead(table: Any | None) -> list[str]:
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:
     """Another commit may come between; then it is for the next time."""
-    with suppress(Refused, Unknown):
+    with suppress(CommitRefused, CommitUnknown):
         lake.sweep(table, name)
         return True
     return False

@@ -12,8 +12,8 @@ from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position, TableState, TopicState
-from framework.engine.spark.causes import not_taken
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, ColumnsChanged
 from framework.model import Pipeline, Table
 from framework.plan.change import Change, acceptable, changes, hint, told
@@ -41,7 +41,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     table = lake.load(identifier)
     if table is None or table.currentSnapshot() is None:
         side_tables.refuse_leftovers(lake, pipeline, None)
-        bear(context, lake, pipeline)
+        create_table(context, lake, pipeline)
         table = lake.load(identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
@@ -49,12 +49,12 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     return _with_columns(lake, pipeline, table)
 
 
-def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """Makes the table, with the position from which reading begins: a first batch that fails begins there again, even with
     `start_from: latest`."""
     table = pipeline.table
     source = context.source(pipeline)
-    seen = source.look()
+    seen = source.topic_state()
     first = Position(protocol.BORN, 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
@@ -62,12 +62,12 @@ def bear(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    properties |= written(table)
+    properties |= write_properties(table)
     empty = bool(table.states)
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 
 
-def written(table: Table) -> dict[str, str]:
+def write_properties(table: Table) -> dict[str, str]:
     """What the table says of how it is written."""
     return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words}
 
@@ -107,13 +107,13 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
             return table
         try:
             lake.change(table, wanted, pipeline.table)
-        except (Refused, Unknown) as error:
+        except (CommitRefused, CommitUnknown) as error:
             said = str(error)  # looked at again, which also tells whether a lost answer was a yes
         table = lake.load(pipeline.table.identifier)
         if table is None:
             break
     message = f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}"
-    raise not_taken("table-busy", message, said, "run again when the other writer is done; nothing was lost")
+    raise commit_failed("table-busy", message, said, "run again when the other writer is done; nothing was lost")
 
 
 def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
@@ -121,7 +121,7 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
     table = lake.load(pipeline.table.identifier)
     there = lake.existing(table) if table is not None else None
     if there is None or changes(pipeline, there) != changes_:
-        raise Refused
+        raise CommitRefused
     refused = [change for change in changes_ if not change.allowed]
     noted = json.dumps(sorted({*there.accepted, *(change.key for change in refused)}))
     lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: noted})

@@ -17,7 +17,7 @@ _USUAL = frozenset(
 
 
 @contextmanager
-def told(first: int = 2) -> Iterator[None]:
+def duckdb_errors(first: int = 2) -> Iterator[None]:
     """`first` is the line of DuckDB's text in which the user's begins."""
 
     def moved(found: re.Match[str]) -> str:

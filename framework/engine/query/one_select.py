@@ -22,7 +22,7 @@ from typing import Any
 import duckdb
 
 from framework.engine.iceberg import sql_catalog
-from framework.engine.query.errors import told
+from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.values import Reader, reader
 from framework.engine.spark.session import warehouse
 from framework.errors import SetupError, SluiceError
@@ -85,7 +85,7 @@ class Answer:
     def _run(self, work: Callable[[], Any]) -> Any:
         """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
         future = self._worker.submit(work)
-        with told():
+        with duckdb_errors():
             try:
                 return future.result()
             except KeyboardInterrupt:
@@ -110,7 +110,7 @@ def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
 
 
 def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
-    with told(first=1):
+    with duckdb_errors(first=1):
         statements = duckdb.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         hint = "write one SELECT; `describe NAME` and `summarize NAME` are fine too"
@@ -125,7 +125,7 @@ def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
 
 def _named(select: str) -> Iterator[tuple[str, ...]]:
     """The tables that it names, in parts. By DuckDB's parser: `get_table_names` also binds columns, of which it knows none yet."""
-    with told(), duckdb.connect(config=_CLOSED) as bare:
+    with duckdb_errors(), duckdb.connect(config=_CLOSED) as bare:
         said = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
     if said["error"]:
         raise SluiceError("bad-query", f"{said['error_type']}: {said['error_message']}")
@@ -210,7 +210,7 @@ def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found], scratch: str) 
     """A database in memory in which these tables are views."""
     folders = [sql_catalog.local(warehouse(catalog)) for catalog in catalogs]
     folders += [str(Path(each.metadata).parent.parent) for each in found]
-    with told():
+    with duckdb_errors():
         database = duckdb.connect(config=_OFFLINE)
         for name in _EXTENSIONS:
             database.execute(f"LOAD {_text(str(_extension(name)))}")

@@ -10,16 +10,16 @@ from framework.engine.context import Context
 from framework.engine.iceberg import replaced_table
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.second_identity import GOING, beside
+from framework.engine.iceberg.second_identity import GOING, second_pipeline
 from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import withdraw
-from framework.engine.publish.tables import written
+from framework.engine.publish.tables import write_properties
 from framework.engine.rebuild import second_table
-from framework.engine.rebuild.outlook import Outlook, foreign, owned
+from framework.engine.rebuild.estimate import Estimate, foreign_commits, current_table
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
-from framework.engine.spark.causes import not_taken
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, RefusedError, RolledBack, SparkEnded
 from framework.model import Pipeline
 
@@ -39,25 +39,25 @@ class Publishing:
     """One try to publish, under an attempt's id of its own; `using` is another, by which others see that it uses the second table. One id
     in both tables would be forgotten with the first branch that is swept."""
 
-    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook, attempt: str, using: str) -> None:
+    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate, attempt: str, using: str) -> None:
         self.context = context
         self.lake = lake
         self.pipeline = pipeline
-        self.second = beside(pipeline)
-        self.ahead = ahead
+        self.second = second_pipeline(pipeline)
+        self.estimate = estimate
         self.attempt = attempt
         self.using = using
         self.cause = ""  # what the catalog said when it last took no commit
 
     def run(self) -> Published | None:
         """None where it is to be built further first."""
-        own, second = loaded(self.lake, self.pipeline), loaded(self.lake, self.second)
+        own, second = load_table(self.lake, self.pipeline), load_table(self.lake, self.second)
         opened, built = state(own), state(second)
         self._refuse_others(opened)
-        position, reached = said(opened), said(built)
+        position, reached = position_of(opened), position_of(built)
         if second.properties().get(protocol.OF) != opened.uuid:
             return None  # an ordinary table, born where another rebuild had ended and taken the second one away
-        if behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
+        if is_behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
             return None
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         side_tables.roll_forward(self.lake, self.second, built.uuid, reached)
@@ -65,7 +65,7 @@ class Publishing:
         try:
             # Whoever throws the second table away looks for who is alive in it first, and marks it.
             self.lake.branch(second, self.using, built.main)
-            if GOING in loaded(self.lake, self.second).properties():
+            if GOING in load_table(self.lake, self.second).properties():
                 self._withdraw()
                 return None
             bad = side_tables.copy_batches(
@@ -77,7 +77,7 @@ class Publishing:
                 (0, position.batch), number,
             )  # fmt: skip
             made = self._commit(opened, second, built, to)
-        except (Refused, Unknown) as error:
+        except (CommitRefused, CommitUnknown) as error:
             self.cause, made = str(error), None
         except SparkEnded:
             raise  # perhaps behind the commit: the next one finds out
@@ -92,52 +92,52 @@ class Publishing:
 
     def _withdraw(self) -> None:
         second = self.lake.load(self.second.table.identifier)
-        with suppress(Refused, Unknown):
+        with suppress(CommitRefused, CommitUnknown):
             if second is not None and second.snapshot(protocol.BRANCH + self.using) is not None:
                 self.lake.sweep(second, self.using)
             attempts.forget(self.using)
-        with suppress(Refused, Unknown):
+        with suppress(CommitRefused, CommitUnknown):
             withdraw(self.lake, self.pipeline, self.attempt)
 
     def _commit(self, opened: TableState, second: Any, built: TableState, to: Position) -> Published | None:
         for left in reversed(range(_COMMITS)):
             try:
-                transaction = self.lake.begin(loaded(self.lake, self.pipeline))
+                transaction = self.lake.begin(load_table(self.lake, self.pipeline))
                 now = state(transaction.table())
                 if now.position is not None and now.position.attempt == self.attempt:
                     return Published(to.batch, now.position.snapshot)
                 if (now.uuid, now.main, now.position) != (opened.uuid, opened.main, opened.position):
                     return None
-                wanted = second_table.wanted(self.lake, self.pipeline, transaction.table())
-                if not replaced_table.would_be(self.lake, loaded(self.lake, self.pipeline), wanted, self.pipeline.table, second):
+                wanted = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
+                if not replaced_table.can_swap(self.lake, load_table(self.lake, self.pipeline), wanted, self.pipeline.table, second):
                     return None  # its columns were changed meanwhile: the second table begins again
                 if left == 0:
                     break
                 self.context.at("rebuild_checked")
                 also = {
-                    **written(self.pipeline.table),
+                    **write_properties(self.pipeline.table),
                     protocol.REBUILT: built.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
                 }
-                snapshot = replaced_table.become(
+                snapshot = replaced_table.swap_in(
                     self.lake, transaction, wanted, self.pipeline.table, second, built.main, to, also
                 )
-            except (Refused, Unknown) as error:
+            except (CommitRefused, CommitUnknown) as error:
                 self.cause = str(error)
                 continue  # looked at again, where an answer that was lost is found
             return Published(to.batch, snapshot)
-        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
+        message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here"
-        raise not_taken("not-published", said, self.cause, hint)
+        raise commit_failed("not-published", message, self.cause, hint)
 
     def _refuse_others(self, opened: TableState) -> None:
         """Names the commit of another program that came since it was shown, unless a run would compute the table anew all the same."""
-        if refuse(self.context, self.pipeline, opened) and not self.ahead.rolled_back:
-            refusals.check(self.pipeline, opened, self.context.source(self.pipeline).look())
+        if check_rolled_back(self.context, self.pipeline, opened) and not self.estimate.rolled_back:
+            refusals.check(self.pipeline, opened, self.context.source(self.pipeline).topic_state())
         if self.pipeline.source:
             return
-        known = {each.snapshot for each in self.ahead.foreign}
-        came = [each for each in foreign(owned(self.pipeline)) if each.snapshot not in known]
+        known = {each.snapshot for each in self.estimate.foreign}
+        came = [each for each in foreign_commits(current_table(self.pipeline)) if each.snapshot not in known]
         if came:
             raise RefusedError(
                 "commits-of-others",
@@ -146,16 +146,16 @@ class Publishing:
             )
 
 
-def refuse(context: Context, pipeline: Pipeline, seen: TableState) -> bool:
+def check_rolled_back(context: Context, pipeline: Pipeline, seen: TableState) -> bool:
     """What a run would refuse, but for a rollback, after which all can be made anew; whether there was one."""
     try:
-        refusals.check(pipeline, seen, context.source(pipeline).look())
+        refusals.check(pipeline, seen, context.source(pipeline).topic_state())
     except RolledBack:
         return True
     return False
 
 
-def behind(second: Position, own: Position) -> bool:
+def is_behind(second: Position, own: Position) -> bool:
     """Whether the pipeline's own table has messages that the second one lacks. Of a topic that was made again only the new counts."""
     return any(
         second.ends.get(each, 0) < end
@@ -164,13 +164,13 @@ def behind(second: Position, own: Position) -> bool:
     )
 
 
-def loaded(lake: Lake, pipeline: Pipeline) -> Any:
+def load_table(lake: Lake, pipeline: Pipeline) -> Any:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         raise BatchError("table-dropped", f"the table {pipeline.table.identifier} was dropped during a rebuild", "look again")
     return table
 
 
-def said(seen: TableState) -> Position:
+def position_of(seen: TableState) -> Position:
     assert seen.position is not None  # asked of tables that were made with one
     return seen.position

@@ -14,16 +14,16 @@ from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.second_identity import beside, identity, refuse_changes
+from framework.engine.iceberg.second_identity import second_pipeline, second_uuid, refuse_changes
 from framework.engine.publish import side_tables
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.publish.sweep import sweep
 from framework.engine.rebuild import second_table
-from framework.engine.rebuild.outlook import Outlook, beginnings, lost, outlook, owned
-from framework.engine.rebuild.publish import Published, Publishing, behind, loaded, refuse, said
+from framework.engine.rebuild.estimate import Estimate, first_offsets, lost_rows, estimate_rebuild, current_table
+from framework.engine.rebuild.publish import Published, Publishing, is_behind, load_table, check_rolled_back, position_of
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Partition
-from framework.engine.spark.causes import not_taken
+from framework.engine.spark.causes import commit_failed
 from framework.errors import BadRowsStop, BatchError, RefusedError
 from framework.model import Pipeline
 from framework.plan.change import Change, changes
@@ -40,24 +40,24 @@ POINTS = (
 _TRIES = 10  # how often it is built and published again because the table came further, or was changed
 
 
-def look_first(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Outlook, tuple[Change, ...]]:
+def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
     """What a rebuild would read, lose and change. What it would not do is refused; without Spark."""
-    own = owned(pipeline)
+    own = current_table(pipeline)
     seen, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
     assert seen is not None
-    rolled_back = refuse(context, pipeline, seen)
+    rolled_back = check_rolled_back(context, pipeline, seen)
     found = changes(pipeline, existing)
     refuse_changes(pipeline, found)
     taken = own.properties.get(protocol.REBUILT)
-    if taken and taken == identity(pipeline) and said(seen).spec == pipeline.spec:
-        return Outlook(ended=True), found
-    ahead = replace(outlook(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
+    if taken and taken == second_uuid(pipeline) and position_of(seen).spec == pipeline.spec:
+        return Estimate(ended=True), found
+    ahead = replace(estimate_rebuild(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
     if not without_lost:
         refuse_lost(pipeline, ahead)
     return ahead, found
 
 
-def refuse_lost(pipeline: Pipeline, ahead: Outlook) -> None:
+def refuse_lost(pipeline: Pipeline, ahead: Estimate) -> None:
     hint = f"`sluice rebuild {pipeline.name} --without-lost` does it all the same"
     if ahead.lost:
         words = "; ".join(each.words for each in ahead.lost)
@@ -70,7 +70,7 @@ def refuse_lost(pipeline: Pipeline, ahead: Outlook) -> None:
 
 
 def rebuild(
-    context: Context, pipeline: Pipeline, ahead: Outlook, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+    context: Context, pipeline: Pipeline, ahead: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> Published | None:
     """Builds and publishes what was shown before; None where it was stopped, after which it can be gone on with."""
     lake = context.lake(pipeline)
@@ -99,13 +99,13 @@ def rebuild(
                 return published
     message = f"{_TRIES} times {pipeline.table.identifier} came further before the rebuild was published"
     hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
-    raise not_taken("table-busy", message, cause, hint)
+    raise commit_failed("table-busy", message, cause, hint)
 
 
 def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
     """What a rebuild that died had no time to do after it was published."""
-    own, second = lake.load(pipeline.table.identifier), lake.load(beside(pipeline).table.identifier)
-    if own is None or second is None or not second_table.was_taken(own, second):
+    own, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
+    if own is None or second is None or not second_table.was_swapped_in(own, second):
         return None
     _end(context, lake, pipeline)
     sweep(lake, pipeline)
@@ -113,45 +113,45 @@ def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | Non
 
 
 def _ended(lake: Lake, pipeline: Pipeline) -> Published:
-    position = said(state(loaded(lake, pipeline)))
+    position = position_of(state(load_table(lake, pipeline)))
     return Published(position.rebuilt, position.snapshot, only_ended=True)
 
 
 def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
-    found: str | None = loaded(lake, pipeline).properties().get(protocol.REBUILT)
+    found: str | None = load_table(lake, pipeline).properties().get(protocol.REBUILT)
     return found
 
 
 def _end(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """The bad rows follow, and the second table goes; its files are the own table's."""
-    seen = state(loaded(lake, pipeline))
-    side_tables.roll_forward(lake, pipeline, seen.uuid, said(seen))
+    seen = state(load_table(lake, pipeline))
+    side_tables.roll_forward(lake, pipeline, seen.uuid, position_of(seen))
     context.at("rebuild_bad_rows")
-    second_table.take_away(lake, pipeline, data=False)
+    second_table.delete_second(lake, pipeline, data=False)
     context.at("rebuild_ended")
 
 
-def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Outlook) -> None:
+def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Estimate) -> None:
     """The second table, found or made."""
-    own = loaded(lake, pipeline)
+    own = load_table(lake, pipeline)
     side_tables.refuse_leftovers(lake, pipeline, own)
     source = context.source(pipeline)
-    topic = source.look()
-    if second_table.find(lake, pipeline, own, topic) is not None:
+    topic = source.topic_state()
+    if second_table.find_resumable(lake, pipeline, own, topic) is not None:
         return
     starts: dict[Partition, int] = {}
     if not pipeline.source:
-        seen = owned(pipeline)
-        starts = beginnings(pipeline, source, topic, seen)
-        if tuple(lost(pipeline, seen, topic, starts)) and not ahead.lost:  # less is there than when it was asked for
-            refuse_lost(pipeline, outlook(pipeline, context.kafka(pipeline)))
-    second_table.bear(context, lake, pipeline, own, starts, said(state(own)).accepted)
+        seen = current_table(pipeline)
+        starts = first_offsets(pipeline, source, topic, seen)
+        if tuple(lost_rows(pipeline, seen, topic, starts)) and not ahead.lost:  # less is there than when it was asked for
+            refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
+    second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
     context.at("rebuild_born")
 
 
 def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
     """Batches of the second table until it is caught up and at least as far as the pipeline's own."""
-    second = beside(pipeline)
+    second = second_pipeline(pipeline)
     while True:
         try:
             batch = next_batch(context, second)
@@ -165,7 +165,7 @@ def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
             raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` begins it again") from None
         if batch:
             yield batch
-        if (batch is None or not batch.waiting) and not behind(
-            said(state(loaded(lake, second))), said(state(loaded(lake, pipeline)))
+        if (batch is None or not batch.waiting) and not is_behind(
+            position_of(state(load_table(lake, second))), position_of(state(load_table(lake, pipeline)))
         ):
             return

@@ -13,19 +13,19 @@ from framework.engine.context import Context
 from framework.engine.iceberg import metadata, replaced_table, table_state
 from framework.engine.iceberg.jvm_state import attempting, state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.second_identity import GOING, beside, refuse_changes
-from framework.engine.publish.tables import LAYOUT, written
+from framework.engine.iceberg.second_identity import GOING, second_pipeline, refuse_changes
+from framework.engine.publish.tables import LAYOUT, write_properties
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TopicState
-from framework.engine.spark.java_errors import Refused, Unknown
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.model import Pipeline
 from framework.plan.change import Change, changes
 
 
-def find(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
+def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
     """The second table of a rebuild that was cut off and can be gone on with. Any other leftover is thrown away."""
-    second = beside(pipeline)
+    second = second_pipeline(pipeline)
     table = lake.find(second.table.identifier)
     if table is None:
         return None
@@ -39,31 +39,31 @@ def find(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | N
     return None
 
 
-def bear(
+def create_second(
     context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
 ) -> None:
     """Makes the second table, with the position from which it is filled."""
-    seen = context.source(pipeline).look()
+    seen = context.source(pipeline).topic_state()
     begins = Position(protocol.BORN, 0, seen.cluster, seen.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
-    properties = {**LAYOUT, **written(pipeline.table), protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
+    properties = {**LAYOUT, **write_properties(pipeline.table), protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
     accepted_changes = own.properties().get(protocol.ACCEPTED)
     if accepted_changes is not None:
         properties[protocol.ACCEPTED] = accepted_changes
-    identifier = beside(pipeline).table.identifier
+    identifier = second_pipeline(pipeline).table.identifier
     try:
-        replaced_table.copy(lake, own, identifier, wanted(lake, pipeline, own), pipeline.table, properties, begins)
-    except (Refused, Unknown) as error:
+        replaced_table.create_second_table(lake, own, identifier, wanted_changes(lake, pipeline, own), pipeline.table, properties, begins)
+    except (CommitRefused, CommitUnknown) as error:
         raise BatchError("table-not-created", f"the table {identifier} could not be made: {error}", "run again") from None
 
 
-def wanted(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
+def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
     """What the rebuild changes in the table; what its spec refuses, or nothing can do, is refused."""
     found = changes(pipeline, lake.existing(own))
     refuse_changes(pipeline, found)
     return found
 
 
-def was_taken(own: Any, table: Any) -> bool:
+def was_swapped_in(own: Any, table: Any) -> bool:
     """Whether the pipeline's own table has taken this one's files."""
     return bool(own.properties().get(protocol.REBUILT) == str(table.uuid()))
 
@@ -71,23 +71,23 @@ def was_taken(own: Any, table: Any) -> bool:
 def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     """Its rows' files go, too, unless they may be another table's. Who publishes it has a branch in it before and looks for the mark
     behind that: either the one or the other sees it."""
-    second = beside(pipeline).table
+    second = second_pipeline(pipeline).table
     try:
         transaction = lake.begin(table)
         if not all(map(attempts.is_dead, attempting(transaction.table()))):
             hint = "another rebuild runs: let it end, or stop it"
             raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
         lake.mark_as_seen(transaction, {GOING: "true"})
-    except (Refused, Unknown) as error:
+    except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
     own = lake.load(pipeline.table.identifier)  # after the mark: from now on nobody takes the files
     of = table.properties().get(protocol.OF)
-    take_away(lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_taken(own, table))))
+    delete_second(lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table))))
 
 
-def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
+def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
     """Its side tables go first: what is left of it is then known by the mark."""
-    second = beside(pipeline).table
+    second = second_pipeline(pipeline).table
     table = lake.load(second.identifier)
     if table is None:
         return
@@ -103,27 +103,27 @@ def take_away(lake: Lake, pipeline: Pipeline, data: bool) -> None:
                 files, _ = drop.files_of(second.catalog, there, () if is_side else with_rows, rows=data or is_side)
                 lake.drop(identifier)
                 drop.remove(files, metadata.path(there.metadata.location))
-    except (Refused, Unknown) as error:
+    except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
 
 
 def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
-    message = f"the catalog did not drop {beside(pipeline).table.identifier}: {error}"
+    message = f"the catalog did not drop {second_pipeline(pipeline).table.identifier}: {error}"
     return BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
 def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
-    if table.properties().get(protocol.OF) != str(own.uuid()) or was_taken(own, table) or table.currentSnapshot() is None:
+    if table.properties().get(protocol.OF) != str(own.uuid()) or was_swapped_in(own, table) or table.currentSnapshot() is None:
         return False
     if table.properties().containsKey(GOING):
         return False
-    seen, second = state(table), beside(pipeline)
+    seen, second = state(table), second_pipeline(pipeline)
     if seen.position is None or seen.position.spec != pipeline.spec:
         return False
     if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
         return False
     try:
         refusals.check(second, seen, topic)
-        return replaced_table.would_be(lake, own, wanted(lake, pipeline, own), pipeline.table, table)
-    except (RefusedError, Refused, Unknown):
+        return replaced_table.can_swap(lake, own, wanted_changes(lake, pipeline, own), pipeline.table, table)
+    except (RefusedError, CommitRefused, CommitUnknown):
         return False

@@ -102,7 +102,7 @@ class Position:
     rebuilt: int = 0  # the batch that made the table anew: bad rows of those before it are gone for good
 
     @property
-    def made_anew(self) -> bool:
+    def is_rebuild(self) -> bool:
         """Whether this batch is a rebuild's."""
         return 0 < self.batch == self.rebuilt
 
@@ -204,7 +204,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostOffsets:
     """Offsets that come next and that Kafka no longer has: partition, next offset, first offset that is left."""
 
     partition: Partition
@@ -212,18 +212,18 @@ class Lost:
     first: int
 
 
-def lost(position: Position, topic: TopicState) -> tuple[Lost, ...]:
+def lost_offsets(position: Position, topic: TopicState) -> tuple[LostOffsets, ...]:
     return tuple(
-        Lost(partition, position.ends.get(partition, 0), first)
+        LostOffsets(partition, position.ends.get(partition, 0), first)
         for partition, first in sorted(topic.starts.items())
         if first > position.ends.get(partition, 0)
     )
 
 
-def beyond(position: Position, topic: TopicState) -> tuple[Lost, ...]:
+def offsets_beyond_end(position: Position, topic: TopicState) -> tuple[LostOffsets, ...]:
     """Partitions that end before the position, which no topic does that only grows."""
     return tuple(
-        Lost(partition, end, topic.ends.get(partition, 0))
+        LostOffsets(partition, end, topic.ends.get(partition, 0))
         for partition, end in sorted(position.ends.items())
         if topic.ends.get(partition, 0) < end
     )

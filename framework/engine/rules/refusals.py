@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from framework.engine.rules import protocol
-from framework.engine.rules.protocol import Lost, Partition, Position, Standing, TableState, TopicState, parted, standing
+from framework.engine.rules.protocol import LostOffsets, Partition, Position, Standing, TableState, TopicState, parted, standing
 from framework.errors import NotOwned, OffsetsGone, RolledBack, TableRecreated, TopicRecreated
 from framework.model import Pipeline
 
@@ -57,13 +57,13 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     made_again = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
     if made_again:
         raise _recreated(pipeline, state, position, topic, made_again)
-    lost = protocol.lost(position, topic) or protocol.beyond(position, topic)
+    lost = protocol.lost_offsets(position, topic) or protocol.offsets_beyond_end(position, topic)
     if lost:
         raise _gone(pipeline, state, position, lost)
     return position
 
 
-def leftovers(pipeline: Pipeline) -> TableRecreated:
+def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
     """Of a table that is not there, or is another one than its bad rows were found for."""
     again = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
     return TableRecreated(
@@ -120,7 +120,7 @@ def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic:
     )
 
 
-def _gone(pipeline: Pipeline, state: TableState, position: Position, lost: tuple[Lost, ...]) -> OffsetsGone:
+def _gone(pipeline: Pipeline, state: TableState, position: Position, lost: tuple[LostOffsets, ...]) -> OffsetsGone:
     """Kafka begins behind the messages that come next, or ends before some that were read."""
     first = {each.partition: each.first for each in lost}
     says = f"reading goes on at {_offsets(first)}"

@@ -30,7 +30,7 @@ _TEXTS = {
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
 
 
-def not_taken(code: str, message: str, cause: str, hint: str) -> BatchError:
+def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
     """A commit that is given up, with what the catalog said last; a cause that the machine has is named."""
     named = cause_of(cause)
     if named:
@@ -43,7 +43,7 @@ def cause_of(said: str) -> Cause | None:
     return next((cause for text, cause in _TEXTS.items() if text in said.lower()), None)
 
 
-def words(error: Exception) -> str:
+def java_message(error: Exception) -> str:
     """What an error of Java's says; nothing where Java is gone, which is asked for it only now."""
     from py4j.protocol import Py4JError
 
@@ -62,7 +62,7 @@ def is_spark_gone(error: BaseException) -> bool:
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
     if isinstance(error, Py4JJavaError):
-        said = words(error)
+        said = java_message(error)
         return not said or any(text in said for text in _STOPPED)
     return "Trace:" not in str(error)  # of a call that Java did not know it says what it looked for
 

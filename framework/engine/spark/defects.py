@@ -12,14 +12,14 @@ from framework.errors import Defect, SluiceError
 from framework.home import home, private
 
 
-def told(name: str, error: Exception) -> SluiceError:
+def as_sluice_error(name: str, error: Exception) -> SluiceError:
     """An error of a pipeline or a command as what it is: by its own name, or as one that nobody foresaw."""
     if isinstance(error, SluiceError):
         return error
-    return spark_ended() if is_spark_gone(error) else named(name, error)
+    return spark_ended() if is_spark_gone(error) else as_defect(name, error)
 
 
-def named(name: str, error: Exception) -> Defect:
+def as_defect(name: str, error: Exception) -> Defect:
     from framework.engine.spark.java_errors import text  # loads PySpark, which a plain error of a command does without
 
     said = f"{type(error).__name__}: {text(error)}"

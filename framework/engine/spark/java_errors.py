@@ -12,11 +12,11 @@ from pyspark.errors import PySparkException
 from framework.engine.spark.causes import is_spark_gone, spark_ended
 
 
-class Refused(Exception):
+class CommitRefused(Exception):
     """The catalog refused a commit: something else was committed before it."""
 
 
-class Unknown(Exception):
+class CommitUnknown(Exception):
     """The answer to a commit is lost, which does not say that the commit is."""
 
 
@@ -43,8 +43,8 @@ def answers() -> Iterator[None]:
             raise spark_ended() from None
         name = java_class(error)
         if name in _REFUSALS:
-            raise Refused(text(error)) from None
-        raise Unknown(text(error)) from None
+            raise CommitRefused(text(error)) from None
+        raise CommitUnknown(text(error)) from None
 
 
 def is_a(error: Exception, name: str) -> bool:

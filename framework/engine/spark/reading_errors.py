@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, spark_ended, words
+from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, spark_ended, java_message
 from framework.errors import BatchError
 from framework.model import Pipeline
 
@@ -25,7 +25,7 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionRefusedError) as error:
-        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in words(error):
+        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in java_message(error):
             raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
         if is_spark_gone(error):
             raise spark_ended() from None
@@ -60,9 +60,9 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
     if "Cannot use branch (does not exist)" in said:
         # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
-        from framework.engine.spark.java_errors import Refused, text
+        from framework.engine.spark.java_errors import CommitRefused, text
 
-        raise Refused(text(error)) from None
+        raise CommitRefused(text(error)) from None
     if cause := cause_of(said):
         message = f"Spark failed, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None

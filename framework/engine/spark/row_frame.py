@@ -45,13 +45,13 @@ class Frame:
     """What a batch writes: `good` to the table; `observed` says after the write what else there was."""
 
     good: DataFrame
-    made: DataFrame  # good and bad
+    all_rows: DataFrame  # good and bad
     observed: Observation
 
     @property
     def bad(self) -> DataFrame:
         """Read only where the bad rows did not fit into the observation."""
-        return self.made.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
+        return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Counted:
     failing: tuple[int, ...]  # rows for which each expectation of the batch does not hold
     carried: DataFrame | None
     too_large: int
-    unknown: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
+    unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
     changed: Changed | None = None
 
 
@@ -180,28 +180,28 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
 
     jvm: Any = spark._jvm
     row = cast(Any, observed)._jo.getRow()
-    found = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
+    counts = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
     carried = None
-    bad = found.get("bad", 0)
-    if "bad" not in found:
-        listed = row.getList(row.fieldIndex("carried"))
-        bad = listed.size()
+    bad = counts.get("bad", 0)
+    if "bad" not in counts:
+        bad_list = row.getList(row.fieldIndex("carried"))
+        bad = bad_list.size()
         if bad:
             schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(_TRAVELLING)
-            carried = DataFrame(spark._jsparkSession.createDataFrame(listed, schema), spark).coalesce(1)
-    filtered = found.get("filtered", 0)
-    rows = found.get("rows", found["read"] - bad - filtered)
-    failing = tuple(found[f"expected{at}"] for at in range(len(pipeline.expectations)))
-    unknown = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
+            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark).coalesce(1)
+    filtered = counts.get("filtered", 0)
+    rows = counts.get("rows", counts["read"] - bad - filtered)
+    failing = tuple(counts[f"expected{at}"] for at in range(len(pipeline.expectations)))
+    unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
     return Counted(
-        read=found["read"],
+        read=counts["read"],
         rows=rows,
         filtered=filtered,
         bad=bad,
         failing=failing,
         carried=carried,
-        too_large=found.get("too_large", 0),
-        unknown=unknown,
+        too_large=counts.get("too_large", 0),
+        unknown_schemas=unknown_schemas,
     )
 
 

@@ -31,12 +31,12 @@ def newest_first(keyed: Keyed, *then: str) -> str:
     return f"PARTITION BY {keys} ORDER BY {', '.join(f'{identifier(name)} DESC NULLS LAST' for name in (*keyed.order, *then))}"
 
 
-def newest(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
+def newest_per_key(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
     """One row of each key."""
     made = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *then)}) AS _sluice_rank")
     return made.where("_sluice_rank = 1").drop("_sluice_rank", *then)
 
 
-def apart(rows: DataFrame) -> DataFrame:
+def detached(rows: DataFrame) -> DataFrame:
     """The rows, not as a part of a larger plan: a MERGE mistakes columns of its own table in its source for those of its target."""
     return rows.localCheckpoint(eager=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def remember(to: Target, deleted: DataFrame) -> None:
     """Adds the keys to those of today. One without keys is of all of them."""
     keyed = to.keyed
-    state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest(rows, keyed))
+    state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest_per_key(rows, keyed))
 
 
 def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:

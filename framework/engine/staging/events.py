@@ -39,7 +39,7 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
     keys = to.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
     there = (
-        by_key.apart(to.spark.table(to.own).select(*map(identifier, keys)))
+        by_key.detached(to.spark.table(to.own).select(*map(identifier, keys)))
         .unionByName(rows.select(*map(identifier, keys)))
         .distinct()
     )
@@ -54,15 +54,15 @@ def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
     if not keyed.unsent:
         return batch
     over = f"OVER ({by_key.newest_first(keyed, NTH)} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
-    made = {name: still(name, marked, f"first({known(name, marked)}, true) {over}") for name, marked in keyed.unsent}
+    made = {name: filled_value(name, marked, f"first({sent_value(name, marked)}, true) {over}") for name, marked in keyed.unsent}
     return batch.withColumns({name: functions.expr(sql) for name, sql in made.items()})
 
 
-def known(name: str, marked: str) -> str:
+def sent_value(name: str, marked: str) -> str:
     """SQL of a value that was sent, in a struct: it may be null."""
     return f"IF({DELETE} OR {unsent.holds(marked, identifier(name))}, NULL, named_struct('value', {identifier(name)}))"
 
 
-def still(name: str, marked: str, before: str) -> str:
+def filled_value(name: str, marked: str, before: str) -> str:
     """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
     return f"CASE WHEN {unsent.holds(marked, identifier(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {identifier(name)} END"

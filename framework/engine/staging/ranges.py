@@ -38,7 +38,7 @@ class Near:
     listed: bool
 
 
-def look(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
+def scan_keys(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
     """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []

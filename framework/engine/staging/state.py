@@ -62,7 +62,7 @@ def staged(to: Target, frame: Frame, stage: Callable[[Target, Frame], Counted]) 
         return stage(to, frame)
     with kept(frame.good):
         counted = stage(to, frame)
-        if counted.unknown:
+        if counted.unknown_schemas:
             return counted
         landed = frame.good.count()
         for memory in memories if landed else ():

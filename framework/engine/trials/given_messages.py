@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Local:
+class GivenMessages:
     """What a topic has once the batches up to `batch` are in it. Reading begins at the first message, whatever `start_from` says."""
 
     messages: tuple[Message, ...]
     batch: int
     slices: int = 1  # partitions of the frame
 
-    def look(self, *topics: Topic) -> TopicState:
+    def topic_state(self, *topics: Topic) -> TopicState:
         starts = {each: 0 for topic in topics for each in self._partitions(topic)}
         ends = dict(starts)
         for message in self.messages:

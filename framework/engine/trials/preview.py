@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
-from framework.engine.observe.next_run import going_on
+from framework.engine.observe.next_run import next_position
 from framework.engine.rules.protocol import Position, Range, TopicState, next_range
 from framework.engine.source import Source
 from framework.engine.spark import row_frame, scratch_session
@@ -101,7 +101,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     pipeline = context.schemas.current(pipeline)
     source = context.source(pipeline)
     if pipeline.source:
-        range_ = Range({}, source.look().ends, 0)
+        range_ = Range({}, source.topic_state().ends, 0)
         return Preview(_looked_at(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
     refused, position, now = _asked(pipeline, source, which)
     most = max(_LEAST, 4 * count)
@@ -116,10 +116,10 @@ def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedErr
     """Why a run would not go on, where to begin, and what the topics have now."""
     try:
         if which == "next":
-            return None, *going_on(pipeline, table_state.state(pipeline.table), source)
+            return None, *next_position(pipeline, table_state.state(pipeline.table), source)
     except RefusedError as error:
-        return error, None, source.look()
-    now = source.look()
+        return error, None, source.topic_state()
+    now = source.topic_state()
     return None, replace(_BEGINNING, ends=now.starts) if which == "earliest" else None, now
 
 

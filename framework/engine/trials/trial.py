@@ -14,7 +14,7 @@ from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
 from framework.engine.spark import defects, scratch_session
-from framework.engine.trials.given_messages import Local
+from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SluiceError
 from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
 from framework.plan.compare import Beyond
@@ -63,12 +63,12 @@ class Trials:
                         source, [each.values for each in example.given if isinstance(each, GivenRow) and each.batch == batch]
                     )
                 messages = tuple(each for each in example.given if isinstance(each, Message))
-                context = Context(self.plan, spark=lambda: self.spark, source=Local(messages, batch, self.slices))
+                context = Context(self.plan, spark=lambda: self.spark, source=GivenMessages(messages, batch, self.slices))
                 done = next_batch(context, tried)
                 while done and done.waiting:
                     done = next_batch(context, tried)
         except Exception as error:
-            return Outcome(error=defects.told(pipeline.name, error))
+            return Outcome(error=defects.as_sluice_error(pipeline.name, error))
         return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
 
     def put(self, source: TableSource, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -94,7 +94,7 @@ class Trials:
 def trials(plan: Plan) -> Iterator[Trials]:
     """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
     with scratch_session.folder("test") as folder:
-        moved = thrown_away(plan, folder)
+        moved = scratch_plan(plan, folder)
         context = Context(moved)
         try:
             yield Trials(context.spark, moved)
@@ -107,7 +107,7 @@ def _known(topic: Topic) -> Topic:
     return replace(topic, decoding=replace(topic.decoding, unknown=None))
 
 
-def thrown_away(plan: Plan, folder: Path) -> Plan:
+def scratch_plan(plan: Plan, folder: Path) -> Plan:
     """The plan with its tables in a folder, in catalogs of the same names. What the engine's `conf` says of catalogs would lead to
     the real tables."""
     catalogs = {

@@ -17,7 +17,7 @@ from framework.home import home, private
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class FailedRun:
     """Why the last run of a pipeline ended; `suspended` where a person must decide before it goes on."""
 
     at: str
@@ -28,21 +28,21 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Notes:
+class RunRecord:
     paused: str | None = None  # since when
-    failed: Failed | None = None
+    failed: FailedRun | None = None
     failed_at: str | None = None  # a digest of all that the run that failed went by
 
 
-def read(pipeline: str) -> Notes:
+def read(pipeline: str) -> RunRecord:
     try:
         said = json.loads(_path(pipeline).read_text(encoding="utf-8"))
-        return Notes(said["paused"], said["failed"] and Failed(**said["failed"]), said.get("failed_at"))
+        return RunRecord(said["paused"], said["failed"] and FailedRun(**said["failed"]), said.get("failed_at"))
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
-        return Notes()
+        return RunRecord()
 
 
-def pause(pipeline: str) -> Notes:
+def pause(pipeline: str) -> RunRecord:
     notes = read(pipeline)
     return notes if notes.paused else _asked(pipeline, replace(notes, paused=_now()))
 
@@ -56,27 +56,27 @@ def refuse_paused(pipeline: str) -> None:
         raise Paused("pipeline-paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` lets it go on")
 
 
-def failed(pipeline: str, error: SluiceError) -> None:
-    said = Failed(at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError))
+def record_failure(pipeline: str, error: SluiceError) -> None:
+    said = FailedRun(at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError))
     _write(pipeline, replace(read(pipeline), failed=said))
 
 
-def failed_at(pipeline: str, digest: str) -> None:
+def record_failed_inputs(pipeline: str, digest: str) -> None:
     """What the run went by that failed last (`engine/observe/same_failure.py`)."""
     _write(pipeline, replace(read(pipeline), failed_at=digest))
 
 
-def went_well(pipeline: str) -> None:
+def record_success(pipeline: str) -> None:
     notes = read(pipeline)
     if notes.failed is not None:
         _write(pipeline, replace(notes, failed=None, failed_at=None))
 
 
 def forget(pipeline: str) -> None:
-    _write(pipeline, Notes())
+    _write(pipeline, RunRecord())
 
 
-def _asked(pipeline: str, notes: Notes) -> Notes:
+def _asked(pipeline: str, notes: RunRecord) -> RunRecord:
     """Writes what somebody asked for, who has to know if it cannot be."""
     try:
         _put(pipeline, notes)
@@ -86,14 +86,14 @@ def _asked(pipeline: str, notes: Notes) -> Notes:
     return notes
 
 
-def _write(pipeline: str, notes: Notes) -> None:
+def _write(pipeline: str, notes: RunRecord) -> None:
     with suppress(OSError):  # a full or read-only disk keeps no run from going on
         _put(pipeline, notes)
 
 
-def _put(pipeline: str, notes: Notes) -> None:
+def _put(pipeline: str, notes: RunRecord) -> None:
     path = _path(pipeline)
-    if notes == Notes():
+    if notes == RunRecord():
         path.unlink(missing_ok=True)
         return
     private("pipelines")

@@ -28,10 +28,10 @@ from framework.cli import history as history_command
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.observe.commits import History, history
 from framework.engine.observe.status import Status, judged, statuses
-from framework.engine.observe.watch import Offsets, Watched, event_time, newest
-from framework.engine.rules import protocol, refusals, run_notes
+from framework.engine.observe.progress import Offsets, Progress, event_time, newest_event
+from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import BORN, Position
-from framework.engine.rules.run_notes import Failed, Notes
+from framework.engine.rules.run_record import FailedRun, RunRecord
 from framework.errors import BatchError, RolledBack, SluiceError, UnreachableError
 from framework.model import Pipeline
 from tests.pace import bar
@@ -60,15 +60,15 @@ def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     return Position(attempt, batch, "c", {"trades": "t"}, ends or {"trades/0": 10}, 7, 2, "spec one")
 
 
-HERE = Watched(
+HERE = Progress(
     pipeline="trades", table="shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7
 )
 AWAY = UnreachableError("kafka-unreachable", "Kafka at x does not answer", "is it running?")
 BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again")
 
 
-def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> Failed:
-    return Failed(
+def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> FailedRun:
+    return FailedRun(
         at=(NOW - timedelta(hours=hours)).isoformat(), code=code, message="it went wrong", hint=hint, suspended=suspended
     )
 
@@ -79,29 +79,29 @@ def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "
 @pytest.mark.parametrize(
     ("seen", "noted", "state", "codes"),
     [
-        (replace(HERE, position=None, lag=0), Notes(), "pending", []),
-        (replace(HERE, position=at(0, BORN), lag=60), Notes(), "pending", []),
-        (replace(HERE, lag=1), Notes(), "syncing", []),
-        (HERE, Notes(), "caught up", []),
-        (replace(HERE, lag=1), Notes(paused=NOW.isoformat()), "paused", []),
-        (replace(HERE, lag=None, trouble=AWAY), Notes(paused=NOW.isoformat()), "paused", ["kafka-unreachable"]),
-        (replace(HERE, lag=None, trouble=BACK), Notes(), "suspended", ["rolled-back"]),
-        (replace(HERE, lag=None, trouble=BACK), Notes(failed=failed("rolled-back", True)), "suspended", ["rolled-back"]),
-        (replace(HERE, lag=None, trouble=AWAY), Notes(), "failing", ["kafka-unreachable"]),
-        (replace(HERE, lag=None, trouble=AWAY), Notes(failed=failed("bad-rows", True)), "suspended", ["kafka-unreachable", "bad-rows"]),
-        (replace(HERE, lag=5), Notes(failed=failed("bad-rows", True)), "suspended", ["bad-rows"]),
-        (replace(HERE, lag=5), Notes(failed=failed("table-busy")), "failing", ["table-busy"]),
+        (replace(HERE, position=None, lag=0), RunRecord(), "pending", []),
+        (replace(HERE, position=at(0, BORN), lag=60), RunRecord(), "pending", []),
+        (replace(HERE, lag=1), RunRecord(), "syncing", []),
+        (HERE, RunRecord(), "caught up", []),
+        (replace(HERE, lag=1), RunRecord(paused=NOW.isoformat()), "paused", []),
+        (replace(HERE, lag=None, trouble=AWAY), RunRecord(paused=NOW.isoformat()), "paused", ["kafka-unreachable"]),
+        (replace(HERE, lag=None, trouble=BACK), RunRecord(), "suspended", ["rolled-back"]),
+        (replace(HERE, lag=None, trouble=BACK), RunRecord(failed=failed("rolled-back", True)), "suspended", ["rolled-back"]),
+        (replace(HERE, lag=None, trouble=AWAY), RunRecord(), "failing", ["kafka-unreachable"]),
+        (replace(HERE, lag=None, trouble=AWAY), RunRecord(failed=failed("bad-rows", True)), "suspended", ["kafka-unreachable", "bad-rows"]),
+        (replace(HERE, lag=5), RunRecord(failed=failed("bad-rows", True)), "suspended", ["bad-rows"]),
+        (replace(HERE, lag=5), RunRecord(failed=failed("table-busy")), "failing", ["table-busy"]),
         # Accepted since: the position was moved after the run that was refused.
-        (replace(HERE, lag=5), Notes(failed=failed("bad-rows", True, hours=3)), "syncing", []),
+        (replace(HERE, lag=5), RunRecord(failed=failed("bad-rows", True, hours=3)), "syncing", []),
         # Put right since: a look would find it.
-        (replace(HERE, lag=5), Notes(failed=failed("rolled-back", True)), "syncing", []),
-        (replace(HERE, lag=5), Notes(failed=failed("kafka-unreachable")), "failing", ["kafka-unreachable"]),
+        (replace(HERE, lag=5), RunRecord(failed=failed("rolled-back", True)), "syncing", []),
+        (replace(HERE, lag=5), RunRecord(failed=failed("kafka-unreachable")), "failing", ["kafka-unreachable"]),
         # A table to compute from that nobody has made yet is no failure.
-        (replace(HERE, position=None, lag=None, trouble=BatchError("source-missing", "m", "h")), Notes(), "pending", []),
-        (replace(HERE, lag=None, trouble=BatchError("source-missing", "m", "h")), Notes(), "failing", ["source-missing"]),
+        (replace(HERE, position=None, lag=None, trouble=BatchError("source-missing", "m", "h")), RunRecord(), "pending", []),
+        (replace(HERE, lag=None, trouble=BatchError("source-missing", "m", "h")), RunRecord(), "failing", ["source-missing"]),
     ],
 )  # fmt: skip
-def test_states(folder: Path, seen: Watched, noted: Notes, state: str, codes: list[str]) -> None:
+def test_states(folder: Path, seen: Progress, noted: RunRecord, state: str, codes: list[str]) -> None:
     found = judged(planned(folder, "n: bigint"), seen, noted, None, NOW)
     assert (found.state, [reason.code for reason in found.reasons]) == (state, codes)
     assert found.bad == (state in ("suspended", "failing"))
@@ -122,7 +122,7 @@ def test_states(folder: Path, seen: Watched, noted: Notes, state: str, codes: li
     ],
 )
 def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
-    noted = Notes(failed=failed(code, suspended, hint=hint))
+    noted = RunRecord(failed=failed(code, suspended, hint=hint))
     (reason,) = judged(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
     assert reason.do.startswith(do)
     assert reason.at == NOW - timedelta(hours=0.5)
@@ -138,10 +138,10 @@ def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str
         (replace(HERE, lag=5, position=None), None),
     ],
 )
-def test_freshness(folder: Path, seen: Watched, fresh: bool | None) -> None:
+def test_freshness(folder: Path, seen: Progress, fresh: bool | None) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
-    assert judged(pipeline, seen, Notes(), None, NOW).fresh is fresh
-    assert judged(replace(pipeline, fresh_within=None), seen, Notes(), None, NOW).fresh is None
+    assert judged(pipeline, seen, RunRecord(), None, NOW).fresh is fresh
+    assert judged(replace(pipeline, fresh_within=None), seen, RunRecord(), None, NOW).fresh is None
 
 
 def test_the_column_that_says_how_new_a_row_is(folder: Path) -> None:
@@ -163,7 +163,7 @@ def printed(status: Sequence[Status], width: int, partitions: bool = False) -> l
 def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
     large = replace(HERE, rows=12_345_678, bad_rows=7, files=12, lag=1234)
-    found = [judged(pipeline, seen, Notes(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
+    found = [judged(pipeline, seen, RunRecord(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
     assert printed(found, 120)[:3] == [
         "table        state      waiting  newest event  last commit        rows  bad rows  files  fresh",
         "shop.trades  caught up        0  90 s ago      60 min ago           10         0      0  yes",
@@ -177,7 +177,7 @@ def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(fo
 def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
     pipeline = planned(folder, "n: bigint")
     seen = replace(HERE, table=f"shop.{'very_' * 9}long", lag=None, trouble=AWAY, offsets=(Offsets("trades/0", 5, 10**12),))
-    lines = printed([judged(pipeline, seen, Notes(), NOW, NOW)], width, partitions=True)
+    lines = printed([judged(pipeline, seen, RunRecord(), NOW, NOW)], width, partitions=True)
     assert max(map(len, lines)) <= width
     assert lines[0].split()[:2] == ["table", "state"]
     assert "failing" in lines[1]
@@ -186,7 +186,7 @@ def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
 def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
     first = planned(folder, "n: bigint")
     pipelines = [first, replace(first, name="orders")]
-    found = [judged(each, replace(HERE, lag=None, trouble=AWAY), Notes(), None, NOW) for each in pipelines]
+    found = [judged(each, replace(HERE, lag=None, trouble=AWAY), RunRecord(), None, NOW) for each in pipelines]
     assert printed(found, 120)[5:] == [
         "",
         "kafka-unreachable: Kafka at x does not answer",
@@ -206,7 +206,7 @@ def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
 def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
     offsets = (Offsets("trades/0", 5, 1005), Offsets("trades/11", 3, 3))
     seen = replace(HERE, lag=1000, bad_waiting=1, offsets=offsets)
-    lines = printed([judged(planned(folder, "n: bigint"), seen, Notes(), None, NOW)], 120, partitions=True)
+    lines = printed([judged(planned(folder, "n: bigint"), seen, RunRecord(), None, NOW)], 120, partitions=True)
     assert lines[4:] == [
         "",
         "trades",
@@ -279,7 +279,7 @@ def test_a_table_that_is_computed_from_another(folder: Path) -> None:
     made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
     (found,) = statuses(plan, [copy])
     assert found.reasons == ()
-    assert (found.state, found.seen.lag, found.seen.rows, found.newest) == ("caught up", 0, 1, None)
+    assert (found.state, found.progress.lag, found.progress.rows, found.newest_event) == ("caught up", 0, 1, None)
     assert "is computed from the table shop.trades" in sluice("status", "copy", "--partitions").output
 
 
@@ -516,17 +516,17 @@ def times(folder: Path) -> Any:
 @pytest.mark.slow
 def test_the_newest_event(folder: Path, times: Any) -> None:
     pipeline = planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")
-    assert newest(pipeline) is None
+    assert newest_event(pipeline) is None
     times(None)
-    assert newest(pipeline) is None
+    assert newest_event(pipeline) is None
     old = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
     times(old)
-    assert newest(pipeline) == old
+    assert newest_event(pipeline) == old
     times(NOW, old, None)
     times(NOW - timedelta(days=1))
-    assert newest(pipeline) == NOW
+    assert newest_event(pipeline) == NOW
     times.delete(f"moment >= '{NOW.isoformat()}'")
-    assert newest(pipeline) == NOW - timedelta(days=1)
+    assert newest_event(pipeline) == NOW - timedelta(days=1)
 
 
 def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: Any) -> None:
@@ -553,7 +553,7 @@ def test_what_is_no_avro(tmp_path: Path, data: bytes) -> None:
 def test_notes_of_this_home(folder: Path) -> None:
     """A run's end is seen by the next look."""
     planned(folder, "n: bigint")
-    run_notes.failed("trades", BatchError("table-busy", "somebody else writes", "run again"))
+    run_record.record_failure("trades", BatchError("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]
     assert [(each["code"], each["at"] is None) for each in table["reasons"]] == [
         ("kafka-unreachable", True),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from framework.engine.iceberg import table_state
-from framework.engine.observe.watch import newest, watch
+from framework.engine.observe.progress import newest_event, read_progress
 from framework.model import Cluster, Plan, Security
 from tests.project import Project
 
@@ -22,10 +22,10 @@ def elsewhere(plan: Plan) -> Plan:
     )
 
 
-def test_watch(project: Project) -> None:
+def test_progress(project: Project) -> None:
     project.make_topic()
     project.send_good(60, bad_every=6)
-    unborn = watch(project.plan)[0]
+    unborn = read_progress(project.plan)[0]
     assert (unborn.rows, unborn.bad_rows, unborn.lag, unborn.position, unborn.committed, unborn.files) == (
         0,
         0,
@@ -34,16 +34,16 @@ def test_watch(project: Project) -> None:
         None,
         0,
     )
-    assert newest(project.pipeline) is None
+    assert newest_event(project.pipeline) is None
     project.topic_more = "start_from: latest"
-    assert watch(project.plan)[0].lag == 0
+    assert read_progress(project.plan)[0].lag == 0
     project.topic_more = f"start_from: {datetime.now(timezone.utc) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
-    assert watch(project.plan)[0].lag == 60
+    assert read_progress(project.plan)[0].lag == 60
     project.topic_more = ""
 
     project.run()
     project.send_good(9)
-    seen = watch(project.plan)[0]
+    seen = read_progress(project.plan)[0]
     assert (seen.pipeline, seen.rows, seen.bad_rows, seen.lag, seen.trouble) == ("trades", 50, 10, 9, None)
     assert seen.position is not None
     assert sum(seen.position.ends.values()) == 60
@@ -54,9 +54,9 @@ def test_watch(project: Project) -> None:
     table = table_state.table(project.pipeline.table.catalog, seen.table)
     assert table is not None
     times = table.scan(selected_fields=("_kafka_timestamp",)).to_arrow().column(0).to_pylist()
-    assert newest(project.pipeline) == max(times)
+    assert newest_event(project.pipeline) == max(times)
 
-    away = watch(elsewhere(project.plan))[0]
+    away = read_progress(elsewhere(project.plan))[0]
     assert (away.rows, away.lag, away.trouble and away.trouble.code) == (50, None, "kafka-unreachable")
 
 
@@ -66,7 +66,7 @@ def test_a_refusal_is_seen(project: Project) -> None:
     project.run()
     project.delete_topic()
     project.make_topic()
-    seen = watch(project.plan)[0]
+    seen = read_progress(project.plan)[0]
     assert (seen.rows, seen.lag, seen.trouble and seen.trouble.code) == (30, None, "topic-recreated")
 
 
@@ -83,6 +83,6 @@ def test_bad_rows_that_still_wait_are_counted(project: Project) -> None:
     project.send_good(30, bad_every=3)
     with pytest.raises(Killed):
         project.run(at=die)
-    assert (watch(project.plan)[0].rows, watch(project.plan)[0].bad_rows) == (20, 10)
+    assert (read_progress(project.plan)[0].rows, read_progress(project.plan)[0].bad_rows) == (20, 10)
     project.run()
-    assert (watch(project.plan)[0].rows, watch(project.plan)[0].bad_rows) == (20, 10)
+    assert (read_progress(project.plan)[0].rows, read_progress(project.plan)[0].bad_rows) == (20, 10)

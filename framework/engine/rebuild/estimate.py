@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from framework.amounts import counted
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.iceberg.second_identity import begun, beside
+from framework.engine.iceberg.second_identity import resume_position, second_pipeline
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules import protocol
@@ -24,7 +24,7 @@ from framework.model import KAFKA_COLUMNS, Pipeline, Topic
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostRows:
     """Rows of a topic that cannot be made again. Where the table does not say of which message a row is, these are messages."""
 
     topic: str
@@ -42,7 +42,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Foreign:
+class ForeignCommit:
     """A commit of another program, which a rebuild would undo."""
 
     snapshot: int
@@ -57,15 +57,15 @@ class Foreign:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Estimate:
     """`waiting` is of topics; `rows` are those of the table that the rows are computed from. `done` are messages that a rebuild that was
     cut off has read already."""
 
     waiting: tuple[Waiting, ...] = ()
     rows: int | None = None
     done: int = 0
-    lost: tuple[Lost, ...] = ()
-    foreign: tuple[Foreign, ...] = ()
+    lost: tuple[LostRows, ...] = ()
+    foreign: tuple[ForeignCommit, ...] = ()
     rolled_back: bool = False
     ended: bool = False  # it was published by a rebuild that died behind that
 
@@ -74,28 +74,28 @@ class Outlook:
         return self.rows / SPEED if self.rows is not None else sum(each.seconds for each in self.waiting)
 
 
-def outlook(pipeline: Pipeline, messages: Messages | None) -> Outlook:
+def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
     """Of a table that is there and has a position; `messages` where the rows come from topics."""
     if messages is None:
-        return Outlook(rows=FromTable(pipeline).rows())
+        return Estimate(rows=FromTable(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
-    own = owned(pipeline)
-    topic = FromTopics(pipeline, messages).look()
-    going_on = begun(pipeline)
-    begins: Mapping[Partition, int] = beginnings(pipeline, FromTopics(pipeline, messages), topic, own)
+    own = current_table(pipeline)
+    topic = FromTopics(pipeline, messages).topic_state()
+    going_on = resume_position(pipeline)
+    begins: Mapping[Partition, int] = first_offsets(pipeline, FromTopics(pipeline, messages), topic, own)
     from_ = going_on.ends if going_on else begins
     position = Position("", 0, topic.cluster, topic.topics, from_, 0, 0)
     if going_on:
-        begins = _born_at(metadata.read(pipeline.table.catalog, beside(pipeline).table.identifier)) or begins
-    return Outlook(
+        begins = _born_at(metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)) or begins
+    return Estimate(
         tuple(waiting(messages, position, topic, table_state.speed(pipeline.table))),
         done=sum(max(0, end - begins.get(each, 0)) for each, end in going_on.ends.items()) if going_on else 0,
-        lost=(*lost(pipeline, own, topic, begins), *_less(pipeline, own, begins, messages)),
-        foreign=tuple(foreign(own)),
+        lost=(*lost_rows(pipeline, own, topic, begins), *_less(pipeline, own, begins, messages)),
+        foreign=tuple(foreign_commits(own)),
     )
 
 
-def owned(pipeline: Pipeline) -> Metadata:
+def current_table(pipeline: Pipeline) -> Metadata:
     """The pipeline's table, which is there and has a position."""
     found = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if found is None or found.main is None:
@@ -105,7 +105,7 @@ def owned(pipeline: Pipeline) -> Metadata:
     return found
 
 
-def beginnings(pipeline: Pipeline, source: Source, seen: TopicState, own: Metadata) -> dict[Partition, int]:
+def first_offsets(pipeline: Pipeline, source: Source, seen: TopicState, own: Metadata) -> dict[Partition, int]:
     """Where a rebuild begins to read: as `start_from` says, and with `latest` where the table began, if that is still known."""
     found = source.starts(seen, {})
     born = _born_at(own)
@@ -115,7 +115,7 @@ def beginnings(pipeline: Pipeline, source: Source, seen: TopicState, own: Metada
     return {each: max(offset, seen.starts[each]) for each, offset in found.items()}
 
 
-def lost(pipeline: Pipeline, own: Metadata, seen: TopicState, begins: Mapping[Partition, int]) -> Iterator[Lost]:
+def lost_rows(pipeline: Pipeline, own: Metadata, seen: TopicState, begins: Mapping[Partition, int]) -> Iterator[LostRows]:
     """What is in the table of messages before those from which a rebuild reads."""
     positions = [position for _, position in _positions(own)]
     alone = positions[-1].topics if positions else {}
@@ -132,16 +132,16 @@ def lost(pipeline: Pipeline, own: Metadata, seen: TopicState, begins: Mapping[Pa
         if all(column.name in there for column in KAFKA_COLUMNS) and pipeline.kafka_columns:
             only = topic.kafka_name in alone if len(alone) == 1 else topic == pipeline.topics[0]
             rows = _below(pipeline, pipeline.table.identifier, topic, starts, "_kafka_", without=only)
-            found = Lost(topic.kafka_name, rows, bad, because)
+            found = LostRows(topic.kafka_name, rows, bad, because)
         else:
             born = _born_at(own)
             before = (max(0, offset - born.get(protocol.partition(topic.kafka_name, each), 0)) for each, offset in starts.items())
-            found = Lost(topic.kafka_name, max(0, sum(before) - bad), bad, because, messages=True)
+            found = LostRows(topic.kafka_name, max(0, sum(before) - bad), bad, because, messages=True)
         if found.rows or found.bad:
             yield found
 
 
-def foreign(own: Metadata) -> Iterator[Foreign]:
+def foreign_commits(own: Metadata) -> Iterator[ForeignCommit]:
     """Commits of other programs since the table was born or made anew; those that only rewrite files change no row."""
     for each in own.ancestors():
         said = metadata.summary(each)
@@ -152,21 +152,21 @@ def foreign(own: Metadata) -> Iterator[Foreign]:
         elif operation != "replace":
             by = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said) or "another program"
             numbers = (int(said.get(key, 0)) for key in ("added-records", "deleted-records"))
-            yield Foreign(each["snapshot-id"], by, operation, *numbers)
+            yield ForeignCommit(each["snapshot-id"], by, operation, *numbers)
 
 
-def _less(pipeline: Pipeline, own: Metadata, begins: Mapping[Partition, int], kafka: Kafka) -> Iterator[Lost]:
+def _less(pipeline: Pipeline, own: Metadata, begins: Mapping[Partition, int], kafka: Kafka) -> Iterator[LostRows]:
     """What messages that are still there may not say any more."""
     rows, keyed = metadata.rows(metadata.summary(own.main)), pipeline.table.keyed
     for topic in pipeline.topics if rows else ():
         if (keyed is None or keyed.versions) and kafka.compacts(topic):
             because = "which Kafka compacts: of each key it may have the newest message only"
-            yield Lost(topic.kafka_name, rows, 0, because, messages=True)
+            yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
         elif keyed and keyed.unsent and any(begins[each] for each in begins if parted(each)[0] == topic.kafka_name):
             because = (
                 "whose values may stand in messages that Kafka no longer has: Debezium does not send again what has not changed"
             )
-            yield Lost(topic.kafka_name, rows, 0, because, messages=True)
+            yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
 
 
 def _below(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], before: str, without: bool) -> int:
@@ -184,14 +184,14 @@ def _below(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[in
     return int(table.scan(row_filter=found).count())
 
 
-def _made_again(own: Metadata, seen: TopicState, name: str) -> Iterator[Lost]:
+def _made_again(own: Metadata, seen: TopicState, name: str) -> Iterator[LostRows]:
     rows = sum(
         int(said.get("added-records", 0))
         for said, position in _positions(own)
         if position.topics.get(name, seen.topics.get(name)) != seen.topics.get(name)
     )
     if rows:
-        yield Lost(name, rows, 0, "which was deleted and made again since")
+        yield LostRows(name, rows, 0, "which was deleted and made again since")
 
 
 def _positions(own: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
@@ -218,4 +218,4 @@ def _is_birth(said: Mapping[str, str]) -> bool:
 
 
 def _is_rebuild(said: Mapping[str, str]) -> bool:
-    return protocol.POSITION in said and Position.read(said[protocol.POSITION]).made_anew
+    return protocol.POSITION in said and Position.read(said[protocol.POSITION]).is_rebuild

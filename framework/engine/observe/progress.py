@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.kafka.cluster import Kafka, silent
-from framework.engine.observe.next_run import connected, going_on
+from framework.engine.observe.next_run import connect, next_position
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
 from framework.engine.source import FromTable, FromTopics, Source
@@ -36,7 +36,7 @@ class Offsets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched:
+class Progress:
     """A pipeline now. `bad_rows` counts those too that the next batch brings to their table, which are `bad_waiting`. Where the
     lag is not known, `trouble` says why: Kafka or the catalog does not answer, or a run would refuse to go on."""
 
@@ -59,17 +59,17 @@ class Watched:
     offsets: tuple[Offsets, ...] = ()
 
     @property
-    def unseen(self) -> bool:
+    def catalog_away(self) -> bool:
         """Whether the catalog does not answer, so that nothing is known."""
         return isinstance(self.trouble, CatalogAway)
 
 
-def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Watched, ...]:
+def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
     """These pipelines, or all of them; Kafka is asked about all at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
     asked_of = {each.topic.cluster.name for each in chosen if not each.source}
     clusters = {each.name: each for each in plan.clusters if each.name in asked_of}
-    connecting = {name: _Asked(partial(connected, each, plan.secrets, patience)) for name, each in clusters.items()}
+    connecting = {name: _Asked(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
     # Tables before topics: what is committed in between is still counted as lag, never missing from both.
     landed = [_landed(pipeline) for pipeline in chosen]
     kafkas = {name: asked.answer(patience) or silent(clusters[name]) for name, asked in connecting.items()}
@@ -78,13 +78,13 @@ def watch(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: flo
     for pipeline, seen, asked in zip(chosen, landed, asking, strict=True):
         # Each request has its own end; this one is for whatever else may hang.
         ahead = asked.answer(5 * patience)
-        found.append(ahead or replace(seen.watched, trouble=silent(clusters[pipeline.topic.cluster.name])))
+        found.append(ahead or replace(seen.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
     return tuple(found)
 
 
-def watched(plan: Plan, pipeline: Pipeline) -> Watched:
-    (found,) = watch(plan, [pipeline])
-    if found.unseen and found.trouble:
+def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
+    (found,) = read_progress(plan, [pipeline])
+    if found.catalog_away and found.trouble:
         raise found.trouble
     return found
 
@@ -96,24 +96,24 @@ def event_time(pipeline: Pipeline) -> str | None:
     return next((name for name in asked if name in kept), None)
 
 
-def newest(pipeline: Pipeline) -> datetime | None:
+def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
     column = event_time(pipeline)
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
-    return metadata.newest(table, column) if table and column else None
+    return metadata.newest_time(table, column) if table and column else None
 
 
 @dataclass(frozen=True)
 class _Landed:
     """What the catalog says; `of_another`: bad rows of a former table are still there."""
 
-    watched: Watched
+    progress: Progress
     state: TableState | None
     of_another: bool
 
 
 def _landed(pipeline: Pipeline) -> _Landed:
-    watched = Watched(pipeline=pipeline.name, table=pipeline.table.identifier)
+    progress = Progress(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
@@ -123,34 +123,34 @@ def _landed(pipeline: Pipeline) -> _Landed:
         position = state.position if state else None
         waiting = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:
-        return _Landed(replace(watched, trouble=error), None, False)
+        return _Landed(replace(progress, trouble=error), None, False)
     of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
-    watched = replace(watched, bad_rows=_rows(bad) + waiting, bad_waiting=waiting, position=position)
+    progress = replace(progress, bad_rows=_rows(bad) + waiting, bad_waiting=waiting, position=position)
     if table is None:
-        return _Landed(watched, state, of_another)
+        return _Landed(progress, state, of_another)
     total = metadata.summary(table.main)
-    watched = replace(
-        watched, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
-        committed=table.published(table.main) if table.main else None, location=table.said["location"], metadata=table.file,
+    progress = replace(
+        progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
+        committed=table.published(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
         snapshot=table.main["snapshot-id"] if table.main else None,
     )  # fmt: skip
-    return _Landed(watched, state, of_another)
+    return _Landed(progress, state, of_another)
 
 
 def _rows(table: Metadata | None) -> int:
     return metadata.rows(metadata.summary(table.main if table else None))
 
 
-def _ahead(pipeline: Pipeline, seen: _Landed, kafkas: Mapping[str, Kafka | SluiceError]) -> Watched:
+def _ahead(pipeline: Pipeline, seen: _Landed, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
     """What landed, with what Kafka, or the table that is read, says of the rest."""
-    found = seen.watched
+    found = seen.progress
     if found.trouble:
         return found
     try:
         if seen.of_another:
-            raise refusals.leftovers(pipeline)
+            raise refusals.leftover_bad_rows(pipeline)
         source = _source(pipeline, kafkas)
-        position, now = going_on(pipeline, seen.state, source)
+        position, now = next_position(pipeline, seen.state, source)
         range_ = source.next(position, now)
         if isinstance(source, FromTable):
             return replace(found, lag=source.rows() if range_ else 0)

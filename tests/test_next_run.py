@@ -16,8 +16,8 @@ from framework.cli import plan as command
 from framework.engine import loop
 from framework.engine.iceberg import table_state
 from framework.engine.kafka.backlog import Waiting
-from framework.engine.observe.next_run import Ahead, Anew, look_ahead
-from framework.engine.rebuild.outlook import Foreign, Lost, Outlook
+from framework.engine.observe.next_run import NextRun, Recompute, next_runs
+from framework.engine.rebuild.estimate import ForeignCommit, LostRows, Estimate
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
 from framework.errors import RefusedError, SluiceError, UnreachableError, Where
@@ -79,10 +79,10 @@ def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
         more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
         plan = plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", specs("n: int") + more)
         began = time.monotonic()
-        found = list(look_ahead(plan, plan.pipelines, patience=0.2))
+        found = list(next_runs(plan, plan.pipelines, patience=0.2))
     assert time.monotonic() - began < bar(2)
-    assert [[error.code for error in each.unseen] for each in found] == [["kafka-unreachable"], ["kafka-unreachable"]]
-    assert found[0].unseen[0] is found[1].unseen[0]  # it was asked once
+    assert [[error.code for error in each.unreachable] for each in found] == [["kafka-unreachable"], ["kafka-unreachable"]]
+    assert found[0].unreachable[0] is found[1].unreachable[0]  # it was asked once
 
 
 def test_a_secret_that_is_missing_is_named(folder: Path) -> None:
@@ -341,9 +341,9 @@ def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> No
 
 def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
-    lost = (Lost("t", 1, 2, "which are gone"), Lost("u", 1_000, 0, "which are gone", messages=True))
-    ahead = Ahead(
-        pipeline, (), (), rebuild=Outlook((waiting(12),), None, 40, lost, (Foreign(7, "spark", "append", 5, 0),)), remade=True
+    lost = (LostRows("t", 1, 2, "which are gone"), LostRows("u", 1_000, 0, "which are gone", messages=True))
+    ahead = NextRun(
+        pipeline, (), (), rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)), rows_differ=True
     )
     assert list(command.ahead_lines(ahead))[1:] == [
         "rows that are there stay as the spec before made them",
@@ -387,7 +387,7 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
     ],
 )
 def test_what_waits_in_words(folder: Path, waits: Waiting, line: str) -> None:
-    assert list(command.ahead_lines(Ahead(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
+    assert list(command.ahead_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
 
 
 def test_columns_change_with_the_first_message(folder: Path) -> None:
@@ -395,16 +395,16 @@ def test_columns_change_with_the_first_message(folder: Path) -> None:
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
     last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
-    assert list(command.ahead_lines(Ahead(pipeline, (added,), (waiting(0),))))[-1] == last
-    assert list(command.ahead_lines(Ahead(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
-    for idle in (Ahead(pipeline, (added,), (waiting(1),)), Ahead(pipeline, (kept,), (waiting(0),)), Ahead(pipeline, (added,))):
+    assert list(command.ahead_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
+    assert list(command.ahead_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
+    for idle in (NextRun(pipeline, (added,), (waiting(1),)), NextRun(pipeline, (kept,), (waiting(0),)), NextRun(pipeline, (added,))):
         assert last not in command.ahead_lines(idle)
 
 
 # docs/plan.md
 
 
-def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
+def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
     """What the page shows as text and as JSON, and what is behind it."""
     page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
     text, shape = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0] for kind in ("", "json"))
@@ -433,12 +433,12 @@ def described(folder: Path) -> tuple[str, Any, list[Ahead]]:
         topic="orders", offsets=tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False
     )
     again = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
-    rebuilt = Outlook((again,), None, 0, (Lost("orders", 3, 0, "…"),), (Foreign(1, "spark 4.1.1", "delete", 0, 1),))
+    rebuilt = Estimate((again,), None, 0, (LostRows("orders", 3, 0, "…"),), (ForeignCommit(1, "spark 4.1.1", "delete", 0, 1),))
     refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
     return text, json.loads(shape), [
-        Ahead(orders, changes, (waits,)),
-        Ahead(large, (), anew=Anew("which has changed", 48_000)),
-        Ahead(orders, changes, (waits,), refused=(refused,), unseen=(unseen,), rebuild=rebuilt),
+        NextRun(orders, changes, (waits,)),
+        NextRun(large, (), recompute=Recompute("which has changed", 48_000)),
+        NextRun(orders, changes, (waits,), refused=(refused,), unreachable=(unseen,), rebuild=rebuilt),
     ]  # fmt: skip
 
 
@@ -507,8 +507,8 @@ def shop(project: Project) -> Project:
     return project
 
 
-def ahead(plan: Plan, name: str = "trades") -> Ahead:
-    return next(found for found in look_ahead(plan, plan.pipelines) if found.pipeline.name == name)
+def ahead(plan: Plan, name: str = "trades") -> NextRun:
+    return next(found for found in next_runs(plan, plan.pipelines) if found.pipeline.name == name)
 
 
 def codes(errors: tuple[SluiceError, ...]) -> list[str]:
@@ -538,7 +538,7 @@ def test_what_waits_is_told_and_then_read(shop: Project) -> None:
     assert (batch.read, state.position.ends) == (600, {f"{shop.topic}/{number}": end for number, _, end in waits.offsets})
     shop.send_good(30)
     after = ahead(shop.plan)
-    assert (after.changes, after.refused, after.unseen, after.idle) == ((), (), (), False)
+    assert (after.changes, after.refused, after.unreachable, after.idle) == ((), (), (), False)
     assert [each.messages for each in after.waiting or ()] == [30]
     shop.run()
     assert ahead(shop.plan).idle
@@ -552,7 +552,7 @@ def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
     shop.run()
     shop.delete_topic()
     gone = ahead(shop.plan)
-    assert (codes(gone.unseen), gone.waiting) == (["no-topic"], None)
+    assert (codes(gone.unreachable), gone.waiting) == (["no-topic"], None)
     line, hint, *_ = command.ahead_lines(gone)
     assert line.startswith(f"WAITS for its topic: there is no topic `{shop.topic}` in the cluster `main` (")
     assert hint.startswith("  hint: `sluice topics create trades` creates it; or correct `kafka_name` of the topic at ")
@@ -560,7 +560,7 @@ def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
         shop.run()
     shop.make_topic()
     again = ahead(shop.plan)
-    assert (codes(again.refused), codes(again.unseen), again.would_run) == (["topic-recreated"], [], False)
+    assert (codes(again.refused), codes(again.unreachable), again.would_run) == (["topic-recreated"], [], False)
     with pytest.raises(RefusedError, match="deleted and made again"):
         shop.run()
 
@@ -606,7 +606,7 @@ def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
         return done
 
     def because() -> str:
-        anew = ahead(shop.plan, "with_large").anew
+        anew = ahead(shop.plan, "with_large").recompute
         assert anew is not None
         return anew.because
 
