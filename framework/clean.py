@@ -122,7 +122,9 @@ def _made(plan: Plan, jars: bool) -> Iterator[Path]:
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        made = [each for each in sets if each.exists()] + [each for pattern in class_archive.PATTERNS for each in there.glob(pattern)]
+        made = [each for each in sets if each.exists()] + [
+            each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
+        ]
         yield from [there] if there.is_symlink() else _whole(there, made)
 
 

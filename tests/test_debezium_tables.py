@@ -120,7 +120,8 @@ class Table:
             at = len(self.messages)
             self.messages.append(Message(self.batches, "orders", 0, at, BEGIN + timedelta(seconds=at // 3), None, value, ()))
         return next_batch(
-            Context(self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(self.messages), self.batches, 1)), self.pipeline
+            Context(self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(self.messages), self.batches, 1)),
+            self.pipeline,
         )
 
     @property

@@ -17,7 +17,7 @@ from framework.engine import loop
 from framework.engine.iceberg import table_state
 from framework.engine.kafka.backlog import Waiting
 from framework.engine.observe.next_run import NextRun, Recompute, next_runs
-from framework.engine.rebuild.estimate import ForeignCommit, LostRows, Estimate
+from framework.engine.rebuild.estimate import Estimate, ForeignCommit, LostRows
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
 from framework.errors import RefusedError, SluiceError, UnreachableError, Where
@@ -343,7 +343,11 @@ def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     lost = (LostRows("t", 1, 2, "which are gone"), LostRows("u", 1_000, 0, "which are gone", messages=True))
     ahead = NextRun(
-        pipeline, (), (), rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)), rows_differ=True
+        pipeline,
+        (),
+        (),
+        rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)),
+        rows_differ=True,
     )
     assert list(command.ahead_lines(ahead))[1:] == [
         "rows that are there stay as the spec before made them",
@@ -397,7 +401,11 @@ def test_columns_change_with_the_first_message(folder: Path) -> None:
     last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
     assert list(command.ahead_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
     assert list(command.ahead_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
-    for idle in (NextRun(pipeline, (added,), (waiting(1),)), NextRun(pipeline, (kept,), (waiting(0),)), NextRun(pipeline, (added,))):
+    for idle in (
+        NextRun(pipeline, (added,), (waiting(1),)),
+        NextRun(pipeline, (kept,), (waiting(0),)),
+        NextRun(pipeline, (added,)),
+    ):
         assert last not in command.ahead_lines(idle)
 
 

@@ -393,7 +393,9 @@ def test_where_transactions_left_nothing(project: Project) -> None:
     context = project.context()
     pipeline = context.plan.pipelines[0]
     # Kafka answers before it has written the end of a transaction.
-    until(lambda: context.source(pipeline).topic_state().ends[f"{project.topic}/0"] >= 116, "the end of a transaction does not come")
+    until(
+        lambda: context.source(pipeline).topic_state().ends[f"{project.topic}/0"] >= 116, "the end of a transaction does not come"
+    )
     for which, waiting in (("next", 116), ("earliest", None), ("latest", None)):
         found = preview(context, pipeline, 2, which)  # type: ignore[arg-type]
         offsets = [52, 53] if which == "latest" else [51, 52]

@@ -17,9 +17,9 @@ from framework.engine.rules.protocol import (
     TableState,
     TopicState,
     Verdict,
-    offsets_beyond_end,
     lost_offsets,
     next_range,
+    offsets_beyond_end,
     standing,
     verdict,
 )
@@ -97,8 +97,13 @@ def test_a_new_partition_begins_at_its_start() -> None:
 
 def test_lost_and_beyond() -> None:
     position = at({"t/0": 5, "t/1": 5, "t/2": 5})
-    assert lost_offsets(position, topic({"t/0": 5, "t/1": 7, "t/2": 0}, {"t/0": 9, "t/1": 9, "t/2": 9})) == (LostOffsets("t/1", 5, 7),)
-    assert offsets_beyond_end(position, topic({"t/0": 0, "t/1": 0}, {"t/0": 4, "t/1": 5})) == (LostOffsets("t/0", 5, 4), LostOffsets("t/2", 5, 0))
+    assert lost_offsets(position, topic({"t/0": 5, "t/1": 7, "t/2": 0}, {"t/0": 9, "t/1": 9, "t/2": 9})) == (
+        LostOffsets("t/1", 5, 7),
+    )
+    assert offsets_beyond_end(position, topic({"t/0": 0, "t/1": 0}, {"t/0": 4, "t/1": 5})) == (
+        LostOffsets("t/0", 5, 4),
+        LostOffsets("t/2", 5, 0),
+    )
 
 
 def test_the_first_messages_of_a_new_partition_can_be_lost() -> None:

@@ -21,7 +21,7 @@ from framework.engine.iceberg.lake import commit_transaction
 from framework.engine.publish import accept
 from framework.engine.publish.batch import next_batch
 from framework.engine.rules import attempts, protocol, run_record
-from framework.engine.spark.causes import is_spark_gone, commit_failed
+from framework.engine.spark.causes import commit_failed, is_spark_gone
 from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
 from framework.home import home

@@ -27,8 +27,8 @@ from framework.cli import _grid, _status
 from framework.cli import history as history_command
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.observe.commits import History, history
-from framework.engine.observe.status import Status, judged, statuses
 from framework.engine.observe.progress import Offsets, Progress, event_time, newest_event
+from framework.engine.observe.status import Status, status_from, statuses
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_record import FailedRun, RunRecord
@@ -102,7 +102,7 @@ def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "
     ],
 )  # fmt: skip
 def test_states(folder: Path, seen: Progress, noted: RunRecord, state: str, codes: list[str]) -> None:
-    found = judged(planned(folder, "n: bigint"), seen, noted, None, NOW)
+    found = status_from(planned(folder, "n: bigint"), seen, noted, None, NOW)
     assert (found.state, [reason.code for reason in found.reasons]) == (state, codes)
     assert found.bad == (state in ("suspended", "failing"))
 
@@ -123,7 +123,7 @@ def test_states(folder: Path, seen: Progress, noted: RunRecord, state: str, code
 )
 def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
     noted = RunRecord(failed=failed(code, suspended, hint=hint))
-    (reason,) = judged(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
+    (reason,) = status_from(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
     assert reason.do.startswith(do)
     assert reason.at == NOW - timedelta(hours=0.5)
 
@@ -140,8 +140,8 @@ def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str
 )
 def test_freshness(folder: Path, seen: Progress, fresh: bool | None) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
-    assert judged(pipeline, seen, RunRecord(), None, NOW).fresh is fresh
-    assert judged(replace(pipeline, fresh_within=None), seen, RunRecord(), None, NOW).fresh is None
+    assert status_from(pipeline, seen, RunRecord(), None, NOW).fresh is fresh
+    assert status_from(replace(pipeline, fresh_within=None), seen, RunRecord(), None, NOW).fresh is None
 
 
 def test_the_column_that_says_how_new_a_row_is(folder: Path) -> None:
@@ -163,7 +163,7 @@ def printed(status: Sequence[Status], width: int, partitions: bool = False) -> l
 def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
     large = replace(HERE, rows=12_345_678, bad_rows=7, files=12, lag=1234)
-    found = [judged(pipeline, seen, RunRecord(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
+    found = [status_from(pipeline, seen, RunRecord(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
     assert printed(found, 120)[:3] == [
         "table        state      waiting  newest event  last commit        rows  bad rows  files  fresh",
         "shop.trades  caught up        0  90 s ago      60 min ago           10         0      0  yes",
@@ -177,7 +177,7 @@ def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(fo
 def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
     pipeline = planned(folder, "n: bigint")
     seen = replace(HERE, table=f"shop.{'very_' * 9}long", lag=None, trouble=AWAY, offsets=(Offsets("trades/0", 5, 10**12),))
-    lines = printed([judged(pipeline, seen, RunRecord(), NOW, NOW)], width, partitions=True)
+    lines = printed([status_from(pipeline, seen, RunRecord(), NOW, NOW)], width, partitions=True)
     assert max(map(len, lines)) <= width
     assert lines[0].split()[:2] == ["table", "state"]
     assert "failing" in lines[1]
@@ -186,7 +186,7 @@ def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
 def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
     first = planned(folder, "n: bigint")
     pipelines = [first, replace(first, name="orders")]
-    found = [judged(each, replace(HERE, lag=None, trouble=AWAY), RunRecord(), None, NOW) for each in pipelines]
+    found = [status_from(each, replace(HERE, lag=None, trouble=AWAY), RunRecord(), None, NOW) for each in pipelines]
     assert printed(found, 120)[5:] == [
         "",
         "kafka-unreachable: Kafka at x does not answer",
@@ -206,7 +206,7 @@ def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
 def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
     offsets = (Offsets("trades/0", 5, 1005), Offsets("trades/11", 3, 3))
     seen = replace(HERE, lag=1000, bad_waiting=1, offsets=offsets)
-    lines = printed([judged(planned(folder, "n: bigint"), seen, RunRecord(), None, NOW)], 120, partitions=True)
+    lines = printed([status_from(planned(folder, "n: bigint"), seen, RunRecord(), None, NOW)], 120, partitions=True)
     assert lines[4:] == [
         "",
         "trades",

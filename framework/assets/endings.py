@@ -21,8 +21,8 @@ from dagster import (
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from framework.assets import checks, described, results
-from framework.engine.observe.status import Status, judged
 from framework.engine.observe.progress import newest_event, read_progress
+from framework.engine.observe.status import Status, status_from
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
 from framework.errors import CatalogAway, KafkaAway, SluiceError
@@ -118,4 +118,4 @@ def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     (seen,) = read_progress(plan, [pipeline])
     latest = None if seen.catalog_away else newest_event(pipeline)
-    return judged(pipeline, seen, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))
+    return status_from(pipeline, seen, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))

@@ -67,7 +67,7 @@ tests:
 
 def is_kept() -> bool | None:
     """Whether they are; None where it was not tried with this Java and these jars."""
-    file = _file()
+    file = _archive_file()
     if file.is_file():
         return True
     return False if file.with_suffix(_FAILED).exists() else None
@@ -75,7 +75,7 @@ def is_kept() -> bool | None:
 
 def create() -> Path | None:
     """Makes the file, by a Spark that works a little in a process of its own. Where it cannot be made, the log that says why."""
-    file = _file()
+    file = _archive_file()
     folder = file.parent
     with jars.turn(folder, f"{_DRAFT}*"):
         if file.is_file():  # somebody else has done it
@@ -85,7 +85,7 @@ def create() -> Path | None:
         log = folder / "classes.log"
         with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=folder) as place:
             draft = Path(place, "classes")
-            if not _made(draft, log):
+            if not _run_spark(draft, log):
                 file.with_suffix(_FAILED).touch()
                 return log
             draft.replace(file)
@@ -93,10 +93,10 @@ def create() -> Path | None:
     return None
 
 
-def _made(draft: Path, log: Path) -> bool:
+def _run_spark(draft: Path, log: Path) -> bool:
     environment = {name: value for name, value in os.environ.items() if name not in _FOLDERS}
-    said = environment.get("SPARK_SUBMIT_OPTS", "")
-    environment["SPARK_SUBMIT_OPTS"] = f'{said} "-XX:ArchiveClassesAtExit={draft}" -Xlog:disable'
+    options = environment.get("SPARK_SUBMIT_OPTS", "")
+    environment["SPARK_SUBMIT_OPTS"] = f'{options} "-XX:ArchiveClassesAtExit={draft}" -Xlog:disable'
     command = [sys.executable, "-m", __name__]
     with open(log, "wb") as out, suppress(subprocess.TimeoutExpired):
         done = subprocess.run(
@@ -112,12 +112,12 @@ def _made(draft: Path, log: Path) -> bool:
     return False
 
 
-def _file() -> Path:
+def _archive_file() -> Path:
     """Java takes the file only with the same jars at the same places, and made at the same time."""
-    there = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
-    files = (f"{file} {found.st_size} {found.st_mtime_ns}" for file, found in there)
-    of = (java.found().version, str(java.found().home), *files, _WORK)
-    digest = hashlib.sha256("\n".join(of).encode()).hexdigest()[:12]
+    jar_stats = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
+    files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
+    parts = (java.found().version, str(java.found().home), *files, _WORK)
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     return jars.folder("spark").parent / session.CLASSES.replace("*", digest)
 
 

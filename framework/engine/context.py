@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Until = datetime | Mapping[Partition, int]
 
 
-def _go_on(point: str) -> None:
+def _continue(point: str) -> None:
     """What happens at a kill point outside of tests: nothing."""
 
 
@@ -35,7 +35,7 @@ class Context:
         self,
         plan: Plan,
         spark: Callable[[], SparkSession] | None = None,
-        at: Callable[[str], None] = _go_on,
+        at: Callable[[str], None] = _continue,
         commit: CommitCall = commit_transaction,
         source: Messages | None = None,
         until: Until | None = None,
@@ -59,12 +59,12 @@ class Context:
     @property
     def spark(self) -> SparkSession:
         if self._spark is None:
-            asked = signal.getsignal(signal.SIGINT)
+            handler = signal.getsignal(signal.SIGINT)
             self._spark = self._start()
             session.refuse_older(self._spark)
             # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
             if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, asked)
+                signal.signal(signal.SIGINT, handler)
         return self._spark
 
     def started(self) -> bool:
@@ -86,8 +86,8 @@ class Context:
         kafka = self.kafka(pipeline)
         if isinstance(self._until, datetime) and pipeline.name not in self._limits:
             assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
-            found = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
-            self._limits[pipeline.name] = {each: offset for offsets in found for each, offset in offsets.items()}
+            topic_limits = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
+            self._limits[pipeline.name] = {each: offset for offsets in topic_limits for each, offset in offsets.items()}
         limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
         return FromTopics(pipeline, kafka, limits)
 

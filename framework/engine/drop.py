@@ -56,10 +56,10 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
     catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
     table = table_state.table(catalog, identifier)
     if table is not None:
-        said = table.properties.get(protocol.OWNER)
-        if said is None or not refusals.same_owner(said, refusals.owner(pipeline)):
-            of = "of Sluice's making" if said is None else f"of `{pipeline.name}`"
-            code = "table-not-ours" if said is None else "table-of-another"
+        owner = table.properties.get(protocol.OWNER)
+        if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
+            of = "of Sluice's making" if owner is None else f"of `{pipeline.name}`"
+            code = "table-not-ours" if owner is None else "table-of-another"
             raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with what made it")
     sides = _side_tables(pipeline)
     for side in sides:
@@ -75,16 +75,16 @@ def _side_tables(pipeline: Pipeline) -> list[IcebergTable]:
 
 
 def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
-    beside = second_identity.second_pipeline(pipeline)
-    second = beside.table
+    second_pipeline = second_identity.second_pipeline(pipeline)
+    second = second_pipeline.table
     table = table_state.table(second.catalog, second.identifier)
     if table is None or not second_identity.is_leftover(table, pipeline):
         return ()
     # Its rows' files are in the own table's folder, and the own table's once this has taken them.
     taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
-    it = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
-    it = replace(it, outside=()) if taken else it
-    return (*(held(second.catalog, side) for side in _side_tables(beside)), it)
+    second_held = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
+    second_held = replace(second_held, outside=()) if taken else second_held
+    return (*(held(second.catalog, side) for side in _side_tables(second_pipeline)), second_held)
 
 
 def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:
@@ -108,17 +108,17 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     )  # fmt: skip
 
 
-def drop(seen: Held, data: bool) -> int:
+def drop(shown_table: Held, data: bool) -> int:
     """Drops what was seen, with what has come to it since; how many files stay in its folder."""
-    table = table_state.table(seen.catalog, seen.identifier)
-    now = held(seen.catalog, table, seen.more) if table else seen
-    if now.uuid != seen.uuid:
-        raise SluiceError("table-changed", f"{seen.identifier} is another table than a moment ago", "look again")
+    table = table_state.table(shown_table.catalog, shown_table.identifier)
+    current = held(shown_table.catalog, table, shown_table.more) if table else shown_table
+    if current.uuid != shown_table.uuid:
+        raise SluiceError("table-changed", f"{shown_table.identifier} is another table than a moment ago", "look again")
     if table is not None:  # else somebody else was faster
         table.catalog.drop_table(table.name())
     if data:
-        remove(now.files, now.folder)
-    folders = deletable_files.folders(now.catalog, str(now.folder))
+        remove(current.files, current.folder)
+    folders = deletable_files.folders(current.catalog, str(current.folder))
     return sum(1 for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
@@ -126,8 +126,8 @@ def files_of(
     catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The files of a table that may be deleted, and those that it names and that stay; with those of its rows, or without."""
-    there = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
-    return deletable_files.split_deletable(there, deletable_files.folders(catalog, table.metadata.location, *more))
+    existing_files = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
+    return deletable_files.split_deletable(existing_files, deletable_files.folders(catalog, table.metadata.location, *more))
 
 
 def remove(files: Sequence[Path], folder: Path) -> None:
@@ -169,9 +169,9 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
                 )
             time.sleep(0.1)
     except KafkaException as error:
-        said = error.args[0]
-        if said.name() != "UNKNOWN_TOPIC_OR_PART":
-            message = f"Kafka did not delete the topic `{topic.kafka_name}`: {said.str()}"
+        kafka_error = error.args[0]
+        if kafka_error.name() != "UNKNOWN_TOPIC_OR_PART":
+            message = f"Kafka did not delete the topic `{topic.kafka_name}`: {kafka_error.str()}"
             raise SluiceError("topic-not-deleted", message, "see what the cluster allows; the tables are dropped") from None
 
 
@@ -194,12 +194,12 @@ def _named(table: IcebergTable, rows: bool) -> Iterator[str]:
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (each.statistics_path for each in metadata.statistics)
-    seen = set()
+    manifests = set()
     for snapshot in metadata.snapshots:
         yield snapshot.manifest_list
         for manifest in snapshot.manifests(table.io):
-            if manifest.manifest_path not in seen:
-                seen.add(manifest.manifest_path)
+            if manifest.manifest_path not in manifests:
+                manifests.add(manifest.manifest_path)
                 yield manifest.manifest_path
                 if not rows:
                     continue

@@ -26,11 +26,11 @@ class Source(Protocol):
         """What tells a topic or table from a later one of its name."""
         ...
 
-    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
+    def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
         """Where reading begins in what is not yet known."""
         ...
 
-    def next(self, position: Position, seen: TopicState) -> Range | None: ...
+    def next(self, position: Position, state: TopicState) -> Range | None: ...
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame: ...
 
@@ -43,7 +43,7 @@ class Messages(Protocol):
 
     def topic_ids(self, *topics: Topic) -> dict[str, str]: ...
 
-    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+    def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
         """Where a table begins that has nothing of the topic yet."""
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
@@ -64,15 +64,17 @@ class FromTopics:
     def ids(self) -> Mapping[str, str]:
         return self.kafka.topic_ids(*self.pipeline.topics)
 
-    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
-        new = [topic for topic in self.pipeline.topics if topic.kafka_name not in known]
-        return {each: offset for topic in new for each, offset in self.kafka.starts(topic, seen).items()}
+    def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
+        new = [topic for topic in self.pipeline.topics if topic.kafka_name not in known_topics]
+        return {each: offset for topic in new for each, offset in self.kafka.starts(topic, state).items()}
 
-    def next(self, position: Position, seen: TopicState) -> Range | None:
+    def next(self, position: Position, state: TopicState) -> Range | None:
         if self.until is not None:
-            ends = {each: max(position.ends.get(each, 0), min(end, self.until.get(each, end))) for each, end in seen.ends.items()}
-            seen = replace(seen, ends=ends)
-        return protocol.next_range(position, seen, self.pipeline.batch_rows)
+            ends = {
+                each: max(position.ends.get(each, 0), min(end, self.until.get(each, end))) for each, end in state.ends.items()
+            }
+            state = replace(state, ends=ends)
+        return protocol.next_range(position, state, self.pipeline.batch_rows)
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:
         return self.kafka.read(spark, self.pipeline, range_)
@@ -98,12 +100,12 @@ class FromTable:
     def ids(self) -> Mapping[str, str]:
         return {self.source.identifier: self._now()[0]}
 
-    def starts(self, seen: TopicState, known: Mapping[str, str]) -> dict[Partition, int]:
+    def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
         return {}
 
-    def next(self, position: Position, seen: TopicState) -> Range | None:
-        same = (position.topics, position.ends, position.spec) == (seen.topics, seen.ends, self.pipeline.spec)
-        return None if same else Range({}, seen.ends, 0)
+    def next(self, position: Position, state: TopicState) -> Range | None:
+        same = (position.topics, position.ends, position.spec) == (state.topics, state.ends, self.pipeline.spec)
+        return None if same else Range({}, state.ends, 0)
 
     def rows(self) -> int:
         """How many rows there are to read."""
@@ -112,11 +114,11 @@ class FromTable:
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:
         (sequence,) = range_.ends.values()
         table = metadata.read(self.source.catalog, self.source.identifier)
-        found = [id_ for id_, each in table.snapshots.items() if each.get("sequence-number") == sequence] if table else []
-        if not found:
+        ids = [id_ for id_, each in table.snapshots.items() if each.get("sequence-number") == sequence] if table else []
+        if not ids:
             raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
         name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
-        return spark.read.option("versionAsOf", found[0]).table(name)
+        return spark.read.option("versionAsOf", ids[0]).table(name)
 
     def _now(self) -> tuple[str, Mapping[str, Any]]:
         table = metadata.read(self.source.catalog, self.source.identifier)

@@ -76,18 +76,19 @@ def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
     keys, order = (", ".join(map(identifier, names)) for names in (keyed.keys, keyed.order))
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
     before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    made = {
-        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {before}") for name, marked in keyed.unsent
+    window_columns = {
+        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {before}")
+        for name, marked in keyed.unsent
     }
-    made[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
-    return _happened(to, batch, near).withColumns({name: functions.expr(sql) for name, sql in made.items()})
+    window_columns[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
+    return _happened(to, batch, near).withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
 
 
 def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
     old = _in_table(to, batch, near)
     parts = [batch, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
-    found: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    return found.fillna({_OLD: False, DELETE: True})  # what ended a version, or is remembered, deletes
+    events_frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    return events_frame.fillna({_OLD: False, DELETE: True})  # what ended a version, or is remembered, deletes
 
 
 def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
@@ -97,14 +98,14 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     keyed = to.keyed
     time = identifier(keyed.order[0])
     since = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
-    known: DataFrame = to.spark.table(to.own).alias("t")
+    table: DataFrame = to.spark.table(to.own).alias("t")
     met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{identifier(name)}" for name in names)
-    found = known.where(near or "true").join(since, functions.expr(met))
-    found = found.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
+    versions = table.where(near or "true").join(since, functions.expr(met))
+    versions = versions.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
     # Other programs may have added the same row twice.
-    return by_key.detached(found.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
+    return by_key.detached(versions.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
 
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:

@@ -29,16 +29,16 @@ def stage(to: Target, frame: Frame) -> Counted:
             stack.enter_context(kept(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
-        newest = by_key.newest_per_key(events.filled(spread, keyed), keyed, NTH)
-        stack.enter_context(kept(newest))
-        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, newest, keyed.keys)
+        newest_rows = by_key.newest_per_key(events.filled(spread, keyed), keyed, NTH)
+        stack.enter_context(kept(newest_rows))
+        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted
-        new = deletes.without_late(to, newest, near.sql)
+        new = deletes.without_late(to, newest_rows, near.sql)
         merge(to, new, near, lambda view: _statement(to, view, near.sql))
         if deleted:
-            deletes.remember(to, (batch if clears else newest).where(DELETE))
+            deletes.remember(to, (batch if clears else newest_rows).where(DELETE))
     return counted
 
 

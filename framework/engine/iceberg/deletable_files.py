@@ -32,8 +32,8 @@ def of_attempts(warehouse: str, location: str, data: str | None) -> tuple[Path, 
 
 def _inside(warehouse: str, *locations: str) -> tuple[Path, ...]:
     root = metadata.path(warehouse).resolve()
-    found = (metadata.path(each).resolve() for each in locations)
-    return tuple(folder for folder in found if root in folder.parents)
+    paths = (metadata.path(each).resolve() for each in locations)
+    return tuple(folder for folder in paths if root in folder.parents)
 
 
 def names_nothing_else(within: Iterable[Path], manifest_list: str, main: str) -> bool:

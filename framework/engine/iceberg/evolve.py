@@ -10,10 +10,10 @@ from framework.plan.change import Change
 from framework.sql.quote import identifier, literal
 
 
-def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, anew: bool = False) -> None:
+def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, replaced: bool = False) -> None:
     """Takes these changes into the transaction. `anew` is for a table of which no row stays: what cannot be changed in place is then
     taken out and comes back as another column of the same name, and what the spec no longer has is taken out."""
-    out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if anew else []
+    out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if replaced else []
     # A narrower type that is allowed leaves the column as it is: older messages need the wider one.
     gone = dict.fromkeys(change.path[0] for change in out if change.kind != "narrow" or not change.allowed)
     kinds = {change.kind for change in changes}
@@ -105,21 +105,21 @@ def _type(apache: Any, type_: Any) -> Any:
 def _partition(apache: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
     """Names of new fields are Iceberg's own, with the width in them: `bucket(8, c)` and `bucket(16, c)` are both in the table then."""
     table = transaction.table()
-    wanted = {_said(field): field for field in fields}
-    there = {}
+    wanted = {_partition_key(field): field for field in fields}
+    current = {}
     for field in table.spec().fields():
         transform = field.transform().toString()
         if transform != "void":
-            there[table.schema().findColumnName(field.sourceId()), transform] = field.name()
-    if wanted.keys() == there.keys():
+            current[table.schema().findColumnName(field.sourceId()), transform] = field.name()
+    if wanted.keys() == current.keys():
         return
     update = transaction.updateSpec()
-    for said, name in there.items():
-        if said not in wanted:
+    for key, name in current.items():
+        if key not in wanted:
             update = update.removeField(name)
     expressions = apache.iceberg.expressions.Expressions
-    for said, wants in wanted.items():
-        if said not in there:
+    for key, wants in wanted.items():
+        if key not in current:
             make = expressions.ref if wants.transform == "identity" else getattr(expressions, wants.transform)
             update = update.addField(make(wants.column, wants.width) if wants.width else make(wants.column))
     update.commit()
@@ -129,15 +129,15 @@ def _unpartition(transaction: Any, gone: Collection[str]) -> None:
     """Nothing is partitioned any more by these columns."""
     table = transaction.table()
     sources = {field.name(): table.schema().findColumnName(field.sourceId()) or "" for field in table.spec().fields()}
-    found = [name for name, source in sources.items() if source.partition(".")[0] in gone]
-    if found:
+    names = [name for name, source in sources.items() if source.partition(".")[0] in gone]
+    if names:
         update = transaction.updateSpec()
-        for name in found:
+        for name in names:
             update = update.removeField(name)
         update.commit()
 
 
-def _said(field: PartitionField) -> tuple[str, str]:
+def _partition_key(field: PartitionField) -> tuple[str, str]:
     return field.column, f"{field.transform}[{field.width}]" if field.width else field.transform
 
 

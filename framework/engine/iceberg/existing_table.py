@@ -20,13 +20,13 @@ _ATOMS: dict[str, Type] = {
 
 def existing(schema: str, partitions: str, order: str, format_version: int, properties: Any) -> Existing:
     """From the JSON of a schema, of a partition spec and of a sort order, and from the properties."""
-    said = json.loads(schema)
-    names = dict(_names(said, ""))
+    parsed_schema = json.loads(schema)
+    names = dict(_names(parsed_schema, ""))
     fields = [
         field for field in json.loads(partitions)["fields"] if field["transform"] != "void"
     ]  # void: no longer partitioned by
     return Existing(
-        columns=_struct(said).fields,
+        columns=_struct(parsed_schema).fields,
         partition_by=tuple(_transformed(field, names) for field in fields),
         sort_by=tuple(_ordered(field, names) for field in json.loads(order)["fields"]),
         format_version=format_version,
@@ -36,24 +36,24 @@ def existing(schema: str, partitions: str, order: str, format_version: int, prop
     )
 
 
-def _type(said: Any) -> Type:
+def _type(json_type: Any) -> Type:
     """A type that no spec can ask for keeps Iceberg's name, which equals none."""
-    if isinstance(said, str):
-        return types.parse(said) if said.startswith("decimal") else _ATOMS.get(said) or types.Atom(said)
-    if said["type"] == "struct":
-        return _struct(said)
-    if said["type"] == "list":
-        return types.Array(_type(said["element"]))
-    return types.Map(_type(said["key"]), _type(said["value"]))
+    if isinstance(json_type, str):
+        return types.parse(json_type) if json_type.startswith("decimal") else _ATOMS.get(json_type) or types.Atom(json_type)
+    if json_type["type"] == "struct":
+        return _struct(json_type)
+    if json_type["type"] == "list":
+        return types.Array(_type(json_type["element"]))
+    return types.Map(_type(json_type["key"]), _type(json_type["value"]))
 
 
-def _struct(said: Any) -> types.Struct:
-    return types.Struct(tuple(types.Field(field["name"], _type(field["type"])) for field in said["fields"]))
+def _struct(json_struct: Any) -> types.Struct:
+    return types.Struct(tuple(types.Field(field["name"], _type(field["type"])) for field in json_struct["fields"]))
 
 
-def _names(said: Any, before: str) -> Any:
+def _names(json_struct: Any, before: str) -> Any:
     """The names of fields by their ids; those inside of structs with the names before them."""
-    for field in said["fields"]:
+    for field in json_struct["fields"]:
         yield field["id"], before + field["name"]
         if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
             yield from _names(field["type"], f"{before}{field['name']}.")

@@ -12,8 +12,8 @@ from framework.engine.rules.protocol import Position, Snapshot, TableState
 def state(table: Any) -> TableState:
     """What the rules need to know of a loaded table; main's parents as far back as the position's snapshot."""
     properties = table.properties()
-    said = properties.get(protocol.POSITION)
-    position = Position.read(said) if said else None
+    text = properties.get(protocol.POSITION)
+    position = Position.read(text) if text else None
     main = table.currentSnapshot()
     tips = {name: ref.snapshotId() for name, ref in branches(table)}
     snapshots = dict(_ancestors(table, main, position.snapshot if position else None))
@@ -66,8 +66,8 @@ def branches(table: Any) -> Iterator[tuple[str, Any]]:
 
 def attempts_of(branches: Iterable[str]) -> list[str]:
     """The attempts whose branches these are; whoever may change a table can call a branch anything."""
-    found = (name.removeprefix(protocol.BRANCH) for name in branches if name.startswith(protocol.BRANCH))
-    return [name for name in found if attempts.is_name(name)]
+    ids = (name.removeprefix(protocol.BRANCH) for name in branches if name.startswith(protocol.BRANCH))
+    return [name for name in ids if attempts.is_name(name)]
 
 
 def attempting(table: Any) -> list[str]:
@@ -77,5 +77,5 @@ def attempting(table: Any) -> list[str]:
 
 def names(table: Any) -> list[str]:
     """Of branches and tags. By Py4J's own iterators, which end with an error of Java, this would take as long as a commit."""
-    found = table.refs().keySet().toArray()
-    return [found[at] for at in range(len(found))]
+    keys = table.refs().keySet().toArray()
+    return [keys[at] for at in range(len(keys))]

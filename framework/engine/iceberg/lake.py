@@ -16,8 +16,8 @@ from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import is_spark_gone, commit_failed, spark_ended
-from framework.engine.spark.java_errors import CommitRefused, answers, is_a, text
+from framework.engine.spark.causes import commit_failed, is_spark_gone, spark_ended
+from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
 from framework.model import Column, PartitionField, Table
@@ -40,7 +40,7 @@ class Lake:
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
         self.iceberg = self.apache.iceberg
-        self._found: set[str] = set()
+        self._existing_names: set[str] = set()
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
         except Py4JJavaError as error:
@@ -60,13 +60,13 @@ class Lake:
     def find(self, identifier: str) -> Any | None:
         """The same of a table that often is not there: an error takes ten times as long as an answer."""
         try:
-            there = identifier in self._found or self.catalog.tableExists(self.parsed(identifier))
+            exists = identifier in self._existing_names or self.catalog.tableExists(self.parsed(identifier))
         except (Py4JError, PySparkException, ConnectionRefusedError):
-            there = True  # loading it says what is wrong
-        found = self.load(identifier) if there else None
-        if found is not None:
-            self._found.add(identifier)
-        return found
+            exists = True  # loading it says what is wrong
+        table = self.load(identifier) if exists else None
+        if table is not None:
+            self._existing_names.add(identifier)
+        return table
 
     def parsed(self, identifier: str) -> Any:
         return self.iceberg.catalog.TableIdentifier.parse(identifier)
@@ -90,7 +90,9 @@ class Lake:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
-                raise commit_failed("table-not-created", f"the namespace of {identifier} cannot be made", text(error), "") from None
+                raise commit_failed(
+                    "table-not-created", f"the namespace of {identifier} cannot be made", text(error), ""
+                ) from None
         builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
         builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
         try:
@@ -110,35 +112,35 @@ class Lake:
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
-        with answers():
+        with commit_answers():
             self.catalog.dropTable(self.parsed(identifier), False)
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
-        with answers():
+        with commit_answers():
             judged = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
             now = table.operations().current().metadataFileLocation()
         try:
-            with answers():
+            with commit_answers():
                 evolve.evolve(self.apache, transaction, tuple(changes), planned)
         except CommitRefused as refused:
             if now != judged:  # by another commit, after which there may be nothing left to change
                 raise
             message = f"the table {planned.identifier} cannot become what the spec says: {refused}"
             raise BatchError("schema-change", message, "rename what it names, by a step or in the schema") from None
-        with answers():
+        with commit_answers():
             if properties:
                 set_properties(transaction, properties)
             transaction.commitTransaction()
 
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
-        with answers():
+        with commit_answers():
             set_properties(table, properties)
 
     def mark_as_seen(self, transaction: Any, properties: Mapping[str, str]) -> None:
         """The same, but refused if anything was committed since the transaction began."""
-        with answers():
+        with commit_answers():
             set_properties(transaction, properties)
             if transaction.table().currentSnapshot() is not None:
                 _pin(transaction)
@@ -149,12 +151,12 @@ class Lake:
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)
 
     def branch_as(self, table: Any, name: str, snapshot: int) -> None:
-        with answers():
+        with commit_answers():
             table.manageSnapshots().createBranch(name, snapshot).commit()
 
     def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
         """The attempt's branch as it was when it was made."""
-        with answers():
+        with commit_answers():
             table.refresh()
             table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
 
@@ -167,12 +169,12 @@ class Lake:
     def begin(self, table: Any) -> Any:
         """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
         committed, and it is refused if anything was committed after this."""
-        with answers():
+        with commit_answers():
             return table.newTransaction()
 
     def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
         """Main, position, tag, branch and state change together or not at all; `forget` are branches of state that are no longer needed."""
-        with answers():
+        with commit_answers():
             set_properties(transaction, {protocol.POSITION: position.text()})
             snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
             snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot).removeBranch(protocol.BRANCH + attempt)
@@ -186,7 +188,7 @@ class Lake:
     def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
         """The position alone, which is what accepting is; main stays. State of batches that were rolled back is forgotten: they are
         read again."""
-        with answers():
+        with commit_answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
             snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
             table = transaction.table()
@@ -204,7 +206,7 @@ class Lake:
         tip = now.snapshot(branch)
         if tip is None:
             return
-        with answers():
+        with commit_answers():
             snapshots = transaction.manageSnapshots()
             if tip.summary().get(protocol.ATTEMPT) == attempt:
                 behind = tip.parentId() == now.currentSnapshot().snapshotId()
@@ -218,14 +220,14 @@ class Lake:
         filter_ = getattr(expressions, "and")(
             expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
         )
-        with answers():
+        with commit_answers():
             transaction.newDelete().deleteFromRowFilter(filter_).commit()
             _pin(transaction)
             self.commit(transaction)
 
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
         """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
-        with answers():
+        with commit_answers():
             transaction.newDelete().deleteFromRowFilter(self.iceberg.expressions.Expressions.alwaysTrue()).commit()
             for name, _ in list(branches(transaction.table())):
                 transaction.manageSnapshots().removeBranch(name).commit()
@@ -236,7 +238,7 @@ class Lake:
     def sweep(self, table: Any, attempt: str) -> None:
         """Removes the branch of a dead attempt, and the files that only it had."""
         tip = table.snapshot(protocol.BRANCH + attempt)
-        with answers():
+        with commit_answers():
             snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
             for branch in state_branches.staged(table, attempt):
                 snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))

@@ -67,10 +67,10 @@ class Metadata:
 
     def ancestors(self) -> Iterator[Mapping[str, Any]]:
         """Main's snapshots that are still known, the newest first."""
-        seen = self.main
-        while seen is not None:
-            yield seen
-            seen = self.snapshots.get(seen.get("parent-snapshot-id") or -1)
+        snapshot = self.main
+        while snapshot is not None:
+            yield snapshot
+            snapshot = self.snapshots.get(snapshot.get("parent-snapshot-id") or -1)
 
     @cached_property
     def _published(self) -> Mapping[int, int]:
@@ -89,30 +89,30 @@ def read(catalog: Catalog, identifier: str) -> Metadata | None:
         if file is None:
             return None
         data = path(file).read_bytes()
-        said = json.loads(gzip.decompress(data) if ".gz." in file else data)
-        if not said["table-uuid"] or not said["schemas"]:
+        document = json.loads(gzip.decompress(data) if ".gz." in file else data)
+        if not document["table-uuid"] or not document["schemas"]:
             raise ValueError(f"{file} is no metadata of a table")
     except (sqlite3.Error, OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise unreachable(catalog, error) from None
-    return Metadata(file, said)
+    return Metadata(file, document)
 
 
 def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
-    said = (str(error) or type(error).__name__).splitlines()[0]
+    error_text = (str(error) or type(error).__name__).splitlines()[0]
     hint = f"see `uri` and `warehouse` of the catalog `{catalog.name}`"
-    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {said}", hint)
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error_text}", hint)
 
 
-def newest_time(found: Metadata, column: str) -> datetime | None:
+def newest_time(table: Metadata, column: str) -> datetime | None:
     """The newest time in a column, by the bounds of the table's files; None where they do not say. *Cost*: a look at every list of
     files, of which each is read once."""
-    field = next((each for each in found.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
-    main = found.main
+    field = next((each for each in table.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
+    main = table.main
     if field is None or main is None or "manifest-list" not in main:
         return None
     try:
         lists = [each["manifest_path"] for each in records(path(main["manifest-list"])) if not each.get("content")]
-        bounds = [_newest(each, field["id"]) for each in lists]
+        bounds = [_latest_bound(each, field["id"]) for each in lists]
     except (OSError, ValueError):
         return None
     latest = max((bound for bound in bounds if bound is not None), default=None)
@@ -120,7 +120,7 @@ def newest_time(found: Metadata, column: str) -> datetime | None:
 
 
 @lru_cache(maxsize=10_000)
-def _newest(manifest: str, field: int) -> int | None:
+def _latest_bound(manifest: str, field: int) -> int | None:
     latest = None
     for entry in records(path(manifest)):
         bounds = entry["data_file"]["upper_bounds"] or ()
@@ -156,5 +156,5 @@ def path(location: str) -> Path:
 
 
 def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(each for each in of if each[key] == wanted)
-    return found
+    entry: Mapping[str, Any] = next(each for each in of if each[key] == wanted)
+    return entry

@@ -12,7 +12,7 @@ from framework.engine.iceberg import evolve, state_branches
 from framework.engine.iceberg.lake import Lake, set_properties, set_tag
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.java_errors import CommitRefused, answers
+from framework.engine.spark.java_errors import CommitRefused, commit_answers
 from framework.model import State, Table
 from framework.plan.change import Change
 
@@ -28,21 +28,21 @@ def create_second_table(
 ) -> None:
     """A second table without rows, which is what the first will be with these changes: the same ids of its columns and partitions,
     so that its files can become the first's. They are written to the first's folder."""
-    said = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
+    metadata = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
     name = str(uuid.uuid4())
-    location = f"{said['location']}__{name[:8]}"  # its own, also where an earlier one left something
+    location = f"{metadata['location']}__{name[:8]}"  # its own, also where an earlier one left something
     empty = {
         "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
         **{each: [] for each in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
-        "properties": {**properties, "write.data.path": f"{said['location'].rstrip('/')}/data"},
+        "properties": {**properties, "write.data.path": f"{metadata['location'].rstrip('/')}/data"},
     }  # fmt: skip
-    made = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**said, **empty}))
+    second_metadata = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**metadata, **empty}))
     file = f"{location}/metadata/00000-{name}.metadata.json"
-    with answers():
-        lake.iceberg.TableMetadataParser.write(made, main.io().newOutputFile(file))
+    with commit_answers():
+        lake.iceberg.TableMetadataParser.write(second_metadata, main.io().newOutputFile(file))
         table = lake.catalog.registerTable(lake.parsed(identifier), file)
         transaction = table.newTransaction()
-        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
         transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
         born = transaction.table().currentSnapshot()
         if planned.states:
@@ -52,52 +52,52 @@ def create_second_table(
         transaction.commitTransaction()
 
 
-def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, beside: Any) -> bool:
+def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
     """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
-    with answers():
+    with commit_answers():
         transaction = main.newTransaction()
-        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
-        theirs = planned.keyed is None and not beside.currentSnapshot().deleteManifests(beside.io()).isEmpty()
-        return _alike(transaction.table(), beside) and not theirs
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        theirs = planned.keyed is None and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
+        return _alike(transaction.table(), second) and not theirs
 
 
 def swap_in(
-    lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, beside: Any, snapshot: int, position: Position,
+    lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
     also: Mapping[str, str],
 ) -> int:  # fmt: skip
     """The table becomes what a second one is at a snapshot: columns, partitions, order, files, position and tag, at once. It
     says the snapshot. *Cost*: a look at each file."""
-    with answers():
+    with commit_answers():
         before = transaction.table()
-        evolve.evolve(lake.apache, transaction, changes, planned, anew=True)
-        if not _alike(transaction.table(), beside):
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        if not _alike(transaction.table(), second):
             raise CommitRefused("the table's columns have changed")
         # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which
         # DuckDB cannot read in the newest one.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
-        transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(beside.uuid())).commit()
+        transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(second.uuid())).commit()
         emptied = transaction.table().currentSnapshot().snapshotId()
         if planned.states or before.refs().containsKey(protocol.EMPTY):
-            _replace_state(lake, transaction, planned, before, beside)
+            _replace_state(lake, transaction, planned, before, second)
         rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
-        for file in lake.files(beside, snapshot):
+        for file in lake.files(second, snapshot):
             rows = rows.addRows(file)
-        for file in lake.files(beside, snapshot, deletes=True):
+        for file in lake.files(second, snapshot, deletes=True):
             rows = rows.addDeletes(file)
         rows.set(protocol.POSITION, position.text()).commit()
-        made = transaction.table().currentSnapshot()
-        position = replace(position, snapshot=made.snapshotId(), sequence=made.sequenceNumber())
+        snapshot_now = transaction.table().currentSnapshot()
+        position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text(), **also})
         set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
         lake.commit(transaction)
         return position.snapshot
 
 
-def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, beside: Any) -> None:
+def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, second: Any) -> None:
     """State becomes what it is in a second table; one that outlives a rebuild, and means the same, is added to. The table is empty at
     this moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
-    staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), beside)]
+    staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
     stay = [branch for name in staying for branch in state_branches.parts(before, name)]
     snapshots = transaction.manageSnapshots()
     if planned.states:
@@ -108,18 +108,18 @@ def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, be
         if branch not in stay:
             snapshots = snapshots.removeBranch(branch)
     snapshots.commit()
-    for branch in state_branches.branches(beside):
+    for branch in state_branches.branches(second):
         if not transaction.table().refs().containsKey(branch):
             transaction.manageSnapshots().createBranch(branch, empty).commit()
         append = transaction.newAppend().toBranch(branch)
-        for file in lake.files(beside, beside.snapshot(branch).snapshotId()):
+        for file in lake.files(second, second.snapshot(branch).snapshotId()):
             append = append.appendFile(file)
         append.commit()
 
 
-def _stays(state: State, before: Any, after: Any, beside: Any) -> bool:
+def _stays(state: State, before: Any, after: Any, second: Any) -> bool:
     """Whether the state's rows mean now what they did: the same columns, also to Iceberg."""
-    if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != beside.properties().get(protocol.WRITE):
+    if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != second.properties().get(protocol.WRITE):
         return False
     fields = ((before.schema().findField(name), after.schema().findField(name)) for name in state.columns)
     return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)

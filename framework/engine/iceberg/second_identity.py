@@ -24,30 +24,30 @@ def second_pipeline(pipeline: Pipeline) -> Pipeline:
 def resume_position(pipeline: Pipeline) -> Position | None:
     """How far a rebuild of this spec had come that was cut off; None where there is none to go on with, as far as that is seen."""
     own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    left = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
-    said = left.properties.get(protocol.POSITION) if left else None
-    if own is None or left is None or said is None or GOING in left.properties:
+    second = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
+    text = second.properties.get(protocol.POSITION) if second else None
+    if own is None or second is None or text is None or GOING in second.properties:
         return None
-    if left.properties.get(protocol.OF) != own.uuid or left.uuid == own.properties.get(protocol.REBUILT):
+    if second.properties.get(protocol.OF) != own.uuid or second.uuid == own.properties.get(protocol.REBUILT):
         return None
-    position = Position.read(said)
+    position = Position.read(text)
     return position if position.spec == pipeline.spec else None
 
 
 def second_uuid(pipeline: Pipeline) -> str | None:
     """What tells the second table that is there from a later one."""
-    left = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
-    return left.uuid if left else None
+    second = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
+    return second.uuid if second else None
 
 
 def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
     """Whether a table by the second's name is one of a rebuild of this pipeline."""
-    said = table.properties.get(protocol.OWNER) if table is not None else None
-    return said is not None and refusals.same_owner(said, refusals.owner(pipeline))
+    owner = table.properties.get(protocol.OWNER) if table is not None else None
+    return owner is not None and refusals.same_owner(owner, refusals.owner(pipeline))
 
 
-def refuse_changes(pipeline: Pipeline, found: tuple[Change, ...]) -> None:
-    refused = [change for change in found if not change.allowed and not change.rebuild]
+def refuse_changes(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> None:
+    refused = [change for change in spec_changes if not change.allowed and not change.rebuild]
     if refused:
-        said = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
-        raise BatchError("schema-change", said, hint(refused, found, pipeline.name))
+        message = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
+        raise BatchError("schema-change", message, hint(refused, spec_changes, pipeline.name))

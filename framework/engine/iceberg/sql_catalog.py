@@ -17,19 +17,19 @@ _SHORT = 5.0  # the same, of a look at one table
 def tables(catalog: Catalog) -> dict[str, str]:
     """The path of the current metadata file of each table, by `namespace.table`. Looks, never changes."""
     try:
-        found = _rows(catalog, _PATIENCE)
+        rows = _rows(catalog, _PATIENCE)
     except sqlite3.Error as error:
         hint = f"see `uri` of the catalog `{catalog.name}`"
         raise CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error}", hint) from None
     # A catalog of the older layout has no such column, and no views.
-    kept = [row for row in found if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
+    kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
     return {f"{row['table_namespace']}.{row['table_name']}": local(row["metadata_location"]) for row in kept}
 
 
 def location(catalog: Catalog, identifier: str) -> str | None:
     """Of one table, as the catalog says it; None where there is none."""
-    found = _rows(catalog, _SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
-    return str(found[0]["metadata_location"]) if found else None
+    rows = _rows(catalog, _SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
+    return str(rows[0]["metadata_location"]) if rows else None
 
 
 def _rows(catalog: Catalog, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:

@@ -31,61 +31,61 @@ def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
     from pyiceberg.exceptions import NoSuchTableError
 
     try:
-        found: IcebergTable = _catalog(catalog).load_table(identifier)
+        iceberg_table: IcebergTable = _catalog(catalog).load_table(identifier)
     except NoSuchTableError:
         return None
     except Exception as error:  # whatever a broken catalog makes of PyIceberg, SQLAlchemy or the file system
         raise metadata.unreachable(catalog, error) from None
-    return found
+    return iceberg_table
 
 
 def state(table_: Table) -> TableState | None:
     """The table's state, or None where it does not exist or has no snapshot."""
-    found = metadata.read(table_.catalog, table_.identifier)
-    return state_of(found) if found else None
+    table_metadata = metadata.read(table_.catalog, table_.identifier)
+    return state_of(table_metadata) if table_metadata else None
 
 
-def state_of(found: Metadata) -> TableState | None:
-    main = found.main
+def state_of(table_metadata: Metadata) -> TableState | None:
+    main = table_metadata.main
     if main is None:
         return None
-    said = found.properties.get(protocol.POSITION)
-    position = Position.read(said) if said else None
+    text = table_metadata.properties.get(protocol.POSITION)
+    position = Position.read(text) if text else None
     return TableState(
-        uuid=found.uuid,
+        uuid=table_metadata.uuid,
         main=main["snapshot-id"],
-        snapshots={each.id: each for each in _ancestors(found, position.snapshot if position else None)},
+        snapshots={each.id: each for each in _ancestors(table_metadata, position.snapshot if position else None)},
         position=position,
-        owner=found.properties.get(protocol.OWNER),
+        owner=table_metadata.properties.get(protocol.OWNER),
     )
 
 
 def existing(table_: Table) -> Existing | None:
     """What the table is, apart from its rows; None where it does not exist."""
-    found = metadata.read(table_.catalog, table_.identifier)
-    if found is None:
+    table_metadata = metadata.read(table_.catalog, table_.identifier)
+    if table_metadata is None:
         return None
     return read_existing(
-        json.dumps(found.schema),
-        json.dumps(found.partitions),
-        json.dumps(found.order),
-        found.document["format-version"],
-        found.properties,
+        json.dumps(table_metadata.schema),
+        json.dumps(table_metadata.partitions),
+        json.dumps(table_metadata.order),
+        table_metadata.document["format-version"],
+        table_metadata.properties,
     )
 
 
 def speed(table_: Table) -> float | None:
     """Messages a second of the fastest of the last batches, from the beginning of an attempt until it was staged; None where
     none was large."""
-    found = metadata.read(table_.catalog, table_.identifier)
-    if found is None:
+    table_metadata = metadata.read(table_.catalog, table_.identifier)
+    if table_metadata is None:
         return None
-    recent = islice(_ancestors(found, None), _RECENT)
-    told = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
+    recent = islice(_ancestors(table_metadata, None), _RECENT)
+    positions = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
     speeds = []
-    for (snapshot, to), (_, from_) in pairwise(told):
+    for (snapshot, to), (_, from_) in pairwise(positions):
         messages = sum(end - from_.ends.get(partition, end) for partition, end in to.ends.items())
-        written = found.snapshots[snapshot.id]["timestamp-ms"] / 1000
+        written = table_metadata.snapshots[snapshot.id]["timestamp-ms"] / 1000
         seconds = written - attempts.began(snapshot.attempt) if snapshot.attempt else 0.0
         if messages >= _LARGE and seconds > 0:
             speeds.append(messages / seconds)
@@ -101,24 +101,24 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
     """Whether bad rows still wait to be brought over or to be forgotten."""
     if not position.bad and position.forget is None:
         return False
-    bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
-    if bad is None:
+    bad_metadata = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    if bad_metadata is None:
         return False
-    if protocol.BRANCH + position.attempt in bad.refs:
+    if protocol.BRANCH + position.attempt in bad_metadata.refs:
         return True
     if position.forget is None:
         return False
-    found = table(pipeline.table.catalog, pipeline.table.bad_rows)
+    bad_rows = table(pipeline.table.catalog, pipeline.table.bad_rows)
     above, up_to = position.forget
-    return found is not None and found.scan(row_filter=f"batch > {above} and batch <= {up_to}").count() > 0
+    return bad_rows is not None and bad_rows.scan(row_filter=f"batch > {above} and batch <= {up_to}").count() > 0
 
 
-def _ancestors(found: Metadata, until: int | None) -> Iterator[Snapshot]:
-    for each in found.ancestors():
-        said = metadata.summary(each)
+def _ancestors(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot]:
+    for each in table_metadata.ancestors():
+        summary = metadata.summary(each)
         yield Snapshot(
             each["snapshot-id"], each.get("parent-snapshot-id"), each.get("sequence-number") or 0,
-            attempt=said.get(protocol.ATTEMPT), position=said.get(protocol.POSITION),
+            attempt=summary.get(protocol.ATTEMPT), position=summary.get(protocol.POSITION),
         )  # fmt: skip
         if each["snapshot-id"] == until:
             return

@@ -46,8 +46,8 @@ class Kafka:
         self.cluster = cluster
         self._secrets = secrets
         self._patience = patience
-        self._turned_away: Any = None  # what the cluster said of the login, which answers themselves do not tell
-        self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._heard}
+        self._login_error: Any = None  # what the cluster said of the login, which answers themselves do not tell
+        self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._keep_login_error}
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
@@ -76,15 +76,15 @@ class Kafka:
     def offsets_at(self, topic: Topic, moment: datetime) -> dict[Partition, int]:
         """The first offset of each partition at or after a moment; its end where there is none."""
         partitions = _partitions(self._describe((topic,)))
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        offsets = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
         ends = self._offsets(partitions, OffsetSpec.latest())
-        return {each: ends[each] if offset < 0 else offset for each, offset in found.items()}
+        return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
 
-    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+    def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
         """Where a table begins that has nothing of the topic yet."""
         if isinstance(topic.start_from, datetime):
             return self.offsets_at(topic, topic.start_from)
-        offsets = seen.starts if topic.start_from == "earliest" else seen.ends
+        offsets = state.starts if topic.start_from == "earliest" else state.ends
         return {each: offset for each, offset in offsets.items() if parted(each)[0] == topic.kafka_name}
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
@@ -94,8 +94,8 @@ class Kafka:
         """Whether Kafka keeps the newest message of each key only; not known to those who may not ask is no."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic.kafka_name)
         try:
-            (asked,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
-            policy = asked.result()["cleanup.policy"].value or ""
+            (config,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
+            policy = config.result()["cleanup.policy"].value or ""
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return False
@@ -112,9 +112,9 @@ class Kafka:
         try:
             consumer.assign([TopicPartition(*parted(each), offset) for each, offset in starts])
             while len(sizes) < most and time.monotonic() < until:
-                found = consumer.consume(most - len(sizes), timeout=0.1)
-                sizes += [_size(message) for message in found if message.error() is None]
-                if sizes and not found:
+                messages = consumer.consume(most - len(sizes), timeout=0.1)
+                sizes += [_size(message) for message in messages if message.error() is None]
+                if sizes and not messages:
                     break
         except KafkaException as error:
             raise self._unreachable(error) from None
@@ -123,18 +123,18 @@ class Kafka:
         return sum(sizes) / len(sizes) if sizes else None
 
     def _describe(self, topics: Iterable[Topic]) -> list[Any]:
-        asked = {topic.kafka_name: topic for topic in topics}
-        found: dict[str, Any] = {}
+        topics_by_name = {topic.kafka_name: topic for topic in topics}
+        descriptions: dict[str, Any] = {}
         # A topic that was just made is unknown to a broker for a moment.
         for attempt in range(3):
             time.sleep(0.2 * attempt)
-            left = TopicCollection([name for name in asked if name not in found])
-            for name, answer in self._admin.describe_topics(left, request_timeout=self._patience).items():
+            missing_names = TopicCollection([name for name in topics_by_name if name not in descriptions])
+            for name, answer in self._admin.describe_topics(missing_names, request_timeout=self._patience).items():
                 with suppress(_Missing):
-                    found[name] = self._described(answer)
-            if len(found) == len(asked):
-                return [found[name] for name in asked]
-        missing = next(topic for name, topic in asked.items() if name not in found)
+                    descriptions[name] = self._described(answer)
+            if len(descriptions) == len(topics_by_name):
+                return [descriptions[name] for name in topics_by_name]
+        missing = next(topic for name, topic in topics_by_name.items() if name not in descriptions)
         raise NoTopic(
             "no-topic",
             f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
@@ -150,7 +150,7 @@ class Kafka:
             raise self._unreachable(error) from None
 
     def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Partition, int]:
-        asked = dict.fromkeys(partitions, spec)
+        specs = dict.fromkeys(partitions, spec)
         attempt = 0
         while True:
             time.sleep(0.2 * attempt)
@@ -158,10 +158,10 @@ class Kafka:
             # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
             try:
                 answers = self._admin.list_offsets(
-                    asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
+                    specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
                 )
-                found = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
-                return {partition(*each): offset for each, offset in sorted(found.items())}
+                offsets = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
+                return {partition(*each): offset for each, offset in sorted(offsets.items())}
             except KafkaException as error:
                 if error.args[0].name() not in _LEADERLESS or attempt == _TRIES:
                     raise self._unreachable(error) from None
@@ -174,26 +174,26 @@ class Kafka:
                 raise self._unreachable(error) from None
             raise
 
-    def _heard(self, error: Any) -> None:
-        if _turned_away(error):
-            self._turned_away = error
+    def _keep_login_error(self, error: Any) -> None:
+        if _is_login_error(error):
+            self._login_error = error
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         self._admin.poll(0)
-        return unreachable(self.cluster, self._turned_away or error.args[0])
+        return unreachable(self.cluster, self._login_error or error.args[0])
 
 
-def _turned_away(said: Any) -> bool:
-    return said.name() in _LOGIN_FAILED or "SSL handshake failed" in said.str()
+def _is_login_error(error: Any) -> bool:
+    return error.name() in _LOGIN_FAILED or "SSL handshake failed" in error.str()
 
 
-def unreachable(cluster: Cluster, said: Any) -> UnreachableError:
+def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     """What a client was told, by a name that says whether to wait or to correct something."""
-    text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", said.str())
-    if _turned_away(said):
+    text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
+    if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or what its secrets are"
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} did not let us in: {text}", hint)
-    if said.name().endswith("AUTHORIZATION_FAILED"):
+    if error.name().endswith("AUTHORIZATION_FAILED"):
         hint = "ask who runs the cluster for the right to describe and read it"
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
     return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
@@ -220,11 +220,11 @@ def silent(cluster: Cluster) -> UnreachableError:
 
 def _running(cluster: Cluster) -> str:
     """What to do where nobody answers: this machine's own Kafka may run at another port."""
-    here = process.running(home() / "services" / "kafka")
-    if here is None or here.address in cluster.bootstrap or others(cluster.bootstrap):
+    own_kafka = process.running(home() / "services" / "kafka")
+    if own_kafka is None or own_kafka.address in cluster.bootstrap or others(cluster.bootstrap):
         return _RUNNING
-    said = f"Kafka runs on this machine at {here.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
-    return f"{said}: correct its `bootstrap`"
+    message = f"Kafka runs on this machine at {own_kafka.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
+    return f"{message}: correct its `bootstrap`"
 
 
 def refuse_silent(cluster: Cluster) -> None:

@@ -47,17 +47,17 @@ def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -
     settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(settings)
     try:
-        known = consumer.list_topics(timeout=KAFKA).topics
-        if topic not in known:
-            raise _missing(cluster, topic, known)
-        bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(known[topic].partitions)}
-        found = read(consumer, topic, _ranges(bounds, most))
+        topics = consumer.list_topics(timeout=KAFKA).topics
+        if topic not in topics:
+            raise _missing(cluster, topic, topics)
+        bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(topics[topic].partitions)}
+        messages = read(consumer, topic, _ranges(bounds, most))
     except KafkaException as error:
         raise unreachable(cluster, error.args[0]) from None
     finally:
         consumer.close()
-    found.sort(key=lambda message: (message.partition, message.offset))
-    return Sample(tuple(found), sum(end - first for first, end in bounds.values()), len(bounds))
+    messages.sort(key=lambda message: (message.partition, message.offset))
+    return Sample(tuple(messages), sum(end - first for first, end in bounds.values()), len(bounds))
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
@@ -90,27 +90,27 @@ def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple
 def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[Message]:
     """The messages from the first of these offsets to the end of each partition's."""
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
-    found: list[Message] = []
+    messages: list[Message] = []
     left = {number: end for number, (_, end) in ranges.items()}
     until = time.monotonic() + KAFKA
     while left:
-        messages: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
-        if messages:
+        consumed: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
+        if consumed:
             until = time.monotonic() + KAFKA
         elif time.monotonic() > until:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
-        for message in messages:
+        for message in consumed:
             number, error = message.partition(), message.error()
             if error is not None and error.code() == NO_GROUP:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if error is None and message.offset() < left.get(number, 0):
-                found.append(message_of(message))
+                messages.append(message_of(message))
             # The end that is known, or an earlier one where the last offsets hold no messages.
             if error is not None or message.offset() + 1 >= left.get(number, 0):
                 left.pop(number, None)
-    return found
+    return messages
 
 
 def message_of(message: Any) -> Message:
@@ -126,8 +126,8 @@ def message_of(message: Any) -> Message:
     )
 
 
-def _missing(cluster: Cluster, topic: str, known: Iterable[str]) -> UnreachableError:
-    names = sorted(name for name in known if not name.startswith("__"))
-    there = f"there is {listed(names)}" if names else "there are no topics yet"
+def _missing(cluster: Cluster, topic: str, topics: Iterable[str]) -> UnreachableError:
+    names = sorted(name for name in topics if not name.startswith("__"))
+    hint = f"there is {listed(names)}" if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
-    return NoTopic("no-topic", message, did_you_mean(topic, names, there))
+    return NoTopic("no-topic", message, did_you_mean(topic, names, hint))

@@ -27,13 +27,13 @@ _WIDER = 4  # by so much the next look is wider, where offsets without messages 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
     """Raises soon where Kafka is away or has no such topic."""
     refuse_silent(topic.cluster)
-    seen = Kafka(topic.cluster, secrets, KAFKA_WATCHED).topic_state(topic)
-    return {parted(each)[1]: (seen.starts[each], end) for each, end in seen.ends.items()}
+    state = Kafka(topic.cluster, secrets, KAFKA_WATCHED).topic_state(topic)
+    return {parted(each)[1]: (state.starts[each], end) for each, end in state.ends.items()}
 
 
 def some(topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: Literal["earliest", "latest"]) -> list[Message]:
     """At most so many messages between these offsets."""
-    found: dict[int, list[Message]] = {number: [] for number in within}
+    by_partition: dict[int, list[Message]] = {number: [] for number in within}
     left = {number: (first, end) for number, (first, end) in within.items() if first < end}
     width = most
     with _reading(topic, secrets) as consumer:
@@ -43,12 +43,14 @@ def some(topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: L
             for message in newest_messages.read(consumer, topic.kafka_name, ranges):
                 read[message.partition].append(message)
             for number, messages in read.items():
-                found[number] = messages + found[number] if which == "latest" else found[number] + messages
-            left = {number: rest for number, rest in left.items() if rest[0] < rest[1] and len(found[number]) < most}
+                by_partition[number] = messages + by_partition[number] if which == "latest" else by_partition[number] + messages
+            left = {number: rest for number, rest in left.items() if rest[0] < rest[1] and len(by_partition[number]) < most}
             width *= _WIDER
     if which == "earliest":
-        return list(heapq.merge(*found.values(), key=_moment))[:most]
-    backwards = heapq.merge(*(reversed(messages) for messages in reversed(found.values())), key=lambda message: -_moment(message))
+        return list(heapq.merge(*by_partition.values(), key=_moment))[:most]
+    backwards = heapq.merge(
+        *(reversed(messages) for messages in reversed(by_partition.values())), key=lambda message: -_moment(message)
+    )
     return [message for message, _ in zip(backwards, range(most), strict=False)][::-1]
 
 

@@ -26,8 +26,8 @@ _JAAS = "org.apache.kafka.common.security.{module} required username={username} 
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
-    said = options(pipeline, range_, secrets)
-    frame = spark.read.format("kafka").options(**said).load()
+    settings = options(pipeline, range_, secrets)
+    frame = spark.read.format("kafka").options(**settings).load()
     if pipeline.explodes:
         return frame
     tasks = max(-(-range_.size // _OF_A_TASK), -(-len(range_.starts) // _PARTITIONS_OF_A_TASK))
@@ -65,11 +65,11 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
 
 
 def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
+    by_topic: dict[str, dict[int, int]] = {}
     for each, offset in offsets.items():
         topic, number = parted(each)
-        found.setdefault(topic, {})[number] = offset
-    return found
+        by_topic.setdefault(topic, {})[number] = offset
+    return by_topic
 
 
 def _login(pipeline: Pipeline, secrets: SecretStore) -> dict[str, str]:

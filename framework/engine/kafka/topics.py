@@ -46,14 +46,14 @@ class Listed:
 
 def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> Iterator[Listed]:
     """Topics of one cluster. Raises soon where nobody answers."""
-    asked = tuple(topics)
+    wanted = tuple(topics)
     refuse_silent(cluster)
     kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
     kafka.cluster_id()  # says by name what is wrong where nobody answers
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
-    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in asked)))
+    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted)))
     answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
-    for topic in asked:
+    for topic in wanted:
         described = _described(cluster, answers[topic.kafka_name])
         yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
 
@@ -62,10 +62,10 @@ def _described(cluster: Cluster, answer: Any) -> Any:
     try:
         return answer.result()
     except KafkaException as error:
-        said = error.args[0]
-        if said.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+        kafka_error = error.args[0]
+        if kafka_error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return None
-        raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {said.str()}") from None
+        raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {kafka_error.str()}") from None
 
 
 def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
@@ -73,8 +73,8 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
     ends: dict[str, int] = {}
     trouble = ""
     try:
-        seen = kafka.topic_state(topic)
-        starts, ends = dict(seen.starts), dict(seen.ends)
+        state = kafka.topic_state(topic)
+        starts, ends = dict(state.starts), dict(state.ends)
     except UnreachableError as error:  # a partition without a leader has no offsets
         trouble = error.message
     partitions = []

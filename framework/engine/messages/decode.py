@@ -79,8 +79,8 @@ class Reader:
             return Read(bytes_, None, (_code(of), f"the {of} does not begin with the id of a schema"))
         version = self._version(of, id_)
         if version is None:
-            wrong = None if self.trouble else (_code(of, "unknown_schema"), f"the registry has no schema {id_}")
-            return Read(bytes_, None, wrong)
+            bad_reason = None if self.trouble else (_code(of, "unknown_schema"), f"the registry has no schema {id_}")
+            return Read(bytes_, None, bad_reason)
         decode = self._decoder(version)
         if isinstance(decode, str):
             return Read(bytes_, version, (_code(of, "wrong_schema"), f"the {of}'s {version} cannot be read: {decode}"))
@@ -93,20 +93,22 @@ class Reader:
     def decode_message(self, message: Message) -> DecodedMessage:
         key = None if message.key is None else self.read("key", message.key)
         value = None if message.value is None else self.read("value", message.value)
-        wrong = plain_checks.plain_bad_reason(self.topic, message, value.bad_reason if value else None, key.bad_reason if key else None)
-        return DecodedMessage(key, value, wrong)
+        bad_reason = plain_checks.plain_bad_reason(
+            self.topic, message, value.bad_reason if value else None, key.bad_reason if key else None
+        )
+        return DecodedMessage(key, value, bad_reason)
 
     def _version(self, of: Of, id_: int) -> Version | None:
-        known = self._versions.setdefault(of, {})
-        if id_ not in known and self._registry and not self.trouble:
+        versions = self._versions.setdefault(of, {})
+        if id_ not in versions and self._registry and not self.trouble:
             try:
                 schema = self._registry.schema(id_)
             except SluiceError as error:
                 self.trouble = error
                 return None
             if schema is not None:
-                known[id_] = Version(id_, schema)
-        return known.get(id_)
+                versions[id_] = Version(id_, schema)
+        return versions.get(id_)
 
     def _decoder(self, version: Version) -> Callable[[bytes], str] | str:
         if version.id not in self._decoders:

@@ -40,10 +40,10 @@ def decoded(format_: str, data: bytes) -> Decoded:
     if format_ == "string":
         return Decoded(text, json.dumps(text, ensure_ascii=False))
     try:
-        found = _first(text) if format_ in AS_JSON else None
+        first = _first(text) if format_ in AS_JSON else None
     except RecursionError:  # as deep as that it is shown as it is
-        found = None
-    return Decoded(text, text.strip(_BLANKS) if found and not found.more else None)
+        first = None
+    return Decoded(text, text.strip(_BLANKS) if first and not first.more else None)
 
 
 def in_one_line(document: str) -> str:
@@ -73,11 +73,11 @@ BadReason = tuple[str, str]
 def plain_bad_reason(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> BadReason | None:
     """The code and the reason by which any batch would make a bad row of the message, whose value and key are found wrong or not;
     None where that takes a closer look."""
-    known = {fault.code for fault in topic.decoding.faults}
-    return next((wrong for wrong in _wrong(topic, message, value, key) if wrong and wrong[0] in known), None)
+    codes = {fault.code for fault in topic.decoding.faults}
+    return next((reason for reason in _bad_reasons(topic, message, value, key) if reason and reason[0] in codes), None)
 
 
-def _wrong(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> Iterator[BadReason | None]:
+def _bad_reasons(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> Iterator[BadReason | None]:
     yield ("null_value", "the message has no value") if message.value is None else value
     yield key
     headers = dict(message.headers)  # of equal names the last counts
@@ -95,21 +95,21 @@ def format_mismatch(format_: str, data: bytes) -> str | None:
         return None
     if text is None:
         return "is not UTF-8 text"
-    return _unlike_object(text) if format_ in AS_JSON else None
+    return _object_mismatch(text) if format_ in AS_JSON else None
 
 
-def _unlike_object(text: str) -> str | None:
+def _object_mismatch(text: str) -> str | None:
     if not text.strip(_BLANKS):
         return "is empty"
     try:
-        found = _first(text)
+        first = _first(text)
     except RecursionError:
         return None
-    if found is None:
+    if first is None:
         return "is not JSON"
-    if found.kind != "an object":
-        return f"is no JSON object but {found.kind}"
-    return "has more text behind the JSON object" if found.more else None
+    if first.kind != "an object":
+        return f"is no JSON object but {first.kind}"
+    return "has more text behind the JSON object" if first.more else None
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Schemas:
         pipeline = self.plan.pipeline(pipeline.name) or pipeline
         moved = [self._moved(topic, each) for topic in pipeline.topics for each in topic.registered]  # all of them are asked
         if any(moved) or self._forget():
-            pipeline = self._again(pipeline)
+            pipeline = self._replanned(pipeline)
         for each in (each for topic in pipeline.topics for each in topic.registered):
             if each.trouble and not each.numbers:
                 raise each.trouble
@@ -56,15 +56,15 @@ class Schemas:
         wanted = sorted(ids)
         for topic in pipeline.topics:
             registry = self._registry(topic, REGISTRY_FOR_BATCH)
-            known = self.also.setdefault(topic.name, {})
-            for id_ in [each for each in wanted if known.get(each) is None][:_MOST]:
-                known[id_] = registry.schema(id_)
-                if known[id_] is None:
+            schemas = self.also.setdefault(topic.name, {})
+            for id_ in [each for each in wanted if schemas.get(each) is None][:_MOST]:
+                schemas[id_] = registry.schema(id_)
+                if schemas[id_] is None:
                     self._absent[topic.name, id_] = time.monotonic()
             if len(wanted) > _MOST:
-                known[ALL] = None
+                schemas[ALL] = None
                 self._absent[topic.name, ALL] = time.monotonic()
-        return self._again(pipeline)
+        return self._replanned(pipeline)
 
     def _moved(self, topic: Topic, registered: Registered) -> bool:
         try:
@@ -91,14 +91,14 @@ class Schemas:
             self.also[topic].pop(id_, None)
         return bool(old)
 
-    def _again(self, pipeline: Pipeline) -> Pipeline:
+    def _replanned(self, pipeline: Pipeline) -> Pipeline:
         assert self.plan.again is not None
         replanned = self.plan.again(self.also)
         runnable = {each.name: each for each in replanned.runnable}
         if pipeline.name not in runnable:
             hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
-            said = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
-            raise BatchError("specs-broken", said, hint)
+            message = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
+            raise BatchError("specs-broken", message, hint)
         # The others stay as they were, so that each is told when it runs, and keeps no other from running.
         pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
         self.plan = replace(replanned.plan, pipelines=pipelines)

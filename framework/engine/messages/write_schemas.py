@@ -58,10 +58,10 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
         raise SluiceError("unsupported-schema", f"nothing can be written by {version}: {error.message}", error.hint) from None
 
 
-def register_new(topic: Topic, secrets: SecretStore, found: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:
+def register_new(topic: Topic, secrets: SecretStore, schemas: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:
     """The same, each with a schema that the registry has."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
-    for each in found:
+    for each in schemas:
         if each.new:
             schema = each.version.schema
             version = Version(registry.register(each.subject, schema.kind, schema.text), schema, 1)
@@ -70,10 +70,10 @@ def register_new(topic: Topic, secrets: SecretStore, found: tuple[WriteSchema, .
             yield each
 
 
-def encoded(schema: WriteSchema, text: bytes) -> bytes:
+def encoded(schema: WriteSchema, data: bytes) -> bytes:
     """A message of what somebody wrote: JSON or, where it is one value, a text or a number. A ValueError says what does not fit."""
     try:
-        text = text.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
     if schema.writer.single and schema.of == "key":

@@ -67,18 +67,18 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
         return Quarantine((), (), waiting)
     import pyarrow.compute as pc
 
-    found = table.scan(selected_fields=_PLACE).to_arrow()
+    bad_rows = table.scan(selected_fields=_PLACE).to_arrow()
     if code:
-        found = found.filter(pc.equal(found["code"], code))
-    counted = found.group_by(["code", "message"]).aggregate([([], "count_all")]).to_pylist()
+        bad_rows = bad_rows.filter(pc.equal(bad_rows["code"], code))
+    counted = bad_rows.group_by(["code", "message"]).aggregate([([], "count_all")]).to_pylist()
     counted.sort(key=lambda each: (-each["count_all"], each["code"], each["message"]))
     kinds = tuple(Kind(each["code"], each["message"], each["count_all"]) for each in counted)
-    newest = []
+    sample_places = []
     for kind, share in zip(kinds, _shares(kinds, limit), strict=False):
-        of_kind = found.filter(pc.and_(pc.equal(found["code"], kind.code), pc.equal(found["message"], kind.message)))
+        of_kind = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["message"], kind.message)))
         ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
-        newest += ordered.slice(0, share).to_pylist()
-    return Quarantine(kinds, tuple(_samples(table, newest)), waiting)
+        sample_places += ordered.slice(0, share).to_pylist()
+    return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting)
 
 
 def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
@@ -93,20 +93,20 @@ def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
     return shares
 
 
-def _samples(table: IcebergTable, wanted: list[dict[str, Any]]) -> Iterator[BadRow]:
+def _samples(table: IcebergTable, places: list[dict[str, Any]]) -> Iterator[BadRow]:
     """The whole rows that these places are of."""
-    if not wanted:
+    if not places:
         return
-    batches = ", ".join({str(each["batch"]) for each in wanted})
-    offsets = {str(each["offset"]) for each in wanted if each["offset"] is not None}
-    among = [f"offset in ({', '.join(offsets)})"] if offsets else []
-    among += ["offset is null"] if any(each["offset"] is None for each in wanted) else []
-    scan = table.scan(f"batch in ({batches}) and ({' or '.join(among)})", selected_fields=_SHOWN)
-    found = defaultdict(list)
+    batches = ", ".join({str(each["batch"]) for each in places})
+    offsets = {str(each["offset"]) for each in places if each["offset"] is not None}
+    conditions = [f"offset in ({', '.join(offsets)})"] if offsets else []
+    conditions += ["offset is null"] if any(each["offset"] is None for each in places) else []
+    scan = table.scan(f"batch in ({batches}) and ({' or '.join(conditions)})", selected_fields=_SHOWN)
+    rows_by_place = defaultdict(list)
     for row in scan.to_arrow().to_pylist():
-        found[tuple(row[name] for name in _PLACE)].append(row)
-    for each in wanted:
-        same = found[tuple(each[name] for name in _PLACE)]
+        rows_by_place[tuple(row[name] for name in _PLACE)].append(row)
+    for each in places:
+        same = rows_by_place[tuple(each[name] for name in _PLACE)]
         if same:
             yield BadRow(**same.pop())
 
@@ -114,6 +114,6 @@ def _samples(table: IcebergTable, wanted: list[dict[str, Any]]) -> Iterator[BadR
 def _waiting(pipeline: Pipeline) -> int:
     """Bad rows of the last batch that had no time to be brought to their table."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    said = table.properties.get(POSITION) if table else None
-    position = Position.read(said) if said else None
+    text = table.properties.get(POSITION) if table else None
+    position = Position.read(text) if text else None
     return table_state.bad_waiting(pipeline, position)

@@ -54,52 +54,52 @@ def history(pipeline: Pipeline) -> History | None:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if table is None:
         return None
-    said = table.properties.get(protocol.POSITION)
-    position = Position.read(said) if said else None
-    bad = _bad(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
+    text = table.properties.get(protocol.POSITION)
+    position = Position.read(text) if text else None
+    bad = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
     snapshots = list(table.ancestors())
-    commits = tuple(_told([_commit(table, each, position, bad) for each in snapshots]))
-    known = {each["snapshot-id"] for each in snapshots}
-    once = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - known
+    commits = tuple(_with_changes([_commit(table, each, position, bad) for each in snapshots]))
+    main_ids = {each["snapshot-id"] for each in snapshots}
+    former_ids = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - main_ids
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
-    gone = len(once & table.snapshots.keys())
-    return History(tuple(commit for commit, _ in commits), expired, gone, position.spec if position else "")
+    rolled_back = len(former_ids & table.snapshots.keys())
+    return History(tuple(commit for commit, _ in commits), expired, rolled_back, position.spec if position else "")
 
 
 def _commit(
     table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
 ) -> tuple[Commit, Position | None]:
     """As its summary says, and the position in it, which of the table's last batch is the table's own."""
-    said = metadata.summary(snapshot)
-    ours = any(key.startswith("sluice.") for key in said)
-    engine = " ".join(said[key] for key in ("engine-name", "engine-version") if key in said)
-    found = Commit(
+    summary = metadata.summary(snapshot)
+    ours = any(key.startswith("sluice.") for key in summary)
+    engine = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary)
+    commit = Commit(
         snapshot=snapshot["snapshot-id"],
         at=table.published(snapshot),
         ours=ours,
         by="Sluice" if ours else engine,
-        operation=said.get("operation", ""),
-        added=int(said.get("added-records", 0)),
-        deleted=_deleted(said),
+        operation=summary.get("operation", ""),
+        added=int(summary.get("added-records", 0)),
+        deleted=_deleted(summary),
     )
-    if protocol.POSITION not in said:
-        return found, None
-    to = Position.read(said[protocol.POSITION])
+    if protocol.POSITION not in summary:
+        return commit, None
+    to = Position.read(summary[protocol.POSITION])
     if position and position.attempt == to.attempt:
         to = replace(to, spec=position.spec)
-    known = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
-    return replace(found, batch=to.batch, bad=known, spec=to.spec), to
+    bad_count = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
+    return replace(commit, batch=to.batch, bad=bad_count, spec=to.spec), to
 
 
-def _deleted(said: Mapping[str, str]) -> int:
+def _deleted(summary: Mapping[str, str]) -> int:
     """Rows of files that went, and those that are marked as deleted; the marks of a file that went have been counted."""
     files, marked, unmarked = (
-        int(said.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
+        int(summary.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
     )
     return files + marked - unmarked
 
 
-def _told(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:
+def _with_changes(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:
     """Each with what it changed since the batch before it, which comes behind it here."""
     for at, (commit, to) in enumerate(commits):
         if to is None or to.attempt == protocol.BORN:
@@ -117,20 +117,22 @@ def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
     return protocol.parted(pair[0])
 
 
-def _bad(pipeline: Pipeline, table: Metadata | None, position: Position | None) -> Mapping[str, int | None] | None:
+def _bad_rows_by_attempt(
+    pipeline: Pipeline, table: Metadata | None, position: Position | None
+) -> Mapping[str, int | None] | None:
     """Bad rows by attempt, under "" those of an attempt that has none; None where they are not kept."""
     if pipeline.bad_rows == "drop":
         return None
-    found: dict[str, int | None] = {"": 0}
+    counts: dict[str, int | None] = {"": 0}
     last: Mapping[str, Any] = {}
     for last in table.ancestors() if table else ():
-        said = metadata.summary(last)
-        source = table.snapshots.get(int(said["source-snapshot-id"])) if table and "source-snapshot-id" in said else None
-        attempt = said.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
+        summary = metadata.summary(last)
+        source = table.snapshots.get(int(summary["source-snapshot-id"])) if table and "source-snapshot-id" in summary else None
+        attempt = summary.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
         if attempt:
-            found[attempt] = int(said.get("added-records", 0))
+            counts[attempt] = int(summary.get("added-records", 0))
     if last.get("parent-snapshot-id") is not None:
-        found[""] = None  # it may have expired
+        counts[""] = None  # it may have expired
     if position:
-        found[position.attempt] = position.bad
-    return found
+        counts[position.attempt] = position.bad
+    return counts

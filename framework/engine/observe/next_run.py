@@ -65,29 +65,29 @@ class NextRun:
 def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[NextRun]:
     """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
-    before: dict[str, NextRun] = {}
+    earlier_runs: dict[str, NextRun] = {}
     for pipeline in in_order(pipelines):
         if pipeline.source:
-            found = _next_run(pipeline, before)
+            run = _next_run(pipeline, earlier_runs)
         else:
             cluster = pipeline.topic.cluster
             if cluster.name not in clusters:
                 clusters[cluster.name] = connect(cluster, plan.secrets, patience)
-            found = _next_run(pipeline, clusters[cluster.name])
-            away = [error for error in found.unreachable if isinstance(error, KafkaAway)]
-            if away:
-                clusters[cluster.name] = away[0]
-        before[pipeline.name] = found
-        yield found
+            run = _next_run(pipeline, clusters[cluster.name])
+            kafka_errors = [error for error in run.unreachable if isinstance(error, KafkaAway)]
+            if kafka_errors:
+                clusters[cluster.name] = kafka_errors[0]
+        earlier_runs[pipeline.name] = run
+        yield run
 
 
-def next_position(pipeline: Pipeline, seen: TableState | None, source: Source) -> tuple[Position, TopicState]:
+def next_position(pipeline: Pipeline, state: TableState | None, source: Source) -> tuple[Position, TopicState]:
     """Where a run would go on, and what the source has now; raises what a run would refuse. A table that is missing, or has
     nothing of a topic yet, would begin there now as `start_from` says."""
-    now = source.topic_state()
-    position = refusals.check(pipeline, seen, now) if seen else Position("", 0, now.cluster, {}, {}, 0, 0)
-    ends = {**position.ends, **source.starts(now, position.topics)}
-    return replace(position, ends=ends), now
+    topic = source.topic_state()
+    position = refusals.check(pipeline, state, topic) if state else Position("", 0, topic.cluster, {}, {}, 0, 0)
+    ends = {**position.ends, **source.starts(topic, position.topics)}
+    return replace(position, ends=ends), topic
 
 
 def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
@@ -103,76 +103,78 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
     """With Kafka, or why it does not answer; or with what was found of the pipelines that run before this one."""
     table = pipeline.table
     try:
-        seen, existing = table_state.state(table), table_state.existing(table)
-        bad = metadata.read(table.catalog, table.bad_rows)
+        state, existing = table_state.state(table), table_state.existing(table)
+        bad_rows = metadata.read(table.catalog, table.bad_rows)
     except SluiceError as error:
         return NextRun(pipeline, None, unreachable=(error,))
-    if existing is not None and seen is None:  # nothing was ever written to it, so Sluice did not make it
-        seen = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
-    found = NextRun(pipeline, ())
+    if existing is not None and state is None:  # nothing was ever written to it, so Sluice did not make it
+        state = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
+    run = NextRun(pipeline, ())
     try:
-        if bad is not None and bad.properties.get(protocol.OF) != (seen.uuid if seen else ""):
+        if bad_rows is not None and bad_rows.properties.get(protocol.OF) != (state.uuid if state else ""):
             raise refusals.leftover_bad_rows(pipeline)
         if isinstance(from_, SluiceError):
-            found = replace(found, unreachable=(from_,))
-            if seen is not None:
-                refusals.check(pipeline, seen, _remembered_topics(seen))
+            run = replace(run, unreachable=(from_,))
+            if state is not None:
+                refusals.check(pipeline, state, _remembered_topics(state))
         elif isinstance(from_, Kafka):
-            waits = waiting(from_, *next_position(pipeline, seen, FromTopics(pipeline, from_)), table_state.speed(table))
-            found = replace(found, waiting=tuple(waits))
+            waiting_by_topic = waiting(
+                from_, *next_position(pipeline, state, FromTopics(pipeline, from_)), table_state.speed(table)
+            )
+            run = replace(run, waiting=tuple(waiting_by_topic))
         else:
-            found = replace(found, recompute=_recompute(pipeline, seen, from_))
+            run = replace(run, recompute=_recompute(pipeline, state, from_))
         run_record.refuse_paused(pipeline.name)
     except SluiceError as error:
-        unseen = isinstance(error, UnreachableError)
-        found = replace(found, unreachable=(error,)) if unseen else replace(found, refused=(error,))
-    found = replace(found, changes=_changes(pipeline, existing, found.refused))
-    return _with_rebuild(found, seen.position if seen else None, from_ if isinstance(from_, Kafka) else None)
+        is_unreachable = isinstance(error, UnreachableError)
+        run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))
+    run = replace(run, changes=_changes(pipeline, existing, run.refused))
+    return _with_rebuild(run, state.position if state else None, from_ if isinstance(from_, Kafka) else None)
 
 
-def _with_rebuild(found: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
+def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
     """With what a rebuild reads, where the spec says other rows or files than are there and a run leaves those."""
-    pipeline = found.pipeline
+    pipeline = run.pipeline
     if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
-        return found  # or Kafka does not answer
-    remade = bool(position.spec and position.spec != pipeline.spec and kafka)
-    beyond = any(change.rebuild for change in found.changes or ())
-    if found.changes is None or not (remade or beyond):
-        return found
+        return run  # or Kafka does not answer
+    rows_differ = bool(position.spec and position.spec != pipeline.spec and kafka)
+    needs_rebuild = any(change.rebuild for change in run.changes or ())
+    if run.changes is None or not (rows_differ or needs_rebuild):
+        return run
     try:
-        return replace(found, rebuild=estimate_rebuild(pipeline, kafka), rows_differ=remade)
+        return replace(run, rebuild=estimate_rebuild(pipeline, kafka), rows_differ=rows_differ)
     except SluiceError as error:
-        return replace(found, unreachable=(*found.unreachable, error))
+        return replace(run, unreachable=(*run.unreachable, error))
 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
     """A table of somebody else is not compared, nor is one that could not be made."""
-    none = (NotOwned, TableRecreated, SourceMissing)
-    return None if any(isinstance(error, none) for error in refused) else changes(pipeline, existing)
+    not_comparable = (NotOwned, TableRecreated, SourceMissing)
+    return None if any(isinstance(error, not_comparable) for error in refused) else changes(pipeline, existing)
 
 
-def _recompute(pipeline: Pipeline, seen: TableState | None, before: Mapping[str, NextRun]) -> Recompute:
+def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
     source = FromTable(pipeline)
     writer = source.source.pipeline
-    first = before.get(writer)
-    if first and first.would_run and any(change.kind == "create" for change in first.changes or ()):
+    earlier_run = earlier_runs.get(writer)
+    if earlier_run and earlier_run.would_run and any(change.kind == "create" for change in earlier_run.changes or ()):
         return Recompute(f"once `{writer}` has made it", None)
-    position, now = next_position(pipeline, seen, source)
+    position, topic = next_position(pipeline, state, source)
     rows = source.rows()
-    if seen is None or position.attempt == protocol.BORN:
+    if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
-    if position.topics != now.topics:
+    if position.topics != topic.topics:
         return Recompute("which was made again", rows)
-    if position.ends != now.ends:
+    if position.ends != topic.ends:
         return Recompute("which has changed", rows)
     if position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)
-    return Recompute(f"once `{writer}` has run" if first and first.would_run and not first.idle else "", rows)
+    return Recompute(f"once `{writer}` has run" if earlier_run and earlier_run.would_run and not earlier_run.idle else "", rows)
 
 
-def _remembered_topics(seen: TableState) -> TopicState:
+def _remembered_topics(state: TableState) -> TopicState:
     """The topics as the table's position knows them, for what a table alone tells."""
-    position = seen.position
+    position = state.position
     return TopicState(position.cluster, position.topics, position.ends, position.ends) if position else TopicState("", {}, {}, {})

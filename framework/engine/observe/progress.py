@@ -67,33 +67,33 @@ class Progress:
 def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
     """These pipelines, or all of them; Kafka is asked about all at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
-    asked_of = {each.topic.cluster.name for each in chosen if not each.source}
-    clusters = {each.name: each for each in plan.clusters if each.name in asked_of}
-    connecting = {name: _Asked(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
+    cluster_names = {each.topic.cluster.name for each in chosen if not each.source}
+    clusters = {each.name: each for each in plan.clusters if each.name in cluster_names}
+    connections = {name: _Question(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
     # Tables before topics: what is committed in between is still counted as lag, never missing from both.
-    landed = [_landed(pipeline) for pipeline in chosen]
-    kafkas = {name: asked.answer(patience) or silent(clusters[name]) for name, asked in connecting.items()}
-    asking = [_Asked(partial(_ahead, pipeline, seen, kafkas)) for pipeline, seen in zip(chosen, landed, strict=True)]
-    found = []
-    for pipeline, seen, asked in zip(chosen, landed, asking, strict=True):
+    tables = [_table_progress(pipeline) for pipeline in chosen]
+    kafkas = {name: request.answer(patience) or silent(clusters[name]) for name, request in connections.items()}
+    requests = [_Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen, tables, strict=True)]
+    progress = []
+    for pipeline, table, request in zip(chosen, tables, requests, strict=True):
         # Each request has its own end; this one is for whatever else may hang.
-        ahead = asked.answer(5 * patience)
-        found.append(ahead or replace(seen.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
-    return tuple(found)
+        with_lag = request.answer(5 * patience)
+        progress.append(with_lag or replace(table.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
+    return tuple(progress)
 
 
 def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
-    (found,) = read_progress(plan, [pipeline])
-    if found.catalog_away and found.trouble:
-        raise found.trouble
-    return found
+    (progress,) = read_progress(plan, [pipeline])
+    if progress.catalog_away and progress.trouble:
+        raise progress.trouble
+    return progress
 
 
 def event_time(pipeline: Pipeline) -> str | None:
     """The column that says how new a row is: the topic's event time, else Kafka's; None where the table keeps neither."""
-    kept = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
-    asked = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
-    return next((name for name in asked if name in kept), None)
+    timestamp_columns = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
+    wanted = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
+    return next((name for name in wanted if name in timestamp_columns), None)
 
 
 def newest_event(pipeline: Pipeline) -> datetime | None:
@@ -104,7 +104,7 @@ def newest_event(pipeline: Pipeline) -> datetime | None:
 
 
 @dataclass(frozen=True)
-class _Landed:
+class _TableProgress:
     """What the catalog says; `of_another`: bad rows of a former table are still there."""
 
     progress: Progress
@@ -112,7 +112,7 @@ class _Landed:
     of_another: bool
 
 
-def _landed(pipeline: Pipeline) -> _Landed:
+def _table_progress(pipeline: Pipeline) -> _TableProgress:
     progress = Progress(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
@@ -123,40 +123,40 @@ def _landed(pipeline: Pipeline) -> _Landed:
         position = state.position if state else None
         waiting = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:
-        return _Landed(replace(progress, trouble=error), None, False)
+        return _TableProgress(replace(progress, trouble=error), None, False)
     of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
     progress = replace(progress, bad_rows=_rows(bad) + waiting, bad_waiting=waiting, position=position)
     if table is None:
-        return _Landed(progress, state, of_another)
+        return _TableProgress(progress, state, of_another)
     total = metadata.summary(table.main)
     progress = replace(
         progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
         committed=table.published(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
         snapshot=table.main["snapshot-id"] if table.main else None,
     )  # fmt: skip
-    return _Landed(progress, state, of_another)
+    return _TableProgress(progress, state, of_another)
 
 
 def _rows(table: Metadata | None) -> int:
     return metadata.rows(metadata.summary(table.main if table else None))
 
 
-def _ahead(pipeline: Pipeline, seen: _Landed, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
+def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
     """What landed, with what Kafka, or the table that is read, says of the rest."""
-    found = seen.progress
-    if found.trouble:
-        return found
+    progress = table.progress
+    if progress.trouble:
+        return progress
     try:
-        if seen.of_another:
+        if table.of_another:
             raise refusals.leftover_bad_rows(pipeline)
         source = _source(pipeline, kafkas)
-        position, now = next_position(pipeline, seen.state, source)
-        range_ = source.next(position, now)
+        position, topic = next_position(pipeline, table.state, source)
+        range_ = source.next(position, topic)
         if isinstance(source, FromTable):
-            return replace(found, lag=source.rows() if range_ else 0)
-        return replace(found, lag=range_.waiting if range_ else 0, offsets=_offsets(position, now))
+            return replace(progress, lag=source.rows() if range_ else 0)
+        return replace(progress, lag=range_.waiting if range_ else 0, offsets=_offsets(position, topic))
     except SluiceError as error:
-        return replace(found, trouble=error)
+        return replace(progress, trouble=error)
 
 
 def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> Source:
@@ -176,7 +176,7 @@ def _offsets(position: Position, now: TopicState) -> tuple[Offsets, ...]:
 _Answer = TypeVar("_Answer")
 
 
-class _Asked(Generic[_Answer]):
+class _Question(Generic[_Answer]):
     """A question that is asked beside others. One that is never answered keeps no process from ending."""
 
     def __init__(self, question: Callable[[], _Answer]) -> None:

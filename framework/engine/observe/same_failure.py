@@ -30,14 +30,14 @@ def note(context: Context, pipeline: Pipeline) -> None:
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next one would end by it too."""
-    noted = run_record.read(pipeline.name)
-    failed = noted.failed
-    if failed is None or noted.failed_at is None or failed.code in PASSING:
+    record = run_record.read(pipeline.name)
+    failed = record.failed
+    if failed is None or record.failed_at is None or failed.code in PASSING:
         return None
     seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(failed.at)).total_seconds()
     if not failed.suspended and seconds > _HOUR:
         return None
-    return failed if noted.failed_at == _digest(context, pipeline) else None
+    return failed if record.failed_at == _digest(context, pipeline) else None
 
 
 def _digest(context: Context, pipeline: Pipeline) -> str:
@@ -45,7 +45,7 @@ def _digest(context: Context, pipeline: Pipeline) -> str:
     into, source = pipeline.table, pipeline.source
     tables = [(into.catalog, into.identifier), (into.catalog, into.bad_rows)]
     tables += [(source.catalog, source.identifier)] if source else []
-    asked = (
+    inputs = (
         pipeline.spec,
         pipeline.batch_rows,
         pipeline.bad_rows,
@@ -54,7 +54,7 @@ def _digest(context: Context, pipeline: Pipeline) -> str:
         context.plan.secrets,
     )
     topics = [(topic.kafka_name, topic.cluster, topic.start_from) for topic in pipeline.topics]
-    return hashlib.sha256(repr((asked, topics, [_file(*each) for each in tables])).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((inputs, topics, [_file(*each) for each in tables])).encode()).hexdigest()[:16]
 
 
 def _file(catalog: Catalog, identifier: str) -> str:

@@ -18,7 +18,7 @@ from framework.patience import KAFKA_GLANCE
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
 # What a run would find as a look does: where a look does not find it any more, neither would a run.
-_JUDGED_NOW = (
+_CHECKED_NOW = (
     *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
     "source-missing",
 )
@@ -67,63 +67,76 @@ class Status:
 
 def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
-    seen = read_progress(plan, chosen, patience)
+    read = read_progress(plan, chosen, patience)
     now = datetime.now(timezone.utc)
     return tuple(
-        judged(pipeline, each, run_record.read(pipeline.name), None if each.catalog_away else newest_event(pipeline), now)
-        for pipeline, each in zip(chosen, seen, strict=True)
+        status_from(
+            pipeline, progress, run_record.read(pipeline.name), None if progress.catalog_away else newest_event(pipeline), now
+        )
+        for pipeline, progress in zip(chosen, read, strict=True)
     )
 
 
-def judged(pipeline: Pipeline, seen: Progress, noted: RunRecord, latest: datetime | None, now: datetime) -> Status:
-    reasons = tuple(_reasons(pipeline, seen, noted.failed))
-    state = _state(seen, noted, reasons)
+def status_from(
+    pipeline: Pipeline, progress: Progress, record: RunRecord, newest_event: datetime | None, now: datetime
+) -> Status:
+    reasons = tuple(_reasons(pipeline, progress, record.failed))
+    state = _state(progress, record, reasons)
     fresh = None
-    if pipeline.fresh_within and _has_landed(seen.position):
-        since = (now - seen.committed).total_seconds() if seen.committed else None
-        fresh = seen.lag == 0 or (since is not None and since <= pipeline.fresh_within)
-    paused = datetime.fromisoformat(noted.paused) if noted.paused else None
-    return Status(pipeline=pipeline, progress=seen, at=now, state=state, reasons=reasons, paused=paused, newest_event=latest, fresh=fresh)
+    if pipeline.fresh_within and _has_landed(progress.position):
+        age = (now - progress.committed).total_seconds() if progress.committed else None
+        fresh = progress.lag == 0 or (age is not None and age <= pipeline.fresh_within)
+    paused = datetime.fromisoformat(record.paused) if record.paused else None
+    return Status(
+        pipeline=pipeline,
+        progress=progress,
+        at=now,
+        state=state,
+        reasons=reasons,
+        paused=paused,
+        newest_event=newest_event,
+        fresh=fresh,
+    )
 
 
-def _state(seen: Progress, noted: RunRecord, reasons: tuple[Reason, ...]) -> State:
-    if noted.paused:
+def _state(progress: Progress, record: RunRecord, reasons: tuple[Reason, ...]) -> State:
+    if record.paused:
         return "paused"
     if reasons:
         return "suspended" if any(reason.suspended for reason in reasons) else "failing"
-    if not _has_landed(seen.position):
+    if not _has_landed(progress.position):
         return "pending"
-    return "syncing" if seen.lag else "caught up"
+    return "syncing" if progress.lag else "caught up"
 
 
 def _has_landed(position: Position | None) -> bool:
     return position is not None and position.attempt != BORN
 
 
-def _reasons(pipeline: Pipeline, seen: Progress, failed: FailedRun | None) -> Iterator[Reason]:
-    trouble = seen.trouble
+def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -> Iterator[Reason]:
+    trouble = progress.trouble
     # Of a table that is made from another one that nobody has made yet, there is nothing to say but that it is pending.
-    if trouble and not (trouble.code == "source-missing" and not _has_landed(seen.position)):
+    if trouble and not (trouble.code == "source-missing" and not _has_landed(progress.position)):
         suspended = isinstance(trouble, RefusedError)
         yield Reason(
             code=trouble.code,
             message=trouble.message,
             hint=trouble.hint,
-            do=_then(pipeline, trouble.code, trouble.hint, suspended, False),
+            do=_next_step(pipeline, trouble.code, trouble.hint, suspended, False),
             suspended=suspended,
             at=None,
         )
-    if failed and not (trouble and trouble.code == failed.code) and not _overtaken(seen, failed):
+    if failed and not (trouble and trouble.code == failed.code) and not _is_over(progress, failed):
         at = datetime.fromisoformat(failed.at)
-        do = _then(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
+        do = _next_step(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
         yield Reason(code=failed.code, message=failed.message, hint=failed.hint, do=do, suspended=failed.suspended, at=at)
 
 
-def _overtaken(seen: Progress, failed: FailedRun) -> bool:
+def _is_over(progress: Progress, failed: FailedRun) -> bool:
     """Whether what the last run failed by is no more: the position was moved since, as `sluice accept` does, or a look tells."""
-    if seen.trouble is None and failed.code in _JUDGED_NOW:
+    if progress.trouble is None and failed.code in _CHECKED_NOW:
         return True
-    position = seen.position
+    position = progress.position
     # A second later: the note has no fractions, and the batch before the one that failed is no answer to it.
     return (
         position is not None
@@ -132,7 +145,7 @@ def _overtaken(seen: Progress, failed: FailedRun) -> bool:
     )
 
 
-def _then(pipeline: Pipeline, code: str, hint: str, suspended: bool, answers: bool) -> str:
+def _next_step(pipeline: Pipeline, code: str, hint: str, suspended: bool, answers: bool) -> str:
     """What to do. `answers`: Kafka and the catalog do, now."""
     run = f"`sluice run {pipeline.name}`"
     if "`sluice accept" in hint:

@@ -34,7 +34,7 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
     accepts = refused.accepts
     try:
         if isinstance(refused, TableRecreated):
-            _begin_anew(context, pipeline)
+            _begin_again(context, pipeline)
         elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
             accept_changes(context.lake(pipeline), pipeline, accepts)
         elif isinstance(accepts, Acceptance):
@@ -43,10 +43,12 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
             raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
     except (CommitRefused, CommitUnknown) as error:
         hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
-        raise commit_failed("table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint) from None
+        raise commit_failed(
+            "table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint
+        ) from None
 
 
-def _begin_anew(context: Context, pipeline: Pipeline) -> None:
+def _begin_again(context: Context, pipeline: Pipeline) -> None:
     """A new table first; its predecessor's bad rows go, if they are still its predecessor's."""
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
@@ -59,17 +61,21 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         raise CommitRefused
-    now = state(table)
-    if now.position is not None:
-        side_tables.roll_forward(lake, pipeline, now.uuid, now.position)
+    current = state(table)
+    if current.position is not None:
+        side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     with attempts.attempt() as attempt:
         transaction = lake.begin(table)
-        now = state(transaction.table())
-        if (now.uuid, now.main, now.position) != (accepts.refused.uuid, accepts.refused.main, accepts.refused.position):
+        current = state(transaction.table())
+        if (current.uuid, current.main, current.position) != (
+            accepts.refused.uuid,
+            accepts.refused.main,
+            accepts.refused.position,
+        ):
             raise CommitRefused
         moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
-            moved = replace(moved, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
+            moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
         lake.move_position(transaction, moved)
         attempts.forget(attempt)
-    side_tables.roll_forward(lake, pipeline, now.uuid, moved)
+    side_tables.roll_forward(lake, pipeline, current.uuid, moved)

@@ -53,9 +53,9 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
     lost = (
         row_frame.bad_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
     )
-    said = "concat(message, '; Kafka compacted the message before its bytes were kept')"
+    lost_message = "concat(message, '; Kafka compacted the message before its bytes were kept')"
     kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
-        "message": f"IF(value IS NULL, {said}, message)"
+        "message": f"IF(value IS NULL, {lost_message}, message)"
     }
     return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
 
@@ -68,20 +68,20 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: ro
         hint = "correct the spec, or let it go on by `bad_rows: quarantine`"
         raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
     bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
-    found = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
-    fresh = sorted(each for each in found if each[1] >= position.accepted.get(each[0], 0))
-    if not fresh:
+    bad_places = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
+    unaccepted = sorted(each for each in bad_places if each[1] >= position.accepted.get(each[0], 0))
+    if not unaccepted:
         return
-    where, offset, number = fresh[0]
+    where, offset, number = unaccepted[0]
     fault = pipeline.faults[number]
     below = dict(position.accepted)
-    for each, at, _ in fresh:
+    for each, at, _ in unaccepted:
         below[each] = max(below.get(each, 0), at + 1)
-    noun, are = ("bad message", "is") if len(fresh) == 1 else ("bad messages", "are")
-    says = f"the {len(fresh)} {noun} of this batch {are} quarantined in {pipeline.table.bad_rows}"
+    noun, are = ("bad message", "is") if len(unaccepted) == 1 else ("bad messages", "are")
+    says = f"the {len(unaccepted)} {noun} of this batch {are} quarantined in {pipeline.table.bad_rows}"
     raise BadRowsStop(
         "bad-rows",
-        f"{len(fresh)} {noun}, the first in {where} at offset {offset}: {fault.code}: {fault.message}",
+        f"{len(unaccepted)} {noun}, the first in {where} at offset {offset}: {fault.code}: {fault.message}",
         f"`sluice accept {pipeline.name}`: {says}",
         Acceptance(says, replace(position, accepted=below), opened),
     )

@@ -90,14 +90,14 @@ class Clock:
 
 def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
-    seen = table_state.state(pipeline.table)
+    state = table_state.state(pipeline.table)
     source = context.source(pipeline)
     topic = source.topic_state()
-    if seen is None or seen.position is None:
+    if state is None or state.position is None:
         return False
-    if protocol.standing(seen) is protocol.Standing.ROLLED_BACK:
+    if protocol.standing(state) is protocol.Standing.ROLLED_BACK:
         return False
-    position = refusals.check(pipeline, seen, topic)
+    position = refusals.check(pipeline, state, topic)
     if position.topics.keys() != topic.topics.keys():
         return False
     return source.next(position, topic) is None and not table_state.pending(pipeline, position)
@@ -111,27 +111,27 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
     tries, cause = 0, ""
     for _ in range(_MOST):
         with attempts.attempt() as attempt:
-            tried = _Attempt(context, pipeline, attempt, clock)
+            attempt_run = _Attempt(context, pipeline, attempt, clock)
             try:
-                done = tried.run()
+                outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:
                 pipeline = context.schemas.learn(pipeline, unknown.ids)
                 continue
-        if not isinstance(done, Verdict):
-            return done
-        cause = tried.cause or cause
+        if not isinstance(outcome, Verdict):
+            return outcome
+        cause = attempt_run.cause or cause
         # Another batch was published: the table has come further, and this is no try in vain.
-        tries += done is not Verdict.AGAIN
+        tries += outcome is not Verdict.AGAIN
         if tries == _TRIES:
             break
-    said = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    message = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
     if not cause:
-        said = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
-    raise commit_failed("table-busy", said, cause, "run again when the other writer is done; nothing was lost")
+        message = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
+    raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
 
 
 @dataclass(frozen=True)
-class _Staged:
+class _StagedBatch:
     snapshot: protocol.Snapshot
     position: Position
     counted: row_frame.Counted
@@ -167,7 +167,7 @@ class _Attempt:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
                 joined = Verdict.AGAIN
             except (CommitRefused, CommitUnknown) as error:
-                joined = self._not_taken(error)
+                joined = self._restage(error)
             attempts.forget(self.attempt)
             return joined
         range_ = self.source.next(position, topic)
@@ -181,36 +181,36 @@ class _Attempt:
             self.lake.branch(table, self.attempt, opened.main)
         except (CommitRefused, CommitUnknown) as error:
             withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
-            return self._not_taken(error)
+            return self._restage(error)
         self.at("branched")
         try:
-            made = self._stage(table, opened, position, topic, range_)
+            staged_batch = self._stage(table, opened, position, topic, range_)
             self.clock.done("stage")
-            judged = self._publish(opened, topic, made) if made else Verdict.RESTAGE
+            outcome = self._publish(opened, topic, staged_batch) if staged_batch else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # what stops the batch is what is told
                 withdraw(self.lake, self.pipeline, self.attempt)
             raise
-        if made is None or judged is not Verdict.DONE:
+        if staged_batch is None or outcome is not Verdict.DONE:
             withdraw(self.lake, self.pipeline, self.attempt)
-            return judged
+            return outcome
         self.at("published")
-        if made.position.bad or made.position.forget:
-            side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, made.position)
+        if staged_batch.position.bad or staged_batch.position.forget:
+            side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, staged_batch.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
         attempts.forget(self.attempt)
         sweep(self.lake, self.pipeline)
         self.at("swept")
         self.clock.done("sweep")
-        return self._batch(made, range_)
+        return self._batch(staged_batch, range_)
 
-    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _Staged | None:
+    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _StagedBatch | None:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
         try:
             counted = self._write(table, position.batch + 1, range_, topic)
         except (CommitRefused, CommitUnknown) as error:
-            self._not_taken(error)
+            self._restage(error)
             return None
         self.at("staged")
         if counted.unknown_schemas:
@@ -221,7 +221,7 @@ class _Attempt:
             try:
                 bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
             except (CommitRefused, CommitUnknown) as error:
-                self._not_taken(error)
+                self._restage(error)
                 return None
             self.at("staged_bad_rows")
         now = self._table()
@@ -235,7 +235,7 @@ class _Attempt:
             (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
         )  # fmt: skip
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
-        return _Staged(tip, to, counted, states.expired(table, self.pipeline.table.states))
+        return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
 
     def _expect(self, counted: row_frame.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
@@ -257,7 +257,7 @@ class _Attempt:
         with named_errors(self.pipeline):
             return states.staged(to, frame, mode(self.pipeline.table.write).stage)
 
-    def _publish(self, opened: TableState, topic: TopicState, made: _Staged) -> Verdict:
+    def _publish(self, opened: TableState, topic: TopicState, staged_batch: _StagedBatch) -> Verdict:
         """DONE once the batch is published; any other verdict says why it begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
@@ -265,27 +265,27 @@ class _Attempt:
             try:
                 transaction = self.lake.begin(self._table())
                 now = transaction.table()
-                judged = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
-                if judged is not Verdict.PUBLISH:
-                    return judged
+                outcome = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
+                if outcome is not Verdict.PUBLISH:
+                    return outcome
                 if left == 0:
                     break
                 self.at("checked")
-                self.lake.publish(transaction, self.attempt, made.position, made.forget)
+                self.lake.publish(transaction, self.attempt, staged_batch.position, staged_batch.forget)
             except (CommitRefused, CommitUnknown) as error:
-                self._not_taken(error)
+                self._restage(error)
                 continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
-        said = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
-        raise commit_failed("not-published", said, self.cause, "nothing was lost: run again")
+        message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+        raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
 
-    def _not_taken(self, error: CommitRefused | CommitUnknown) -> Verdict:
+    def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)
         return Verdict.RESTAGE
 
     def _warnings(self, counted: row_frame.Counted) -> tuple[tuple[str, int], ...]:
-        found = zip(self.pipeline.expectations, counted.failing, strict=True)
-        return tuple((expected.name, failing) for expected, failing in found if failing)
+        counts = zip(self.pipeline.expectations, counted.failing, strict=True)
+        return tuple((expected.name, failing) for expected, failing in counts if failing)
 
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)
@@ -295,11 +295,12 @@ class _Attempt:
             )
         return table
 
-    def _batch(self, made: _Staged, range_: Range) -> Batch:
-        counted = made.counted
+    def _batch(self, staged_batch: _StagedBatch, range_: Range) -> Batch:
+        counted = staged_batch.counted
         return Batch(
-            self.pipeline.name, made.position.batch, counted.read, counted.rows, counted.bad,
-            counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, made.snapshot.id, self.clock.phases,
+            self.pipeline.name, staged_batch.position.batch, counted.read, counted.rows, counted.bad,
+            counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, staged_batch.snapshot.id,
+            self.clock.phases,
         )  # fmt: skip
 
 

@@ -108,18 +108,18 @@ def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str,
 def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
     """A table that was dropped and created again does not share the side tables of its predecessor: their messages are read again."""
     for side in pipeline.table.side_tables:
-        left = lake.find(side.identifier)
-        if left is not None and (table is None or left.properties().get(OF) != str(table.uuid())):
+        side_table = lake.find(side.identifier)
+        if side_table is not None and (table is None or side_table.properties().get(OF) != str(table.uuid())):
             raise refusals.leftover_bad_rows(pipeline)
 
 
 def begin_again(lake: Lake, pipeline: Pipeline) -> None:
     """Empties the side tables of a former table, so that those of the table that is there now may come."""
     for side in pipeline.table.side_tables:
-        left = lake.find(side.identifier)
-        if left is None:
+        side_table = lake.find(side.identifier)
+        if side_table is None:
             continue
-        transaction = lake.begin(left)
+        transaction = lake.begin(side_table)
         table = lake.load(pipeline.table.identifier)  # after the transaction began: what is judged then is what is emptied
         if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
             lake.empty(transaction, {OF: str(table.uuid())})

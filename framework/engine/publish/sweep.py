@@ -25,7 +25,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     dead = _dead(table)
     if not dead and not waiting:
         return
-    gone = {name for name in dead if _swept(lake, table, name)}
+    swept = {name for name in dead if _swept(lake, table, name)}
     # Loaded after the dead were found: a dead attempt that has no branch and was not published last will never publish.
     table = lake.load(pipeline.table.identifier)
     if table is None:
@@ -34,9 +34,9 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     for name in waiting:
         published = text is None or Position.read(text).attempt == name
         if not published and table.snapshot(protocol.BRANCH + name) is None:
-            gone |= {name} if all(_swept(lake, side, name) for side in _with_branch(sides, name)) else set()
+            swept |= {name} if all(_swept(lake, side, name) for side in _with_branch(sides, name)) else set()
     sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
-    for name in gone:
+    for name in swept:
         if not _with_branch(sides, name):
             attempts.forget(name)
 
@@ -44,8 +44,8 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
     """Deletes what a living attempt of this process has staged and will not publish, if the catalog lets it now."""
     tables = [lake.load(pipeline.table.identifier), *(lake.find(side.identifier) for side in pipeline.table.side_tables)]
-    gone = [_swept(lake, table, attempt) for table in _with_branch(tables, attempt)]
-    if all(gone):
+    swept = [_swept(lake, table, attempt) for table in _with_branch(tables, attempt)]
+    if all(swept):
         attempts.forget(attempt)
 
 

@@ -54,8 +54,8 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     `start_from: latest`."""
     table = pipeline.table
     source = context.source(pipeline)
-    seen = source.topic_state()
-    first = Position(protocol.BORN, 0, seen.cluster, seen.topics, source.starts(seen, {}), 0, 0, pipeline.spec)
+    topic = source.topic_state()
+    first = Position(protocol.BORN, 0, topic.cluster, topic.topics, source.starts(topic, {}), 0, 0, pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)
@@ -72,12 +72,12 @@ def write_properties(table: Table) -> dict[str, str]:
     return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words}
 
 
-def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: TopicState, attempt: str) -> None:
+def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:
     """Where topics are new to the table, its position says from now on where they begin. A commit of its own: `latest` would
     mean something else the next time."""
     assert opened.position is not None
     lake = context.lake(pipeline)
-    ends = {**opened.position.ends, **context.source(pipeline).starts(seen, opened.position.topics)}
+    ends = {**opened.position.ends, **context.source(pipeline).starts(topic, opened.position.topics)}
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
@@ -85,7 +85,7 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: 
     now = state(transaction.table())
     if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
         moved = replace(
-            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None, topics=seen.topics, ends=ends,
+            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None, topics=topic.topics, ends=ends,
             snapshot=now.main, sequence=now.snapshots[now.main].sequence,
         )  # fmt: skip
         lake.move_position(transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
@@ -94,40 +94,42 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, seen: 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     """The table with what its spec has gained, in one commit, so that nobody ever sees half of it. What the spec does not allow,
     or this version cannot do, is refused as a whole, and no batch begins."""
-    said = ""
+    error_text = ""
     for _ in range(_TRIES):
-        there = lake.existing(table)
-        if there.owner is None or not refusals.same_owner(there.owner, refusals.owner(pipeline)):
+        current = lake.existing(table)
+        if current.owner is None or not refusals.same_owner(current.owner, refusals.owner(pipeline)):
             return table  # of somebody else: nothing is changed in it, and it is refused when it is looked at next
-        found = changes(pipeline, there)
-        if any(not change.allowed for change in found):
-            raise _schema_change(pipeline, found)
-        wanted = [change for change in found if change.kind not in ("drop", "narrow")]  # these leave the column as it is
+        spec_changes = changes(pipeline, current)
+        if any(not change.allowed for change in spec_changes):
+            raise _schema_change(pipeline, spec_changes)
+        wanted = [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
         if not wanted:
             return table
         try:
             lake.change(table, wanted, pipeline.table)
         except (CommitRefused, CommitUnknown) as error:
-            said = str(error)  # looked at again, which also tells whether a lost answer was a yes
+            error_text = str(error)  # looked at again, which also tells whether a lost answer was a yes
         table = lake.load(pipeline.table.identifier)
         if table is None:
             break
     message = f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}"
-    raise commit_failed("table-busy", message, said, "run again when the other writer is done; nothing was lost")
+    raise commit_failed("table-busy", message, error_text, "run again when the other writer is done; nothing was lost")
 
 
 def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
     """Takes on what was refused, and notes it, in one commit."""
     table = lake.load(pipeline.table.identifier)
-    there = lake.existing(table) if table is not None else None
-    if there is None or changes(pipeline, there) != changes_:
+    current = lake.existing(table) if table is not None else None
+    if current is None or changes(pipeline, current) != changes_:
         raise CommitRefused
     refused = [change for change in changes_ if not change.allowed]
-    noted = json.dumps(sorted({*there.accepted, *(change.key for change in refused)}))
-    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: noted})
+    accepted = json.dumps(sorted({*current.accepted, *(change.key for change in refused)}))
+    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: accepted})
 
 
-def _schema_change(pipeline: Pipeline, found: tuple[Change, ...]) -> ColumnsChanged:
-    refused = [change for change in found if not change.allowed]
-    said = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
-    return ColumnsChanged("schema-change", said, hint(refused, found, pipeline.name), found if acceptable(found) else None)
+def _schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
+    refused = [change for change in spec_changes if not change.allowed]
+    message = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
+    return ColumnsChanged(
+        "schema-change", message, hint(refused, spec_changes, pipeline.name), spec_changes if acceptable(spec_changes) else None
+    )

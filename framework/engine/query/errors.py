@@ -20,8 +20,8 @@ _USUAL = frozenset(
 def duckdb_errors(first: int = 2) -> Iterator[None]:
     """`first` is the line of DuckDB's text in which the user's begins."""
 
-    def moved(found: re.Match[str]) -> str:
-        number, line, space = found.groups()
+    def moved(match: re.Match[str]) -> str:
+        number, line, space = match.groups()
         here = str(max(1, int(number) - first + 1))
         return f"LINE {here}: {line}\n{space[: len(space) - len(number) + len(here)]}^"
 
@@ -40,17 +40,17 @@ def _hint(error: duckdb.Error, text: str) -> str:
         return "a question reads tables and no other files"
     if isinstance(error, duckdb.OutOfMemoryException):
         return "ask for fewer rows or columns at once"
-    found = _LINE.search(text) if isinstance(error, duckdb.ParserException) else None
-    word = _word(found) if found else None
+    match = _LINE.search(text) if isinstance(error, duckdb.ParserException) else None
+    word = _word(match) if match else None
     return f'where `{word}` is a column, write it in quotes: "{word}"' if word else ""
 
 
-def _word(found: re.Match[str]) -> str | None:
+def _word(match: re.Match[str]) -> str | None:
     """A word of SQL before the caret or at it that may be meant as a column's name, such as `at`."""
-    line, at = found[0].splitlines()[0], len(found[3])
+    line, at = match[0].splitlines()[0], len(match[3])
     for near in (re.search(r"(\w+)\s*$", line[:at]), re.match(r"\w+", line[at:])):
         word = near[0].strip() if near else ""
-        asked = "SELECT 1 FROM duckdb_keywords() WHERE keyword_name = ? AND keyword_category IN ('reserved', 'type_function')"
-        if word.lower() not in _USUAL and duckdb.execute(asked, [word.lower()]).fetchone():
+        sql = "SELECT 1 FROM duckdb_keywords() WHERE keyword_name = ? AND keyword_category IN ('reserved', 'type_function')"
+        if word.lower() not in _USUAL and duckdb.execute(sql, [word.lower()]).fetchone():
             return word
     return None

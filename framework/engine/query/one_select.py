@@ -69,18 +69,18 @@ class Answer:
         """None, bool, int, float, str, bytes, and lists and dicts of them."""
         casts = ", ".join(read.select(_quoted(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
         most = "" if limit is None else f" LIMIT {limit}"
-        made = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
+        converters = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
         self._run(lambda: self._database.execute(f"SELECT {casts} FROM {self._inner}{most}"))
         while chunk := self._run(lambda: self._database.fetchmany(_CHUNK)):
             for row in map(list, chunk):
-                for index, value in made:
+                for index, value in converters:
                     if row[index] is not None:
                         row[index] = value(row[index])
                 yield row
 
     def count(self) -> int:
-        found = self._run(lambda: self._database.execute(f"SELECT count(*) FROM {self._inner}").fetchone())
-        return int(found[0])
+        row = self._run(lambda: self._database.execute(f"SELECT count(*) FROM {self._inner}").fetchone())
+        return int(row[0])
 
     def _run(self, work: Callable[[], Any]) -> Any:
         """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
@@ -96,12 +96,12 @@ class Answer:
 
 def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
     """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any."""
-    there = {catalog.name: sql_catalog.tables(catalog) for catalog in catalogs}
-    select = _one_select(text, there)
-    found = dict.fromkeys(_find(name, there) for name in _named(select))
+    catalog_tables = {catalog.name: sql_catalog.tables(catalog) for catalog in catalogs}
+    select = _one_select(text, catalog_tables)
+    tables = dict.fromkeys(_resolve(name, catalog_tables) for name in _table_names(select))
     scratch = _scratch()
     try:
-        answer = Answer(_opened(catalogs, tuple(found), scratch), select)
+        answer = Answer(_opened(catalogs, tuple(tables), scratch), select)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -109,7 +109,7 @@ def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
     return answer
 
 
-def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
+def _one_select(text: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> str:
     with duckdb_errors(first=1):
         statements = duckdb.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -119,18 +119,18 @@ def _one_select(text: str, there: Mapping[str, Mapping[str, str]]) -> str:
         raise SluiceError("not-a-select", "a question is one select, and changes nothing", hint)
     select = statements[0].query.strip().rstrip(";")
     if re.match(r"show\b", select, re.IGNORECASE):
-        raise SluiceError("not-a-select", f"tables are: {_listed(there)}", "`describe NAME` shows the columns of one")
+        raise SluiceError("not-a-select", f"tables are: {_listed(catalog_tables)}", "`describe NAME` shows the columns of one")
     return str(select)
 
 
-def _named(select: str) -> Iterator[tuple[str, ...]]:
+def _table_names(select: str) -> Iterator[tuple[str, ...]]:
     """The tables that it names, in parts. By DuckDB's parser: `get_table_names` also binds columns, of which it knows none yet."""
     with duckdb_errors(), duckdb.connect(config=_CLOSED) as bare:
-        said = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
-    if said["error"]:
-        raise SluiceError("bad-query", f"{said['error_type']}: {said['error_message']}")
-    nodes = list(_nodes(said["statements"]))
-    own = {each["key"].lower() for node in nodes for each in node.get("cte_map", {}).get("map", ())}
+        parsed_select = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
+    if parsed_select["error"]:
+        raise SluiceError("bad-query", f"{parsed_select['error_type']}: {parsed_select['error_message']}")
+    nodes = list(_nodes(parsed_select["statements"]))
+    cte_names = {each["key"].lower() for node in nodes for each in node.get("cte_map", {}).get("map", ())}
     for node in nodes:
         if node.get("type") == "TABLE_FUNCTION" and (name := node["function"].get("function_name", "")).lower() not in _ROWS:
             hint = f"a question reads tables by their names; functions that make rows are {', '.join(_ROWS)}"
@@ -138,19 +138,19 @@ def _named(select: str) -> Iterator[tuple[str, ...]]:
         if node.get("type") == "BASE_TABLE":
             parts = tuple(part for part in (node["catalog_name"], node["schema_name"], node["table_name"]) if part)
             # A name with a dot or a slash could be a file, where the `with` that has it does not reach.
-            if len(parts) > 1 or parts[0].lower() not in own or not parts[0].isidentifier():
+            if len(parts) > 1 or parts[0].lower() not in cte_names or not parts[0].isidentifier():
                 yield parts
 
 
-def _nodes(found: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(found, dict):
-        yield found
-    for inner in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from _nodes(inner)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _NamedTable:
     catalog: str
     namespace: str
     table: str
@@ -158,26 +158,26 @@ class _Found:
     short: bool  # named without its catalog
 
 
-def _find(parts: tuple[str, ...], there: Mapping[str, Mapping[str, str]]) -> _Found:
+def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Mapping[str, str]]) -> _NamedTable:
     """As DuckDB finds names: in whatever case."""
-    catalogs = {each.lower(): each for each in there}
-    catalog = next(iter(there), "") if len(parts) < 3 else catalogs.get(parts[0].lower(), "")
-    tables = there.get(catalog, {})
+    catalogs = {each.lower(): each for each in catalog_tables}
+    catalog = next(iter(catalog_tables), "") if len(parts) < 3 else catalogs.get(parts[0].lower(), "")
+    tables = catalog_tables.get(catalog, {})
     name = ".".join(parts[-2:])
-    meant = name if name in tables else next((each for each in tables if each.lower() == name.lower()), None)
-    if meant is None or len(parts) == 1:
-        raise _unknown(".".join(parts), there)
-    namespace, _, table = meant.rpartition(".")
-    return _Found(catalog=catalog, namespace=namespace, table=table, metadata=tables[meant], short=len(parts) == 2)
+    table_name = name if name in tables else next((each for each in tables if each.lower() == name.lower()), None)
+    if table_name is None or len(parts) == 1:
+        raise _unknown(".".join(parts), catalog_tables)
+    namespace, _, table = table_name.rpartition(".")
+    return _NamedTable(catalog=catalog, namespace=namespace, table=table, metadata=tables[table_name], short=len(parts) == 2)
 
 
-def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
-    if not any(there.values()):
+def _unknown(name: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> SluiceError:
+    if not any(catalog_tables.values()):
         return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` makes the tables")
-    names = _names(there)
+    names = _names(catalog_tables)
     ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
     hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
-    tables = f"tables are: {_listed(there)}"
+    tables = f"tables are: {_listed(catalog_tables)}"
     return SluiceError(
         "unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables
     )
@@ -186,16 +186,18 @@ def _unknown(name: str, there: Mapping[str, Mapping[str, str]]) -> SluiceError:
 _MOST = 30  # names
 
 
-def _listed(there: Mapping[str, Mapping[str, str]]) -> str:
-    names = _names(there)
+def _listed(catalog_tables: Mapping[str, Mapping[str, str]]) -> str:
+    names = _names(catalog_tables)
     more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
     return (", ".join(names[:_MOST]) + more) or "none yet"
 
 
-def _names(there: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _names(catalog_tables: Mapping[str, Mapping[str, str]]) -> list[str]:
     """As they are written: with the catalog for all but the first."""
-    first = next(iter(there), "")
-    return [name if catalog == first else f"{catalog}.{name}" for catalog, tables in there.items() for name in sorted(tables)]
+    first = next(iter(catalog_tables), "")
+    return [
+        name if catalog == first else f"{catalog}.{name}" for catalog, tables in catalog_tables.items() for name in sorted(tables)
+    ]
 
 
 def _scratch() -> str:
@@ -206,22 +208,22 @@ def _scratch() -> str:
     return tempfile.mkdtemp(prefix="duckdb-")
 
 
-def _opened(catalogs: Sequence[Catalog], found: Sequence[_Found], scratch: str) -> duckdb.DuckDBPyConnection:
+def _opened(catalogs: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
     folders = [sql_catalog.local(warehouse(catalog)) for catalog in catalogs]
-    folders += [str(Path(each.metadata).parent.parent) for each in found]
+    folders += [str(Path(each.metadata).parent.parent) for each in tables]
     with duckdb_errors():
         database = duckdb.connect(config=_OFFLINE)
         for name in _EXTENSIONS:
             database.execute(f"LOAD {_text(str(_extension(name)))}")
         # Under a name that no namespace has: `memory.t` would be a table of DuckDB's own database.
         database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
-        for catalog in {each.catalog for each in found if not each.short}:
+        for catalog in {each.catalog for each in tables if not each.short}:
             database.execute(f"ATTACH ':memory:' AS {_quoted(catalog)}")
         database.execute(f"SET temp_directory = {_text(scratch)}")
         database.execute(f"SET allowed_directories = [{', '.join(_text(folder) for folder in dict.fromkeys(folders))}]")
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
-        for each in found:
+        for each in tables:
             schema = f"{_quoted(' sluice' if each.short else each.catalog)}.{_quoted(each.namespace)}"
             database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             view = f"{schema}.{_quoted(each.table)}"

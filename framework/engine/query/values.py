@@ -31,9 +31,9 @@ class Reader:
 
 def reader(type_: Any) -> Reader:
     """Of a DuckDBPyType."""
-    made = _nested(type_) if type_.id in _NESTED else None
-    if made is not None:
-        return made
+    nested = _nested(type_) if type_.id in _NESTED else None
+    if nested is not None:
+        return nested
     if type_.id in _AS_THEY_ARE:
         return Reader(str(type_), False, None, type_.id in _NUMBERS)
     if type_.id == "float":  # as the shortest text: a Python float would have digits that nobody wrote
@@ -46,31 +46,29 @@ def _nested(type_: Any) -> Reader:
     is_cast = any(each.is_cast for each in inside.values())
     if type_.id == "struct":
         fields = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}" {each.cast}' for name, each in inside.items())
-        return Reader(
-            f"STRUCT({fields})", is_cast, lambda found: {name: _read(inside[name], found[name]) for name in inside}, False
-        )
+        return Reader(f"STRUCT({fields})", is_cast, lambda raw: {name: _read(inside[name], raw[name]) for name in inside}, False)
     if type_.id == "map":
         key, value = inside["key"], inside["value"]
         # Python's dicts have no dicts as keys: DuckDB gives two lists then.
         pairs = _listed if dict(type_.children)["key"].id in _NESTED else _keyed
-        return Reader(f"MAP({key.cast}, {value.cast})", is_cast, lambda found: pairs(key, value, found), False)
+        return Reader(f"MAP({key.cast}, {value.cast})", is_cast, lambda raw: pairs(key, value, raw), False)
     child = inside["child"]
-    return Reader(f"{child.cast}[]", is_cast, lambda found: [_read(child, each) for each in found], False)
+    return Reader(f"{child.cast}[]", is_cast, lambda raw: [_read(child, each) for each in raw], False)
 
 
-def _keyed(key: Reader, value: Reader, found: dict[Any, Any]) -> dict[Any, Any]:
-    return {_read(key, each): _read(value, inner) for each, inner in found.items()}
+def _keyed(key: Reader, value: Reader, raw: dict[Any, Any]) -> dict[Any, Any]:
+    return {_read(key, each): _read(value, inner) for each, inner in raw.items()}
 
 
-def _listed(key: Reader, value: Reader, found: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    pairs = zip(found["key"], found["value"], strict=True)
+def _listed(key: Reader, value: Reader, raw: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    pairs = zip(raw["key"], raw["value"], strict=True)
     return [{"key": _read(key, each), "value": _read(value, inner)} for each, inner in pairs]
 
 
-def _read(of: Reader, found: Any) -> Any:
-    return found if found is None or of.value is None else of.value(found)
+def _read(of: Reader, raw: Any) -> Any:
+    return raw if raw is None or of.value is None else of.value(raw)
 
 
-def _moment(found: str) -> str:
+def _moment(raw: str) -> str:
     """ISO 8601; the session's zone is UTC."""
-    return _MOMENT.sub(lambda part: f"{part[1]}T{part[2]}{'+00:00' if part[3] else ''}", found)
+    return _MOMENT.sub(lambda part: f"{part[1]}T{part[2]}{'+00:00' if part[3] else ''}", raw)

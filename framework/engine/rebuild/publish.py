@@ -15,7 +15,7 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import withdraw
 from framework.engine.publish.tables import write_properties
 from framework.engine.rebuild import second_table
-from framework.engine.rebuild.estimate import Estimate, foreign_commits, current_table
+from framework.engine.rebuild.estimate import Estimate, current_table, foreign_commits
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
 from framework.engine.spark.causes import commit_failed
@@ -76,19 +76,19 @@ class Publishing:
                 self.attempt, number, reached.cluster, reached.topics, reached.ends, 0, 0, self.pipeline.spec, bad, position.accepted,
                 (0, position.batch), number,
             )  # fmt: skip
-            made = self._commit(opened, second, built, to)
+            published = self._commit(opened, second, built, to)
         except (CommitRefused, CommitUnknown) as error:
-            self.cause, made = str(error), None
+            self.cause, published = str(error), None
         except SparkEnded:
             raise  # perhaps behind the commit: the next one finds out
         except (BatchError, RefusedError):
             self._withdraw()
             raise
-        if made is None:
+        if published is None:
             self._withdraw()
             return None
         self.context.at("rebuild_published")
-        return made
+        return published
 
     def _withdraw(self) -> None:
         second = self.lake.load(self.second.table.identifier)
@@ -103,24 +103,26 @@ class Publishing:
         for left in reversed(range(_COMMITS)):
             try:
                 transaction = self.lake.begin(load_table(self.lake, self.pipeline))
-                now = state(transaction.table())
-                if now.position is not None and now.position.attempt == self.attempt:
-                    return Published(to.batch, now.position.snapshot)
-                if (now.uuid, now.main, now.position) != (opened.uuid, opened.main, opened.position):
+                current = state(transaction.table())
+                if current.position is not None and current.position.attempt == self.attempt:
+                    return Published(to.batch, current.position.snapshot)
+                if (current.uuid, current.main, current.position) != (opened.uuid, opened.main, opened.position):
                     return None
-                wanted = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
-                if not replaced_table.can_swap(self.lake, load_table(self.lake, self.pipeline), wanted, self.pipeline.table, second):
+                changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
+                if not replaced_table.can_swap(
+                    self.lake, load_table(self.lake, self.pipeline), changes, self.pipeline.table, second
+                ):
                     return None  # its columns were changed meanwhile: the second table begins again
                 if left == 0:
                     break
                 self.context.at("rebuild_checked")
-                also = {
+                properties = {
                     **write_properties(self.pipeline.table),
                     protocol.REBUILT: built.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
                 }
                 snapshot = replaced_table.swap_in(
-                    self.lake, transaction, wanted, self.pipeline.table, second, built.main, to, also
+                    self.lake, transaction, changes, self.pipeline.table, second, built.main, to, properties
                 )
             except (CommitRefused, CommitUnknown) as error:
                 self.cause = str(error)
@@ -136,20 +138,20 @@ class Publishing:
             refusals.check(self.pipeline, opened, self.context.source(self.pipeline).topic_state())
         if self.pipeline.source:
             return
-        known = {each.snapshot for each in self.estimate.foreign}
-        came = [each for each in foreign_commits(current_table(self.pipeline)) if each.snapshot not in known]
-        if came:
+        shown_snapshots = {each.snapshot for each in self.estimate.foreign}
+        new_commits = [each for each in foreign_commits(current_table(self.pipeline)) if each.snapshot not in shown_snapshots]
+        if new_commits:
             raise RefusedError(
                 "commits-of-others",
-                f"{self.pipeline.table.identifier} was changed while it was rebuilt, which would be undone: {came[0].words}",
+                f"{self.pipeline.table.identifier} was changed while it was rebuilt, which would be undone: {new_commits[0].words}",
                 f"nothing was published; `sluice rebuild {self.pipeline.name}` shows it and goes on from here",
             )
 
 
-def check_rolled_back(context: Context, pipeline: Pipeline, seen: TableState) -> bool:
+def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -> bool:
     """What a run would refuse, but for a rollback, after which all can be made anew; whether there was one."""
     try:
-        refusals.check(pipeline, seen, context.source(pipeline).topic_state())
+        refusals.check(pipeline, state, context.source(pipeline).topic_state())
     except RolledBack:
         return True
     return False
@@ -171,6 +173,6 @@ def load_table(lake: Lake, pipeline: Pipeline) -> Any:
     return table
 
 
-def position_of(seen: TableState) -> Position:
-    assert seen.position is not None  # asked of tables that were made with one
-    return seen.position
+def position_of(state: TableState) -> Position:
+    assert state.position is not None  # asked of tables that were made with one
+    return state.position

@@ -14,13 +14,13 @@ from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.second_identity import second_pipeline, second_uuid, refuse_changes
+from framework.engine.iceberg.second_identity import refuse_changes, second_pipeline, second_uuid
 from framework.engine.publish import side_tables
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.publish.sweep import sweep
 from framework.engine.rebuild import second_table
-from framework.engine.rebuild.estimate import Estimate, first_offsets, lost_rows, estimate_rebuild, current_table
-from framework.engine.rebuild.publish import Published, Publishing, is_behind, load_table, check_rolled_back, position_of
+from framework.engine.rebuild.estimate import Estimate, current_table, estimate_rebuild, first_offsets, lost_rows
+from framework.engine.rebuild.publish import Published, Publishing, check_rolled_back, is_behind, load_table, position_of
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Partition
 from framework.engine.spark.causes import commit_failed
@@ -42,57 +42,57 @@ _TRIES = 10  # how often it is built and published again because the table came 
 
 def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
     """What a rebuild would read, lose and change. What it would not do is refused; without Spark."""
-    own = current_table(pipeline)
-    seen, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
-    assert seen is not None
-    rolled_back = check_rolled_back(context, pipeline, seen)
-    found = changes(pipeline, existing)
-    refuse_changes(pipeline, found)
-    taken = own.properties.get(protocol.REBUILT)
-    if taken and taken == second_uuid(pipeline) and position_of(seen).spec == pipeline.spec:
-        return Estimate(ended=True), found
-    ahead = replace(estimate_rebuild(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
+    table = current_table(pipeline)
+    state, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
+    assert state is not None
+    rolled_back = check_rolled_back(context, pipeline, state)
+    spec_changes = changes(pipeline, existing)
+    refuse_changes(pipeline, spec_changes)
+    swapped_in = table.properties.get(protocol.REBUILT)
+    if swapped_in and swapped_in == second_uuid(pipeline) and position_of(state).spec == pipeline.spec:
+        return Estimate(ended=True), spec_changes
+    estimate = replace(estimate_rebuild(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
     if not without_lost:
-        refuse_lost(pipeline, ahead)
-    return ahead, found
+        refuse_lost(pipeline, estimate)
+    return estimate, spec_changes
 
 
-def refuse_lost(pipeline: Pipeline, ahead: Estimate) -> None:
+def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
     hint = f"`sluice rebuild {pipeline.name} --without-lost` does it all the same"
-    if ahead.lost:
-        words = "; ".join(each.words for each in ahead.lost)
+    if estimate.lost:
+        words = "; ".join(each.words for each in estimate.lost)
         message = f"a rebuild of {pipeline.table.identifier} would be without {words}"
         raise RefusedError("rows-not-in-kafka", message, hint)
-    if ahead.foreign:
-        words = "; ".join(each.words for each in ahead.foreign)
+    if estimate.foreign:
+        words = "; ".join(each.words for each in estimate.foreign)
         message = f"a rebuild of {pipeline.table.identifier} would undo what others committed: {words}"
         raise RefusedError("commits-of-others", message, hint)
 
 
 def rebuild(
-    context: Context, pipeline: Pipeline, ahead: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+    context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> Published | None:
     """Builds and publishes what was shown before; None where it was stopped, after which it can be gone on with."""
     lake = context.lake(pipeline)
     finished = _finish(context, lake, pipeline)
-    if finished and ahead.ended:
+    if finished and estimate.ended:
         return finished
     before, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
         if _rebuilt(lake, pipeline) != before:  # by somebody else meanwhile
-            return _finish(context, lake, pipeline) or _ended(lake, pipeline)
-        _open(context, lake, pipeline, ahead)
+            return _finish(context, lake, pipeline) or _result(lake, pipeline)
+        _open(context, lake, pipeline, estimate)
         for batch in _build(context, lake, pipeline):
             on_batch(batch)
             if stopped():
                 return None
         context.at("rebuild_built")
         with attempts.attempt() as attempt, attempts.attempt() as using:
-            publishing = Publishing(context, lake, pipeline, ahead, attempt, using)
+            publishing = Publishing(context, lake, pipeline, estimate, attempt, using)
             published = publishing.run()
             cause = publishing.cause or cause
             if published is not None:
-                _end(context, lake, pipeline)
+                _finish_swap(context, lake, pipeline)
                 attempts.forget(attempt)
                 attempts.forget(using)
                 sweep(lake, pipeline)
@@ -107,31 +107,31 @@ def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | Non
     own, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
     if own is None or second is None or not second_table.was_swapped_in(own, second):
         return None
-    _end(context, lake, pipeline)
+    _finish_swap(context, lake, pipeline)
     sweep(lake, pipeline)
-    return _ended(lake, pipeline)
+    return _result(lake, pipeline)
 
 
-def _ended(lake: Lake, pipeline: Pipeline) -> Published:
+def _result(lake: Lake, pipeline: Pipeline) -> Published:
     position = position_of(state(load_table(lake, pipeline)))
     return Published(position.rebuilt, position.snapshot, only_ended=True)
 
 
 def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
-    found: str | None = load_table(lake, pipeline).properties().get(protocol.REBUILT)
-    return found
+    rebuilt: str | None = load_table(lake, pipeline).properties().get(protocol.REBUILT)
+    return rebuilt
 
 
-def _end(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """The bad rows follow, and the second table goes; its files are the own table's."""
-    seen = state(load_table(lake, pipeline))
-    side_tables.roll_forward(lake, pipeline, seen.uuid, position_of(seen))
+    current = state(load_table(lake, pipeline))
+    side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
     context.at("rebuild_bad_rows")
     second_table.delete_second(lake, pipeline, data=False)
     context.at("rebuild_ended")
 
 
-def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Estimate) -> None:
+def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) -> None:
     """The second table, found or made."""
     own = load_table(lake, pipeline)
     side_tables.refuse_leftovers(lake, pipeline, own)
@@ -141,9 +141,9 @@ def _open(context: Context, lake: Lake, pipeline: Pipeline, ahead: Estimate) -> 
         return
     starts: dict[Partition, int] = {}
     if not pipeline.source:
-        seen = current_table(pipeline)
-        starts = first_offsets(pipeline, source, topic, seen)
-        if tuple(lost_rows(pipeline, seen, topic, starts)) and not ahead.lost:  # less is there than when it was asked for
+        table = current_table(pipeline)
+        starts = first_offsets(pipeline, source, topic, table)
+        if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:  # less is there than when it was asked for
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
     second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
     context.at("rebuild_born")

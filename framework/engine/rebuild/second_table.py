@@ -13,7 +13,7 @@ from framework.engine.context import Context
 from framework.engine.iceberg import metadata, replaced_table, table_state
 from framework.engine.iceberg.jvm_state import attempting, state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.second_identity import GOING, second_pipeline, refuse_changes
+from framework.engine.iceberg.second_identity import GOING, refuse_changes, second_pipeline
 from framework.engine.publish.tables import LAYOUT, write_properties
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TopicState
@@ -29,11 +29,11 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) 
     table = lake.find(second.table.identifier)
     if table is None:
         return None
-    said = table.properties().get(protocol.OWNER)
-    if said is None or not refusals.same_owner(said, refusals.owner(pipeline)):
+    owner = table.properties().get(protocol.OWNER)
+    if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
         message = f"the table {second.table.identifier}, in which a rebuild would build, exists and is not of one"
         raise RefusedError("table-not-ours", message, "rename or drop that table")
-    if _goes_on(lake, pipeline, own, table, topic):
+    if _is_resumable(lake, pipeline, own, table, topic):
         return table
     _throw_away(lake, pipeline, table)
     return None
@@ -43,24 +43,31 @@ def create_second(
     context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
 ) -> None:
     """Makes the second table, with the position from which it is filled."""
-    seen = context.source(pipeline).topic_state()
-    begins = Position(protocol.BORN, 0, seen.cluster, seen.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
-    properties = {**LAYOUT, **write_properties(pipeline.table), protocol.OWNER: refusals.owner(pipeline), protocol.OF: str(own.uuid())}
+    topic = context.source(pipeline).topic_state()
+    position = Position(protocol.BORN, 0, topic.cluster, topic.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
+    properties = {
+        **LAYOUT,
+        **write_properties(pipeline.table),
+        protocol.OWNER: refusals.owner(pipeline),
+        protocol.OF: str(own.uuid()),
+    }
     accepted_changes = own.properties().get(protocol.ACCEPTED)
     if accepted_changes is not None:
         properties[protocol.ACCEPTED] = accepted_changes
     identifier = second_pipeline(pipeline).table.identifier
     try:
-        replaced_table.create_second_table(lake, own, identifier, wanted_changes(lake, pipeline, own), pipeline.table, properties, begins)
+        replaced_table.create_second_table(
+            lake, own, identifier, wanted_changes(lake, pipeline, own), pipeline.table, properties, position
+        )
     except (CommitRefused, CommitUnknown) as error:
         raise BatchError("table-not-created", f"the table {identifier} could not be made: {error}", "run again") from None
 
 
 def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
     """What the rebuild changes in the table; what its spec refuses, or nothing can do, is refused."""
-    found = changes(pipeline, lake.existing(own))
-    refuse_changes(pipeline, found)
-    return found
+    spec_changes = changes(pipeline, lake.existing(own))
+    refuse_changes(pipeline, spec_changes)
+    return spec_changes
 
 
 def was_swapped_in(own: Any, table: Any) -> bool:
@@ -82,7 +89,9 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
         raise _not_dropped(pipeline, error) from None
     own = lake.load(pipeline.table.identifier)  # after the mark: from now on nobody takes the files
     of = table.properties().get(protocol.OF)
-    delete_second(lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table))))
+    delete_second(
+        lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table)))
+    )
 
 
 def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
@@ -97,12 +106,12 @@ def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
         with_rows = (str(own.location()),) if data and own is not None else ()
         sides = [side.identifier for side in second.side_tables]
         for identifier in (*sides, second.identifier):
-            there = table_state.table(second.catalog, identifier)
-            if there is not None:
+            current = table_state.table(second.catalog, identifier)
+            if current is not None:
                 is_side = identifier in sides
-                files, _ = drop.files_of(second.catalog, there, () if is_side else with_rows, rows=data or is_side)
+                files, _ = drop.files_of(second.catalog, current, () if is_side else with_rows, rows=data or is_side)
                 lake.drop(identifier)
-                drop.remove(files, metadata.path(there.metadata.location))
+                drop.remove(files, metadata.path(current.metadata.location))
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
 
@@ -112,18 +121,18 @@ def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
     return BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
-def _goes_on(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
+def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
     if table.properties().get(protocol.OF) != str(own.uuid()) or was_swapped_in(own, table) or table.currentSnapshot() is None:
         return False
     if table.properties().containsKey(GOING):
         return False
-    seen, second = state(table), second_pipeline(pipeline)
-    if seen.position is None or seen.position.spec != pipeline.spec:
+    second_state, second = state(table), second_pipeline(pipeline)
+    if second_state.position is None or second_state.position.spec != pipeline.spec:
         return False
     if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
         return False
     try:
-        refusals.check(second, seen, topic)
+        refusals.check(second, second_state, topic)
         return replaced_table.can_swap(lake, own, wanted_changes(lake, pipeline, own), pipeline.table, table)
     except (RefusedError, CommitRefused, CommitUnknown):
         return False

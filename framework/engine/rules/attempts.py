@@ -59,8 +59,8 @@ def is_dead(name: str) -> bool:
 def alive() -> list[str]:
     """The attempts of this machine that can still publish."""
     folder = home() / "attempts"
-    there = sorted(file.name for file in folder.iterdir()) if folder.exists() else []
-    return [name for name in there if is_name(name) and not is_dead(name)]
+    names = sorted(file.name for file in folder.iterdir()) if folder.exists() else []
+    return [name for name in names if is_name(name) and not is_dead(name)]
 
 
 def forget(name: str) -> None:

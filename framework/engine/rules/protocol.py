@@ -112,9 +112,9 @@ class Position:
     @staticmethod
     def read(text: str) -> Position:
         try:
-            said = json.loads(text)
-            said["forget"] = tuple(said["forget"]) if said["forget"] else None
-            return Position(**said)
+            fields = json.loads(text)
+            fields["forget"] = tuple(fields["forget"]) if fields["forget"] else None
+            return Position(**fields)
         except (ValueError, KeyError, TypeError) as error:
             hint = "another program changed it, or a newer Sluice wrote it: restore the table's metadata, or run that version"
             message = f"a table's property `{POSITION}` is no position of this version: {error}"
@@ -144,18 +144,18 @@ def standing(state: TableState) -> Standing:
     """Whether the position still says what the table holds."""
     if state.position is None:
         return Standing.FOREIGN
-    seen = state.main
+    id_ = state.main
     while True:
-        if seen == state.position.snapshot:
+        if id_ == state.position.snapshot:
             return Standing.HERE
-        snapshot = state.snapshots.get(seen)
+        snapshot = state.snapshots.get(id_)
         if snapshot is None:
             # A parent is missing, and all that was seen on the way is younger than the position.
             return Standing.EXPIRED
         # Below the position's own sequence number nothing can be its descendant, whatever was committed on top since.
         if snapshot.parent is None or snapshot.sequence <= state.position.sequence:
             return Standing.ROLLED_BACK
-        seen = snapshot.parent
+        id_ = snapshot.parent
 
 
 class Verdict(Enum):

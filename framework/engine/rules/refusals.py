@@ -27,10 +27,10 @@ def owner(pipeline: Pipeline) -> str:
     return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sorted(pipeline.sources)}, sort_keys=True)
 
 
-def same_owner(said: str, mine: str) -> bool:
+def same_owner(recorded: str, own: str) -> bool:
     """A pipeline may take more topics into its table, but leave none."""
-    before, now = json.loads(said), json.loads(mine)
-    return {**before, "topics": now["topics"]} == now and set(before["topics"]) <= set(now["topics"])
+    old, new = json.loads(recorded), json.loads(own)
+    return {**old, "topics": new["topics"]} == new and set(old["topics"]) <= set(new["topics"])
 
 
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
@@ -46,7 +46,7 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if not same_owner(state.owner, owner(pipeline)):
         raise NotOwned(
             "table-of-another",
-            f"the table {table} belongs to {_words(state.owner)}, this is {_words(owner(pipeline))}",
+            f"the table {table} belongs to {_describe_owner(state.owner)}, this is {_describe_owner(owner(pipeline))}",
             "two pipelines, topics or environments never share a table: give this one another table",
         )
     if pipeline.source:  # all of it is computed anew, so that nothing can be skipped or repeated
@@ -54,12 +54,12 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
     other = position.cluster != topic.cluster
-    made_again = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
-    if made_again:
-        raise _recreated(pipeline, state, position, topic, made_again)
-    lost = protocol.lost_offsets(position, topic) or protocol.offsets_beyond_end(position, topic)
-    if lost:
-        raise _gone(pipeline, state, position, lost)
+    recreated_names = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
+    if recreated_names:
+        raise _topic_recreated(pipeline, state, position, topic, recreated_names)
+    lost_offsets = protocol.lost_offsets(position, topic) or protocol.offsets_beyond_end(position, topic)
+    if lost_offsets:
+        raise _offsets_gone(pipeline, state, position, lost_offsets)
     return position
 
 
@@ -74,18 +74,26 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
 
 
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
-    back = _newest_position(state)
+    last_position = _last_position_on_main(state)
     accepts = None
     hint = "restore the table's main branch; no snapshot of it says a position to go back to"
-    if back is not None and back.batch < position.rebuilt:
+    if last_position is not None and last_position.batch < position.rebuilt:
         hint = f"`sluice rebuild {pipeline.name}` makes it anew; accepting cannot: bad rows of before the last rebuild are gone"
-    elif back is not None:
-        again = _count(back.ends, position.ends)
-        says = f"{again:,} messages are read again, from {_offsets(back.ends)}, so that the table holds them once more"
-        to = replace(position, ends=back.ends, cluster=back.cluster, topics=back.topics, forget=(back.batch, position.batch))
-        to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
-        accepts = Acceptance(says, to, state)
-        hint = _hint(pipeline, says)
+    elif last_position is not None:
+        repeated = _count(last_position.ends, position.ends)
+        says = (
+            f"{repeated:,} messages are read again, from {_offsets(last_position.ends)}, so that the table holds them once more"
+        )
+        position_back = replace(
+            position,
+            ends=last_position.ends,
+            cluster=last_position.cluster,
+            topics=last_position.topics,
+            forget=(last_position.batch, position.batch),
+        )
+        position_back = replace(position_back, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+        accepts = Acceptance(says, position_back, state)
+        hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
         f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, "
@@ -95,17 +103,19 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     )
 
 
-def _newest_position(state: TableState) -> Position | None:
-    seen: int | None = state.main
-    while seen is not None and seen in state.snapshots:
-        snapshot = state.snapshots[seen]
+def _last_position_on_main(state: TableState) -> Position | None:
+    id_: int | None = state.main
+    while id_ is not None and id_ in state.snapshots:
+        snapshot = state.snapshots[id_]
         if snapshot.position:
             return Position.read(snapshot.position)
-        seen = snapshot.parent
+        id_ = snapshot.parent
     return None
 
 
-def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]) -> TopicRecreated:
+def _topic_recreated(
+    pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]
+) -> TopicRecreated:
     what = "deleted and made again" if position.cluster == topic.cluster else "made in another Kafka cluster"
     starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
     others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
@@ -115,28 +125,30 @@ def _recreated(pipeline: Pipeline, state: TableState, position: Position, topic:
     return TopicRecreated(
         "topic-recreated",
         f"the topic {', '.join(names)} was {what}: the position {_offsets(position.ends)} belongs to the old one",
-        _hint(pipeline, says),
+        _accept_hint(pipeline, says),
         Acceptance(says, to, state),
     )
 
 
-def _gone(pipeline: Pipeline, state: TableState, position: Position, lost: tuple[LostOffsets, ...]) -> OffsetsGone:
+def _offsets_gone(
+    pipeline: Pipeline, state: TableState, position: Position, lost_offsets: tuple[LostOffsets, ...]
+) -> OffsetsGone:
     """Kafka begins behind the messages that come next, or ends before some that were read."""
-    first = {each.partition: each.first for each in lost}
+    first = {each.partition: each.first for each in lost_offsets}
     says = f"reading goes on at {_offsets(first)}"
-    if (count := sum(each.first - each.next for each in lost)) > 0:
+    if (count := sum(each.first - each.next for each in lost_offsets)) > 0:
         code, says = "offsets-gone", f"{count:,} messages are never read; {says}"
-        where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost)
+        where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost_offsets)
         message = f"Kafka no longer has {count:,} messages that come next ({where})"
     else:
         code = "topic-shorter"
-        where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in lost)
+        where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in lost_offsets)
         message = f"Kafka lost messages that were read already ({where})"
     accepted = replace(position, ends={**position.ends, **first})
-    return OffsetsGone(code, message, _hint(pipeline, says), Acceptance(says, accepted, state))
+    return OffsetsGone(code, message, _accept_hint(pipeline, says), Acceptance(says, accepted, state))
 
 
-def _hint(pipeline: Pipeline, says: str) -> str:
+def _accept_hint(pipeline: Pipeline, says: str) -> str:
     return f"`sluice accept {pipeline.name}`: {says}"
 
 
@@ -148,6 +160,6 @@ def _offsets(ends: Mapping[Partition, int]) -> str:
     return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
 
 
-def _words(owner_: str) -> str:
-    said = json.loads(owner_)
-    return f"the pipeline {said['pipeline']} from {', '.join(said['topics'])} of {said['cluster']}"
+def _describe_owner(owner_: str) -> str:
+    fields = json.loads(owner_)
+    return f"the pipeline {fields['pipeline']} from {', '.join(fields['topics'])} of {fields['cluster']}"

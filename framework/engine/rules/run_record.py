@@ -36,19 +36,19 @@ class RunRecord:
 
 def read(pipeline: str) -> RunRecord:
     try:
-        said = json.loads(_path(pipeline).read_text(encoding="utf-8"))
-        return RunRecord(said["paused"], said["failed"] and FailedRun(**said["failed"]), said.get("failed_at"))
+        fields = json.loads(_path(pipeline).read_text(encoding="utf-8"))
+        return RunRecord(fields["paused"], fields["failed"] and FailedRun(**fields["failed"]), fields.get("failed_at"))
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
         return RunRecord()
 
 
 def pause(pipeline: str) -> RunRecord:
-    notes = read(pipeline)
-    return notes if notes.paused else _asked(pipeline, replace(notes, paused=_now()))
+    record = read(pipeline)
+    return record if record.paused else _write_or_raise(pipeline, replace(record, paused=_now()))
 
 
 def resume(pipeline: str) -> None:
-    _asked(pipeline, replace(read(pipeline), paused=None))
+    _write_or_raise(pipeline, replace(read(pipeline), paused=None))
 
 
 def refuse_paused(pipeline: str) -> None:
@@ -57,8 +57,10 @@ def refuse_paused(pipeline: str) -> None:
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
-    said = FailedRun(at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError))
-    _write(pipeline, replace(read(pipeline), failed=said))
+    failure = FailedRun(
+        at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError)
+    )
+    _write(pipeline, replace(read(pipeline), failed=failure))
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:
@@ -67,39 +69,39 @@ def record_failed_inputs(pipeline: str, digest: str) -> None:
 
 
 def record_success(pipeline: str) -> None:
-    notes = read(pipeline)
-    if notes.failed is not None:
-        _write(pipeline, replace(notes, failed=None, failed_at=None))
+    record = read(pipeline)
+    if record.failed is not None:
+        _write(pipeline, replace(record, failed=None, failed_at=None))
 
 
 def forget(pipeline: str) -> None:
     _write(pipeline, RunRecord())
 
 
-def _asked(pipeline: str, notes: RunRecord) -> RunRecord:
+def _write_or_raise(pipeline: str, record: RunRecord) -> RunRecord:
     """Writes what somebody asked for, who has to know if it cannot be."""
     try:
-        _put(pipeline, notes)
+        _put(pipeline, record)
     except OSError as error:
         message = f"{_path(pipeline)} cannot be written: {error.strerror}"
         raise SetupError("note-not-written", message, "free space there, or correct who may write") from None
-    return notes
+    return record
 
 
-def _write(pipeline: str, notes: RunRecord) -> None:
+def _write(pipeline: str, record: RunRecord) -> None:
     with suppress(OSError):  # a full or read-only disk keeps no run from going on
-        _put(pipeline, notes)
+        _put(pipeline, record)
 
 
-def _put(pipeline: str, notes: RunRecord) -> None:
+def _put(pipeline: str, record: RunRecord) -> None:
     path = _path(pipeline)
-    if notes == RunRecord():
+    if record == RunRecord():
         path.unlink(missing_ok=True)
         return
     private("pipelines")
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps(asdict(notes)), encoding="utf-8")
-    beside.replace(path)
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(asdict(record)), encoding="utf-8")
+    draft.replace(path)
 
 
 def _path(pipeline: str) -> Path:

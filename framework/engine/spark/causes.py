@@ -38,9 +38,9 @@ def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
     return BatchError(code, f"{message}: {cause}" if cause else message, hint)
 
 
-def cause_of(said: str) -> Cause | None:
+def cause_of(text: str) -> Cause | None:
     """What is wrong with the machine, if it is that."""
-    return next((cause for text, cause in _TEXTS.items() if text in said.lower()), None)
+    return next((cause for text, cause in _TEXTS.items() if text in text.lower()), None)
 
 
 def java_message(error: Exception) -> str:
@@ -62,8 +62,8 @@ def is_spark_gone(error: BaseException) -> bool:
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
     if isinstance(error, Py4JJavaError):
-        said = java_message(error)
-        return not said or any(text in said for text in _STOPPED)
+        text = java_message(error)
+        return not text or any(text in text for text in _STOPPED)
     return "Trace:" not in str(error)  # of a call that Java did not know it says what it looked for
 
 

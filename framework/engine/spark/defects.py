@@ -22,7 +22,7 @@ def as_sluice_error(name: str, error: Exception) -> SluiceError:
 def as_defect(name: str, error: Exception) -> Defect:
     from framework.engine.spark.java_errors import text  # loads PySpark, which a plain error of a command does without
 
-    said = f"{type(error).__name__}: {text(error)}"
+    message = f"{type(error).__name__}: {text(error)}"
     # The same error comes back each time that a pipeline is tried: it has one file.
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     digest = hashlib.sha256("\n".join([type(error).__name__, *places]).encode()).hexdigest()[:12]
@@ -33,4 +33,4 @@ def as_defect(name: str, error: Exception) -> Defect:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write("".join(traceback.format_exception(error)))
         hint += f" with {path}, which has the whole error"
-    return Defect("unexpected-error", said, hint)
+    return Defect("unexpected-error", message, hint)

@@ -35,7 +35,7 @@ _DEEPEST = 8  # causes of causes
 
 
 @contextmanager
-def answers() -> Iterator[None]:
+def commit_answers() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, OSError) as error:
@@ -60,15 +60,15 @@ def java_class(error: Exception) -> str:
 
 def text(error: Exception) -> str:
     """The first lines of what an error and its causes say."""
-    found: list[str] = []
-    for said in _said(error):
-        line = _CLASS.sub("", (said.splitlines() or [""])[0])[:_LONGEST]
-        if line and not any(line in before for before in found):
-            found.append(line)
-    return ": ".join(found) or java_class(error)
+    lines: list[str] = []
+    for message in _messages(error):
+        line = _CLASS.sub("", (message.splitlines() or [""])[0])[:_LONGEST]
+        if line and not any(line in before for before in lines):
+            lines.append(line)
+    return ": ".join(lines) or java_class(error)
 
 
-def _said(error: Exception) -> Iterator[str]:
+def _messages(error: Exception) -> Iterator[str]:
     if not isinstance(error, Py4JJavaError):
         yield str(error)
         return

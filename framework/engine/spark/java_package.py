@@ -19,6 +19,6 @@ class Package:
         if name.startswith("_"):
             raise AttributeError(name)
         full = f"{self._name}.{name}"
-        found = getattr(self._jvm, full) if name[0].isupper() else Package(self._jvm, full)
-        setattr(self, name, found)
-        return found
+        member = getattr(self._jvm, full) if name[0].isupper() else Package(self._jvm, full)
+        setattr(self, name, member)
+        return member

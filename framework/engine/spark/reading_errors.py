@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, spark_ended, java_message
+from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, java_message, spark_ended
 from framework.errors import BatchError
 from framework.model import Pipeline
 
@@ -47,30 +47,30 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def _name(pipeline: Pipeline, error: Exception) -> None:
-    said = str(error)
-    if any(each in said.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
+    error_text = str(error)
+    if any(each in error_text.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
-    if "SslAuthenticationException" in said or "SaslAuthenticationException" in said:
-        why = "does not trust its certificate" if "PKIX" in said or "SSL handshake" in said else "was not let in"
+    if "SslAuthenticationException" in error_text or "SaslAuthenticationException" in error_text:
+        why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "was not let in"
         hint = (
             "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
         )
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
-    if "Cannot use branch (does not exist)" in said:
+    if "Cannot use branch (does not exist)" in error_text:
         # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
         from framework.engine.spark.java_errors import CommitRefused, text
 
         raise CommitRefused(text(error)) from None
-    if cause := cause_of(said):
-        message = f"Spark failed, since {cause.says}: {_line_of(said, cause)}; nothing of this batch was published"
+    if cause := cause_of(error_text):
+        message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
 
 
-def _line_of(said: str, cause: Cause) -> str:
+def _line_of(error_text: str, cause: Cause) -> str:
     """The line that says it, without the names of Java's errors."""
-    line = next(line for line in said.splitlines() if cause_of(line) == cause)
+    line = next(line for line in error_text.splitlines() if cause_of(line) == cause)
     return line.rpartition("Exception: ")[2][:300]
 
 

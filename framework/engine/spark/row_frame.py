@@ -104,19 +104,19 @@ def frame(
     if pipeline.expectations:
         settled = len(pipeline.steps)
     bad = _travelling(pipeline, size, carry)
-    made = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
+    rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
     for step in pipeline.steps[:settled]:
-        made = apply(made, step, pipeline, bad)
+        rows = apply(rows, step, pipeline, bad)
     observed = Observation()
-    made = made.observe(observed, *_observations(pipeline, made.columns, carry))
-    good = made.where(_sound(made.columns))
+    rows = rows.observe(observed, *_observations(pipeline, rows.columns, carry))
+    good = rows.where(_is_good(rows.columns))
     for step in pipeline.steps[settled:]:
         good = apply(good, step, pipeline, bad)
     for step in pipeline.steps:  # behind all others: a row that does not land is not remembered
         if step.memory:
             good = step.memory.admit(good, remembered(step.memory.state))
     good = good.selectExpr(*_written(pipeline, good.columns))
-    return Frame(good, made, observed)
+    return Frame(good, rows, observed)
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
@@ -141,32 +141,32 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
 def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
     from pyspark.sql import functions
 
-    found = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
+    observed = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
     if "_sluice_first" in columns:
-        found["rows"] = f"count_if({_sound(columns)})"
+        observed["rows"] = f"count_if({_is_good(columns)})"
     if "_sluice_keep" in columns:
-        found["filtered"] = "count_if(NOT _sluice_keep AND _sluice_bad IS NULL)"
+        observed["filtered"] = "count_if(NOT _sluice_keep AND _sluice_bad IS NULL)"
     if carry and pipeline.bad_rows != "drop":
-        found["carried"] = "collect_list(_sluice_bad)"
-        found["too_large"] = "count_if(_sluice_bad.dropped)"
+        observed["carried"] = "collect_list(_sluice_bad)"
+        observed["too_large"] = "count_if(_sluice_bad.dropped)"
     else:
-        found["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+        observed["bad"] = "count_if(_sluice_bad IS NOT NULL)"
     if "_sluice_unknown" in columns:
-        found["unknown"] = "collect_set(_sluice_unknown)"
+        observed["unknown"] = "collect_set(_sluice_unknown)"
     for at, expected in enumerate(pipeline.expectations):
-        found[f"expected{at}"] = f"count_if({_judged(columns)} AND NOT {expected.holds})"
-    return [functions.expr(sql).alias(name) for name, sql in found.items()]
+        observed[f"expected{at}"] = f"count_if({_is_checked(columns)} AND NOT {expected.holds})"
+    return [functions.expr(sql).alias(name) for name, sql in observed.items()]
 
 
-def _sound(columns: list[str]) -> str:
+def _is_good(columns: list[str]) -> str:
     """Of a row so far: it is kept and there is nothing wrong with it."""
     return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
 
 
-def _judged(columns: list[str], of_tombstones: bool = False) -> str:
+def _is_checked(columns: list[str], of_tombstones: bool = False) -> str:
     """Of a sound row: whether it has what a step or an expectation looks at."""
     tombstones = "_sluice_tombstone" in columns and not of_tombstones
-    return f"{_sound(columns)} AND NOT _sluice_tombstone" if tombstones else _sound(columns)
+    return f"{_is_good(columns)} AND NOT _sluice_tombstone" if tombstones else _is_good(columns)
 
 
 def _or_tombstone(columns: list[str], keep: str) -> str:
@@ -210,16 +210,16 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     faults = pipeline.faults
     decoding = Decoding(None, (), ()) if pipeline.source else pipeline.topic.decoding
     lookup = {part: ", ".join(literal(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
-    made = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
-    said = "message"
+    rows = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
+    message = "message"
     if decoding.explain:
-        made = made.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
+        rows = rows.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
         cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
-        said = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
+        message = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
     why = " ".join(f"WHEN {at} THEN {_explained(fault.why)}" for at, fault in enumerate(faults) if fault.why)
-    said = f"CASE fault {why} ELSE {said} END" if why else said
-    return made.selectExpr(
-        f"{batch} AS batch", "stage", "code", f"{said} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
+    message = f"CASE fault {why} ELSE {message} END" if why else message
+    return rows.selectExpr(
+        f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
         f"CAST({_explained(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
@@ -236,31 +236,31 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
     event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
-    found = {
+    columns = {
         **{column.name: column.name for column in pipeline.kafka_columns},
         **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
         **{identifier(name): sql for name, sql in decoding.columns},
         **({EVENT_TIME: event_time} if pipeline.reads_event_time else {}),
-        "_sluice_bad": _found_bad(decoding.faults, 0, bad),
+        "_sluice_bad": _bad_row(decoding.faults, 0, bad),
     }
     if decoding.unknown:
-        found["_sluice_unknown"] = decoding.unknown
-    found |= _more(pipeline)
+        columns["_sluice_unknown"] = decoding.unknown
+    columns |= _own_columns(pipeline)
     for native in decoding.natively:
         messages = _natively(messages, native)
-    made = messages.selectExpr(
+    rows = messages.selectExpr(
         *(f"{sql} AS {name}" for name, sql in raw.items()),
         *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
         "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
         *(native.into for native in decoding.natively),
     )  # fmt: skip
     for name, sql in decoding.apart:
-        made = made.selectExpr("*", f"{_inlined(sql)} AS {name}")
+        rows = rows.selectExpr("*", f"{_inlined(sql)} AS {name}")
     parse = decoding.parse
     if parse and len(decoding.columns) > _INLINED:
-        made = made.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
+        rows = rows.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
         parse = None
-    return made.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in found.items()))
+    return rows.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in columns.items()))
 
 
 def _natively(messages: DataFrame, native: Native) -> DataFrame:
@@ -274,12 +274,14 @@ def _natively(messages: DataFrame, native: Native) -> DataFrame:
     whole = messages.schema
     of, using, into = native.of, native.using, native.into
 
-    def made(batches: Iterable[Any]) -> Iterator[Any]:
+    def with_column(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             yield batch.append_column(into, using(batch.column(of)))
 
     schema = StructType([*whole.fields, *cast(StructType, StructType.fromDDL(f"{into} {native.type.sql}")).fields])
-    columns = _create_udf(made, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(*(messages[name] for name in messages.columns))
+    columns = _create_udf(with_column, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(
+        *(messages[name] for name in messages.columns)
+    )
     jvm: Any = messages
     return DataFrame(jvm._jdf.mapInArrow(cast(Any, columns)._jc, False, None), messages.sparkSession)
 
@@ -288,29 +290,29 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The rows of a table; of a bad one its text as JSON takes the place of a message's value."""
     assert pipeline.source is not None
     names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
-    found = {}
+    own = {}
     if any(step.faults for step in pipeline.steps):
-        found["_sluice_key"] = "CAST(NULL AS BINARY)"
-        found["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
-        found["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
-    found["_sluice_bad"] = f"CAST(NULL AS struct<{_TRAVELLING}>)"
-    found |= _more(pipeline)
-    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in found.items()))
+        own["_sluice_key"] = "CAST(NULL AS BINARY)"
+        own["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
+        own["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    own["_sluice_bad"] = f"CAST(NULL AS struct<{_TRAVELLING}>)"
+    own |= _own_columns(pipeline)
+    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own.items()))
 
 
-def _more(pipeline: Pipeline) -> dict[str, str]:
+def _own_columns(pipeline: Pipeline) -> dict[str, str]:
     """What Sluice carries along with each row because of a step."""
-    found = {}
+    columns = {}
     keep = None if pipeline.source else pipeline.topic.decoding.keep
     if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
-        found["_sluice_keep"] = keep or "true"
+        columns["_sluice_keep"] = keep or "true"
     if pipeline.explodes:
-        found["_sluice_first"], found["_sluice_item"] = "true", _WHOLE
+        columns["_sluice_first"], columns["_sluice_item"] = "true", _WHOLE
     if pipeline.table.keyed and pipeline.table.keyed.ends:
-        found["_sluice_tombstone"] = pipeline.table.keyed.ends
+        columns["_sluice_tombstone"] = pipeline.table.keyed.ends
     if pipeline.table.keyed and pipeline.table.keyed.truncates:
-        found[TRUNCATES] = pipeline.table.keyed.truncates
-    return found
+        columns[TRUNCATES] = pipeline.table.keyed.truncates
+    return columns
 
 
 def _inlined(sql: str, parse: str | None = None) -> str:
@@ -318,51 +320,51 @@ def _inlined(sql: str, parse: str | None = None) -> str:
     return substituted(sql, _MEANT)
 
 
-def apply(made: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
+def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
     """The columns after a step, and what it finds wrong with a row that is still kept and sound."""
     if step.each:
-        made = _each(made, step)
+        rows = _exploded(rows, step)
     assign = {identifier(name): sql for name, sql in step.assign}
     # Sluice's own columns stay through every step; those of the message are the step's.
-    columns = {name: name for name in made.columns if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
+    columns = {name: name for name in rows.columns if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
     if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
         columns.pop(EVENT_TIME, None)
     columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
     if step.faults:
-        item = "_sluice_item" if "_sluice_item" in made.columns else _WHOLE
-        found = _found_bad(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
-        columns["_sluice_bad"] = f"CASE WHEN {_judged(made.columns, step.of_tombstones)} THEN {found} ELSE _sluice_bad END"
+        item = "_sluice_item" if "_sluice_item" in rows.columns else _WHOLE
+        bad_row = _bad_row(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
+        columns["_sluice_bad"] = f"CASE WHEN {_is_checked(rows.columns, step.of_tombstones)} THEN {bad_row} ELSE _sluice_bad END"
     if step.keep:
-        columns["_sluice_keep"] = f"_sluice_keep AND {_or_tombstone(made.columns, f'coalesce({step.keep}, false)')}"
-    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+        columns["_sluice_keep"] = f"_sluice_keep AND {_or_tombstone(rows.columns, f'coalesce({step.keep}, false)')}"
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
-def _each(made: DataFrame, step: Step) -> DataFrame:
+def _exploded(rows: DataFrame, step: Step) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
     assert step.each is not None
-    sound = _sound(made.columns)
-    items = f"posexplode_outer(CASE WHEN {sound} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
-    made = made.selectExpr("*", items)
-    found = {
-        "_sluice_keep": f"_sluice_keep AND {_or_tombstone(made.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
+    is_good = _is_good(rows.columns)
+    items = f"posexplode_outer(CASE WHEN {is_good} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
+    rows = rows.selectExpr("*", items)
+    own_columns = {
+        "_sluice_keep": f"_sluice_keep AND {_or_tombstone(rows.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
         "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",
         "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
         identifier(step.each.into): "_sluice_each",
     }
     kept = {
         identifier(name): identifier(name)
-        for name in made.columns
-        if name not in (*found, step.each.into, "_sluice_at", "_sluice_each")
+        for name in rows.columns
+        if name not in (*own_columns, step.each.into, "_sluice_at", "_sluice_each")
     }
-    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept, **found}.items()))
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept, **own_columns}.items()))
 
 
-def _found_bad(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE) -> str:
+def _bad_row(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE) -> str:
     """The bad row, if one of the faults is there: with the number of the first, counted over the whole pipeline."""
-    any_ = " OR ".join(f"({fault.when})" for fault in faults)
-    first = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
-    found = substituted(bad, {"_sluice_fault": first, "_sluice_of": item})
-    return f"CASE WHEN {any_} THEN {found} END"
+    any_fault = " OR ".join(f"({fault.when})" for fault in faults)
+    first_fault = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
+    bad_row = substituted(bad, {"_sluice_fault": first_fault, "_sluice_of": item})
+    return f"CASE WHEN {any_fault} THEN {bad_row} END"
 
 
 def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:

@@ -19,9 +19,9 @@ _CONF = {
 }
 
 
-def engine(said: Engine, conf: Mapping[str, str], catalogs: bool) -> Engine:
+def engine(spec_engine: Engine, conf: Mapping[str, str], catalogs: bool) -> Engine:
     """Of what a spec's engine says only what changes SQL is kept, and, with `catalogs`, what says where its catalogs are."""
-    kept = {key: value for key, value in said.conf if key.startswith("spark.sql.")}
+    kept = {key: value for key, value in spec_engine.conf if key.startswith("spark.sql.")}
     if not catalogs:
         kept = {key: value for key, value in kept.items() if not key.startswith("spark.sql.catalog")}
     return Engine("local[2]", "1g", tuple(sorted({**_CONF, **conf, **kept}.items())))

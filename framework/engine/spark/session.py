@@ -34,7 +34,7 @@ def settings(plan: Plan) -> dict[str, str]:
     """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means and who may talk
     to a Spark of this machine."""
     scratch = home() / "spark"
-    said = {
+    conf = {
         "spark.master": plan.engine.master,
         "spark.app.name": "sluice",
         "spark.driver.memory": plan.engine.memory,
@@ -60,9 +60,9 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
-        said.update(_catalog(catalog))
-    said |= dict(plan.engine.conf)
-    return {**said, **MEANING, **(LOCAL if said["spark.master"].startswith("local") else {})}
+        conf.update(_catalog(catalog))
+    conf |= dict(plan.engine.conf)
+    return {**conf, **MEANING, **(LOCAL if conf["spark.master"].startswith("local") else {})}
 
 
 def _classes() -> Iterator[str]:
@@ -110,7 +110,7 @@ def start(plan: Plan) -> SparkSession:
         builder = builder.config(key, value)
     logging.getLogger().addFilter(_is_no_remark_of_py4j)
     spark = builder.getOrCreate()
-    _found_once(spark)
+    _cache_py4j_package(spark)
     return spark
 
 
@@ -118,8 +118,8 @@ def refuse_older(spark: SparkSession) -> None:
     """`spark-defaults.conf` of this machine can say what a spec cannot."""
     conf = cast(Any, spark)._jsc.sc().conf()
     for prefix in OLDER:
-        if len(found := conf.getAllWithPrefix(prefix)):
-            message = f"this machine's spark-defaults.conf sets `{prefix}{found[0]._1()}`, which decides what SQL means"
+        if len(older := conf.getAllWithPrefix(prefix)):
+            message = f"this machine's spark-defaults.conf sets `{prefix}{older[0]._1()}`, which decides what SQL means"
             raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")
 
 
@@ -157,7 +157,7 @@ def stop(spark: SparkSession) -> None:
             setattr(SparkSession, name, None)
 
 
-def _found_once(spark: SparkSession) -> None:
+def _cache_py4j_package(spark: SparkSession) -> None:
     """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
     searched for a package `py4j`: as long as a commit takes."""
     jvm: Any = spark._jvm

@@ -65,8 +65,8 @@ def _launch(plan: Plan) -> None:
 
 
 def _forward(reads: int) -> None:
-    with open(reads, "rb") as said:
-        for line in said:
+    with open(reads, "rb") as stderr:
+        for line in stderr:
             # After a Ctrl-C a command has logging off: what it broke is not told, here either.
             if not line.startswith(_REMARKS) and logging.root.manager.disable < logging.CRITICAL:
                 with suppress(OSError, ValueError):  # nobody listens any more

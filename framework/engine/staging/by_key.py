@@ -33,8 +33,8 @@ def newest_first(keyed: Keyed, *then: str) -> str:
 
 def newest_per_key(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
     """One row of each key."""
-    made = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *then)}) AS _sluice_rank")
-    return made.where("_sluice_rank = 1").drop("_sluice_rank", *then)
+    ranked = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *then)}) AS _sluice_rank")
+    return ranked.where("_sluice_rank = 1").drop("_sluice_rank", *then)
 
 
 def detached(rows: DataFrame) -> DataFrame:

@@ -19,36 +19,36 @@ def remember(to: Target, deleted: DataFrame) -> None:
     state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest_per_key(rows, keyed))
 
 
-def without_late(to: Target, newest: DataFrame, near: str) -> DataFrame:
+def without_late(to: Target, rows: DataFrame, near: str) -> DataFrame:
     """The rows that are not older than a deletion of their key."""
     from pyspark.sql import functions
 
-    keyed, known = to.keyed, _remembered(to)
-    if known is None:
-        return newest
+    keyed, remembered = to.keyed, _remembered(to)
+    if remembered is None:
+        return rows
     late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
-    newest = newest.alias("s").join(known.where(near or "true"), functions.expr(late), "left_anti")
+    rows = rows.alias("s").join(remembered.where(near or "true"), functions.expr(late), "left_anti")
     if keyed.truncates:
-        newest = newest.alias("s").join(known.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
-    return newest
+        rows = rows.alias("s").join(remembered.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
+    return rows
 
 
 def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
     """When keys of the batch were deleted."""
     from pyspark.sql import functions
 
-    keyed, known = to.keyed, _remembered(to)
-    if known is None:
+    keyed, remembered = to.keyed, _remembered(to)
+    if remembered is None:
         return
     keys = batch.select(*map(identifier, keyed.keys)).distinct().alias("s")
-    yield known.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi")
+    yield remembered.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi")
     if keyed.truncates:
-        yield keys.crossJoin(known.where(_of_all(keyed)).drop(*keyed.keys))
+        yield keys.crossJoin(remembered.where(_of_all(keyed)).drop(*keyed.keys))
 
 
 def _remembered(to: Target) -> DataFrame | None:
-    known = state.remembered(to, to.keyed.deletes_state)
-    return None if known is None else known.alias("t")
+    remembered = state.remembered(to, to.keyed.deletes_state)
+    return None if remembered is None else remembered.alias("t")
 
 
 def _of_all(keyed: Keyed) -> str:

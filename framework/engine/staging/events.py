@@ -24,9 +24,9 @@ _FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
 def of(to: Target, frame: Frame) -> DataFrame:
     """With the types that the table has, which may be wider."""
     columns = ((identifier(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
-    made = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
+    columns_sql = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
     good = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
-    return good.selectExpr(*made, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
+    return good.selectExpr(*columns_sql, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
 
 
 def clears(batch: DataFrame) -> bool:
@@ -54,8 +54,10 @@ def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
     if not keyed.unsent:
         return batch
     over = f"OVER ({by_key.newest_first(keyed, NTH)} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
-    made = {name: filled_value(name, marked, f"first({sent_value(name, marked)}, true) {over}") for name, marked in keyed.unsent}
-    return batch.withColumns({name: functions.expr(sql) for name, sql in made.items()})
+    columns_sql = {
+        name: filled_value(name, marked, f"first({sent_value(name, marked)}, true) {over}") for name, marked in keyed.unsent
+    }
+    return batch.withColumns({name: functions.expr(sql) for name, sql in columns_sql.items()})
 
 
 def sent_value(name: str, marked: str) -> str:

@@ -38,14 +38,14 @@ class Near:
     listed: bool
 
 
-def scan_keys(to: Target, newest: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
+def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
     """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []
-    if (newest.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
-        ((deleted,),) = _values(newest.selectExpr(f"count_if({DELETE})"))
-        return deleted, Near(_all(_bounded(newest, name, types[name]) for name in keys), False)
-    table = newest.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()
+    if (rows.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
+        ((deleted,),) = _values(rows.selectExpr(f"count_if({DELETE})"))
+        return deleted, Near(_all(_bounded(rows, name, types[name]) for name in keys), False)
+    table = rows.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(to, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
     return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
@@ -81,12 +81,12 @@ def _has_bounds(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (INT, BIGINT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
+def _condition(to: Target, column: Any, name: str, type_: Type) -> str:
     try:
-        found = set(found.to_pylist())
-        if None in found:
+        column = set(column.to_pylist())
+        if None in column:
             return ""
-        values = sorted(found)
+        values = sorted(column)
         if not values:
             return "false"
         if len(values) <= _LISTED:
@@ -97,10 +97,10 @@ def _condition(to: Target, found: Any, name: str, type_: Type) -> str:
         return ""
 
 
-def _bounded(newest: DataFrame, name: str, type_: Type) -> str:
+def _bounded(rows: DataFrame, name: str, type_: Type) -> str:
     """By the least and the greatest alone."""
     try:
-        ((least, greatest),) = _values(newest.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
+        ((least, greatest),) = _values(rows.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
     except (ValueError, OverflowError):
         return ""
     return "false" if least is None else _sql(name, [(least, greatest)], type_)
@@ -128,8 +128,8 @@ def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[B
     return [(values[start], values[end - 1]) for start, end in pairwise(cuts)]
 
 
-def _sql(name: str, found: Sequence[Bounds], type_: Type) -> str:
-    parts = (f"t.{identifier(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in found)
+def _sql(name: str, ranges: Sequence[Bounds], type_: Type) -> str:
+    parts = (f"t.{identifier(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in ranges)
     return f"({' OR '.join(parts)})"
 
 

@@ -31,7 +31,7 @@ class GivenMessages:
     def topic_ids(self, *topics: Topic) -> dict[str, str]:
         return {topic.kafka_name: topic.name for topic in topics}
 
-    def starts(self, topic: Topic, seen: TopicState) -> dict[Partition, int]:
+    def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
         return dict.fromkeys(self._partitions(topic), 0)
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:

@@ -79,8 +79,8 @@ class Preview:
 
 def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """As `preview`, with a Spark of its own that starts fast and ends with it."""
-    with _quick(plan, pipeline) as made:
-        context = Context(made)
+    with _quick(plan, pipeline) as quick_plan:
+        context = Context(quick_plan)
         try:
             return preview(context, pipeline, count, which)
         finally:
@@ -102,7 +102,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     source = context.source(pipeline)
     if pipeline.source:
         range_ = Range({}, source.topic_state().ends, 0)
-        return Preview(_looked_at(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
+        return Preview(_previewed(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
     refused, position, now = _asked(pipeline, source, which)
     most = max(_LEAST, 4 * count)
     next_ = next_range(position, now, most) if position else None
@@ -146,8 +146,8 @@ def _any_of(
 ) -> tuple[Message, ...]:
     """The oldest or newest messages of the first range that has any."""
     for range_ in ranges:
-        if found := _looked_at(context, pipeline, _few(context.source(pipeline).read(context.spark, range_), count, order)):
-            return found
+        if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_), count, order)):
+            return messages
     return ()
 
 
@@ -162,41 +162,41 @@ def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> Data
     return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
 
 
-def _looked_at(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
+def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
     """The messages by their time, each with what becomes of it."""
     with named_errors(pipeline):
-        found = [row.asDict() for row in _frame(messages, pipeline).collect()]
-    unknown = {row["_sluice_unknown"] for row in found if row.get("_sluice_unknown") is not None}
+        rows = [row.asDict() for row in _frame(messages, pipeline).collect()]
+    unknown = {row["_sluice_unknown"] for row in rows if row.get("_sluice_unknown") is not None}
     if unknown:  # schemas that the registry is asked for, once
-        return _looked_at(context, context.schemas.learn(pipeline, unknown), messages)
+        return _previewed(context, context.schemas.learn(pipeline, unknown), messages)
     with named_errors(pipeline):
-        said = _said(context.spark, pipeline, found)
+        faults = _faults(context.spark, pipeline, rows)
     by_message: dict[tuple[Any, ...], list[int]] = {}
-    for at, row in enumerate(found):
+    for at, row in enumerate(rows):
         place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
         # Rows of a table are not told apart by the messages that they once came from.
         by_message.setdefault((at,) if pipeline.source else place, []).append(at)
-    made = [_message(pipeline, {at: found[at] for at in each}, said) for each in by_message.values()]
-    return tuple(sorted(made, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
+    previewed = [_message(pipeline, {at: rows[at] for at in each}, faults) for each in by_message.values()]
+    return tuple(sorted(previewed, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
 
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     """What each row is after each step, as text that is carried beside the row itself."""
     bad = row_frame._travelling(pipeline, 1, carry=False)
-    made = (
+    rows = (
         row_frame.of_table(messages, pipeline) if pipeline.source else row_frame.decode(messages, pipeline, bad, carry_raw=True)
     )
-    made = _seen(made, 0, _columns_after(pipeline, 0))
+    rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
     for at, step in enumerate(pipeline.steps, 1):
-        made = _seen(row_frame.apply(made, step, pipeline, bad), at, _columns_after(pipeline, at))
-    fails = (f"coalesce({row_frame._judged(made.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
-    found = {name: name for name in made.columns if name.startswith(("_kafka_", "_sluice_"))}
-    if "_kafka_timestamp" in found:
-        found["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
+        rows = _with_snapshot(row_frame.apply(rows, step, pipeline, bad), at, _columns_after(pipeline, at))
+    fails = (f"coalesce({row_frame._is_checked(rows.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    columns = {name: name for name in rows.columns if name.startswith(("_kafka_", "_sluice_"))}
+    if "_kafka_timestamp" in columns:
+        columns["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
     if pipeline.table.keyed:
-        found[row_frame.DELETE] = pipeline.table.keyed.deletes or "false"
-    found["_sluice_fails"] = f"array({', '.join(fails)})"
-    return made.selectExpr(*(f"{sql} AS {name}" for name, sql in found.items()))
+        columns[row_frame.DELETE] = pipeline.table.keyed.deletes or "false"
+    columns["_sluice_fails"] = f"array({', '.join(fails)})"
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
 def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
@@ -206,19 +206,19 @@ def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
     return pipeline.source.columns if pipeline.source else pipeline.topic.columns
 
 
-def _seen(made: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
+def _with_snapshot(rows: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
     # A decimal as text keeps all its digits.
     values = (
         f"CAST({identifier(each.name)} AS STRING)" if isinstance(each.type, Decimal) else identifier(each.name)
         for each in columns
     )
     parts = ", ".join(f"{literal(each.name)}, {value}" for each, value in zip(columns, values, strict=True))
-    keep = "_sluice_keep" if "_sluice_keep" in made.columns else "true"
-    seen = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
-    return made.selectExpr("*", f"to_json({seen}, {_AS_TEXT}) AS _sluice_seen{at}")
+    keep = "_sluice_keep" if "_sluice_keep" in rows.columns else "true"
+    snapshot = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
+    return rows.selectExpr("*", f"to_json({snapshot}, {_AS_TEXT}) AS _sluice_seen{at}")
 
 
-def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
     """Stage, code and message of the bad rows among those that were found, as a run says them."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -227,7 +227,7 @@ def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, 
     # What a run says depends on neither offset nor time; the offset here tells one from the other.
     bad = [
         {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
-        for at, row in enumerate(found)
+        for at, row in enumerate(rows)
         if row["_sluice_bad"] is not None
     ]
     if not bad:
@@ -238,12 +238,12 @@ def _said(spark: SparkSession, pipeline: Pipeline, found: Sequence[Mapping[str, 
     return {row.offset: row for row in row_frame.bad_rows(pipeline, 0, frame).collect()}
 
 
-def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: Mapping[int, Any]) -> Message:
-    first = next(iter(found.values()))
+def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> Message:
+    first = next(iter(message_rows.values()))
     key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
     partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
-    made = [_row(pipeline, row, said.get(at)) for at, row in found.items()]
-    made.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
+    rows = [_row(pipeline, row, faults.get(at)) for at, row in message_rows.items()]
+    rows.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
     topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
     return Message(
         topic=topic,
@@ -252,23 +252,23 @@ def _message(pipeline: Pipeline, found: Mapping[int, Mapping[str, Any]], said: M
         timestamp=timestamp,
         key=key,
         value=None if pipeline.source else value,
-        rows=tuple(made),
+        rows=tuple(rows),
     )
 
 
-def _row(pipeline: Pipeline, found: Mapping[str, Any], said: Any) -> Row:
+def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
     after: list[Mapping[str, Any]] = []
-    item = found.get("_sluice_item") or None
+    item = row.get("_sluice_item") or None
     for at in range(len(pipeline.steps) + 1):
-        seen = json.loads(found[f"_sluice_seen{at}"])
-        if seen["bad"]:
-            return Row(item=item, after=tuple(after), fate="bad", code=said.code, stage=said.stage, message=said.message)
-        if not seen["keep"]:
+        snapshot = json.loads(row[f"_sluice_seen{at}"])
+        if snapshot["bad"]:
+            return Row(item=item, after=tuple(after), fate="bad", code=fault.code, stage=fault.stage, message=fault.message)
+        if not snapshot["keep"]:
             return Row(item=item, after=tuple(after), fate="filtered")
-        after.append({each.name: _value(each, seen["columns"][each.name]) for each in _columns_after(pipeline, at)})
-    fails = zip(pipeline.expectations, found["_sluice_fails"], strict=True)
+        after.append({each.name: _value(each, snapshot["columns"][each.name]) for each in _columns_after(pipeline, at)})
+    fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(item=item, after=tuple(after), fate="deletes" if found.get(row_frame.DELETE) else "lands", unexpected=unexpected)
+    return Row(item=item, after=tuple(after), fate="deletes" if row.get(row_frame.DELETE) else "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:

@@ -52,7 +52,9 @@ class Trials:
         own = f"test{next(self.numbers)}_"
         table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
         source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
-        tried = replace(pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_known, pipeline.topics)))
+        tried = replace(
+            pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics))
+        )
         # What a session's catalogs are is asked of the thread.
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
@@ -102,7 +104,7 @@ def trials(plan: Plan) -> Iterator[Trials]:
             context.stop()
 
 
-def _known(topic: Topic) -> Topic:
+def _with_known_schemas(topic: Topic) -> Topic:
     """By the schemas that are known: for another one the registry would be asked, and all be planned anew for the real tables."""
     return replace(topic, decoding=replace(topic.decoding, unknown=None))
 
@@ -130,10 +132,10 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
-    found = table_state.table(table.catalog, identifier)
-    if found is None:
+    iceberg_table = table_state.table(table.catalog, identifier)
+    if iceberg_table is None:
         return ()
-    arrow = found.scan().to_arrow()
+    arrow = iceberg_table.scan().to_arrow()
     columns = [[_value(each) for each in column] for column in arrow.columns]
     return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 
