@@ -1,6 +1,6 @@
-"""Spark's classes as Java has them in memory, kept in a file: with it a session takes half the time to its first rows.
+"""A cache of Spark's loaded classes in a file: with it, a session needs half the time to its first rows.
 
-Java itself judges at each start whether the file fits its version and the jars, and does without it where it does not.
+Java checks at each start whether the file fits its version and the jars, and ignores the file where it does not.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from framework.patience import STUCK
 _FAILED = ".failed"
 _DRAFT = "keeping-"
 PATTERNS = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
-"""What this leaves beside the jars, as patterns."""
-# Java keeps no classes where one of these folders is on the class path.
+"""Patterns of the files that this module writes next to the jars."""
+# Java writes no archive where one of these folders is on the class path.
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 # Each way to read and to write once, so that what it needs is among the classes.
 _WORK = """\
@@ -66,7 +66,7 @@ tests:
 
 
 def is_kept() -> bool | None:
-    """Whether they are; None where it was not tried with this Java and these jars."""
+    """Whether the cache exists; None where it was not tried with this Java and these jars."""
     file = _archive_file()
     if file.is_file():
         return True
@@ -74,11 +74,11 @@ def is_kept() -> bool | None:
 
 
 def create() -> Path | None:
-    """Makes the file, by a Spark that works a little in a process of its own. Where it cannot be made, the log that says why."""
+    """Creates the file, by a short run of Spark in a process of its own. Returns the log where that fails."""
     file = _archive_file()
     folder = file.parent
     with jars.turn(folder, f"{_DRAFT}*"):
-        if file.is_file():  # somebody else has done it
+        if file.is_file():  # another process has created it
             return None
         for old in (each for pattern in PATTERNS for each in folder.glob(pattern) if each.is_file()):
             old.unlink()
@@ -113,7 +113,7 @@ def _run_spark(draft: Path, log: Path) -> bool:
 
 
 def _archive_file() -> Path:
-    """Java takes the file only with the same jars at the same places, and made at the same time."""
+    """The archive's path. Java accepts an archive only with the same jars at the same places and with the same times."""
     jar_stats = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
     files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
     parts = (java.found().version, str(java.found().home), *files, _WORK)
@@ -126,7 +126,7 @@ def _work() -> None:
     from framework.plan.passes import make
 
     with tempfile.TemporaryDirectory(prefix="sluice-classes-") as name:
-        specs = Path(name, "specs")  # beside it a project may have steps of its own
+        specs = Path(name, "specs")  # a folder of its own: next to it a project may have its own steps
         specs.mkdir()
         (specs / "work.yaml").write_text(_WORK.replace("{tests}", _TESTS), encoding="utf-8")
         with trial.trials(make(specs)) as trials:
@@ -151,7 +151,7 @@ def _consume(jvm: Any) -> None:
 
 
 def _end() -> None:
-    """Java writes the file while it ends, which nobody else waits for."""
+    """Waits until Java has ended, and so has written the file."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway

@@ -1,4 +1,4 @@
-"""What batches of one plan share in a process: one Spark session, one connection per cluster and catalog, each made when first needed."""
+"""The connections that batches of one plan share: one Spark session, one per cluster and catalog, each opened when first needed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Until = datetime | Mapping[Partition, int]
 
 
 def _continue(point: str) -> None:
-    """What happens at a kill point outside of tests: nothing."""
+    """Does nothing: kill points matter in tests only."""
 
 
 class Context:
-    """`at` is called at each kill point; `commit` is where publishing commits pass; `spark` gives the session; `source` is what
-    tests put in Kafka's place; no batch goes beyond `until`."""
+    """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Context:
 
     @property
     def plan(self) -> Plan:
-        """As the registry has it by now, where it has a say."""
+        """The plan, with the registry's newest schemas."""
         return self.schemas.plan
 
     @property
@@ -68,7 +68,7 @@ class Context:
         return self._spark
 
     def started(self) -> bool:
-        """Whether Spark runs; while it starts it writes to the terminal what nobody can keep from it."""
+        """Whether Spark runs. While Spark starts, it writes to the terminal."""
         return self._spark is not None
 
     def kafka(self, pipeline: Pipeline) -> Messages:
@@ -80,7 +80,7 @@ class Context:
         return self._kafka[cluster.name]
 
     def source(self, pipeline: Pipeline) -> Source:
-        """Where the pipeline's rows come from."""
+        """The source of the pipeline's rows."""
         if pipeline.source:
             return FromTable(pipeline)
         kafka = self.kafka(pipeline)
@@ -104,6 +104,6 @@ class Context:
             self._lakes.clear()
 
     def forget_spark_if_gone(self) -> None:
-        """What comes next starts another one."""
+        """Stops a session whose JVM has ended; the next use starts another one."""
         if self._spark is not None and session.is_gone(self._spark):
             self.stop()

@@ -1,7 +1,7 @@
-"""Tables dropped without Spark: the catalog forgets them, and their files go if that is asked for.
+"""Drops tables without Spark, and deletes their files if asked to.
 
-Guarantee: only files that the table itself names, and that lie in its folder, are removed. Bad rows go first, so that a drop that was
-killed can be done again and no run finds bad rows without their table.
+Guarantee: only files that the table itself names, in its own folder, are deleted. The bad rows are dropped first, so that a killed drop
+can be repeated and no run meets bad rows without their table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """A table with all that it names."""
+    """A table with all its files."""
 
     catalog: Catalog
     identifier: str
@@ -51,8 +51,8 @@ class Held:
 
 
 def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
-    """What a rebuild that was cut off has left, its bad rows and its table, as far as they are there. What Sluice did not make, or
-    made for others, is refused, and so is what a batch is written to."""
+    """The tables of a pipeline that exist: what an interrupted rebuild left, the bad rows, and the table. A table that Sluice did not
+    create, that belongs to another pipeline, or to which a batch is being written, is refused."""
     catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
     table = table_state.table(catalog, identifier)
     if table is not None:
@@ -88,13 +88,13 @@ def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...
 
 
 def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:
-    """Where the pipeline's own table is, or was."""
+    """The folder of the pipeline's own table, now or before it was dropped."""
     table = pipeline.table
     return own.metadata.location if own is not None else f"{warehouse(table.catalog)}/{table.namespace}/{table.name}"
 
 
 def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Held:
-    """Some of its files may lie in `more` folders."""
+    """The table with its files, some of which may be in `more` folders."""
     identifier = ".".join(table.name())
     _refuse_alive(identifier, table)
     files, outside = files_of(catalog, table, more)
@@ -109,12 +109,12 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
 
 
 def drop(shown_table: Held, data: bool) -> int:
-    """Drops what was seen, with what has come to it since; how many files stay in its folder."""
+    """Drops the table that was shown, with files added since. Returns how many files stay in its folder."""
     table = table_state.table(shown_table.catalog, shown_table.identifier)
     current = held(shown_table.catalog, table, shown_table.more) if table else shown_table
     if current.uuid != shown_table.uuid:
         raise SluiceError("table-changed", f"{shown_table.identifier} is another table than a moment ago", "look again")
-    if table is not None:  # else somebody else was faster
+    if table is not None:  # else another program dropped it first
         table.catalog.drop_table(table.name())
     if data:
         remove(current.files, current.folder)
@@ -125,13 +125,13 @@ def drop(shown_table: Held, data: bool) -> int:
 def files_of(
     catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The files of a table that may be deleted, and those that it names and that stay; with those of its rows, or without."""
+    """The files of a table that may be deleted, and those that stay; with the files of its rows, or without."""
     existing_files = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
     return deletable_files.split_deletable(existing_files, deletable_files.folders(catalog, table.metadata.location, *more))
 
 
 def remove(files: Sequence[Path], folder: Path) -> None:
-    """The files, and the folders that are empty then."""
+    """Deletes the files, and the folders that are then empty."""
     folder = folder.resolve()  # as the files are
     for path in files:
         path.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def remove(files: Sequence[Path], folder: Path) -> None:
 
 
 def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:
-    """Which other pipelines read each of its topics, by the topic's name."""
+    """The other pipelines that read each topic of a pipeline, by the topic's name."""
     others = [other for other in plan.pipelines if other.name != pipeline.name]
     return {
         topic.name: [other.name for other in others if any(_same(topic, each) for each in other.topics)]
@@ -152,7 +152,7 @@ def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:
 
 
 def delete_topic(topic: Topic, secrets: SecretStore) -> None:
-    """Returns once Kafka no longer knows it."""
+    """Deletes a topic; returns once Kafka no longer has it."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -189,7 +189,7 @@ def _refuse_alive(identifier: str, table: IcebergTable) -> None:
 
 
 def _named(table: IcebergTable, rows: bool) -> Iterator[str]:
-    """Every file that any snapshot of the table, or its log, names; those of rows only if asked for, since each list is read."""
+    """Every file that a snapshot of the table, or its log, names. Files of rows only if asked for: that reads every manifest."""
     metadata = table.metadata
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)

@@ -22,7 +22,7 @@ from framework.model import Pipeline, in_order
 
 @dataclass(frozen=True)
 class Failure:
-    """A pipeline that did not go on."""
+    """A pipeline that stopped, with its error."""
 
     pipeline: str
     error: SluiceError
@@ -35,7 +35,7 @@ def catch_up(
     stopped: Callable[[], bool],
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
 ) -> tuple[Failure, ...]:
-    """Runs each pipeline until nothing waits, inside of what is `around` it. One that fails does not hold up the others."""
+    """Runs each pipeline until nothing waits, inside its `around` block. A pipeline that fails does not stop the others."""
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
@@ -46,7 +46,7 @@ def catch_up(
                     if stopped():
                         return tuple(failures)
         except BrokenPipeError:
-            raise  # nobody listens any more
+            raise  # the reader of standard output is gone
         except Exception as error:
             context.forget_spark_if_gone()
             failures.append(Failure(pipeline.name, _named(pipeline, error)))
@@ -56,12 +56,12 @@ def catch_up(
 
 
 def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
-    """The pipeline's batches up to what is in the topic when it is asked last. Where nothing waits, no JVM is started. What came
-    of it is noted, and every error has a name."""
+    """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
+    recorded, and every error has a code."""
     try:
         while not nothing_waits(context, pipeline):
             if run_record.read(pipeline.name).paused:
-                return  # between two batches: whoever asks for a run knows that beforehand
+                return  # between two batches: before a run, `refuse_paused` raises
             pipeline = context.schemas.current(pipeline)
             batch = next_batch(context, pipeline)
             if batch is None:
@@ -70,7 +70,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     except Exception as error:
         named = _named(pipeline, error)
         if isinstance(named, SparkEnded) and stopped():
-            return  # who stops this process may stop Spark with it: nothing is lost
+            return  # the signal that stops this process may stop Spark too: no message is lost
         run_record.record_failure(pipeline.name, named)
         if named is error:
             raise
@@ -80,7 +80,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
     gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
-    # `told` comes last: what it does not know goes into a file, and an outage is known.
+    # `as_sluice_error` comes last: it writes an unexpected error into a file, and an outage is expected.
     return (None if gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)
 
 
@@ -93,7 +93,7 @@ def keep_up(
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
 ) -> None:
-    """Catches up every so often until it is stopped. A failure is told and tried again the next time."""
+    """Catches up every `every` seconds until it is stopped. A failure is reported and retried the next time."""
     while not stop.is_set():
         began = time.monotonic()
         for failure in catch_up(context, pipelines, on_batch, stop.is_set, around):
@@ -103,12 +103,12 @@ def keep_up(
 
 @contextmanager
 def until_interrupted() -> Iterator[threading.Event]:
-    """Ctrl-C and a polite kill ask for an end, which comes behind the commit that is under way; the second Ctrl-C does not wait."""
+    """Ctrl-C or SIGTERM stops the run after the current commit; a second Ctrl-C stops it at once."""
     stop = threading.Event()
 
     def ask(number: int, _frame: object) -> None:
         if stop.is_set():
-            logging.disable(logging.CRITICAL)  # py4j tells each call that is cut off with a traceback
+            logging.disable(logging.CRITICAL)  # py4j logs a traceback for each interrupted call
             raise KeyboardInterrupt
         stop.set()
 

@@ -1,4 +1,4 @@
-"""Where a pipeline's rows come from: topics of Kafka, or a table. A batch asks, and does not know which it is."""
+"""The source of a pipeline's rows: Kafka topics, or a table. A batch uses both the same way."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What stands in it, what comes next, and the rows of that."""
+    """A source: its state, the next range, and the rows of a range."""
 
     def topic_state(self) -> TopicState: ...
 
     def ids(self) -> Mapping[str, str]:
-        """What tells a topic or table from a later one of its name."""
+        """The ids that distinguish a topic or table from a later one of the same name."""
         ...
 
     def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
-        """Where reading begins in what is not yet known."""
+        """Where reading begins in topics that are not in `known_topics`."""
         ...
 
     def next(self, position: Position, state: TopicState) -> Range | None: ...
@@ -36,7 +36,7 @@ class Source(Protocol):
 
 
 class Messages(Protocol):
-    """Where messages come from: a Kafka cluster, or the messages of a test."""
+    """The source of messages: a Kafka cluster, or the messages of a test."""
 
     def topic_state(self, *topics: Topic) -> TopicState:
         """The topics now."""
@@ -44,7 +44,7 @@ class Messages(Protocol):
     def topic_ids(self, *topics: Topic) -> dict[str, str]: ...
 
     def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
-        """Where a table begins that has nothing of the topic yet."""
+        """The offsets at which a table without rows of this topic begins."""
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
         """The messages of exactly these offsets, with the columns that Spark's Kafka source has."""
@@ -52,7 +52,7 @@ class Messages(Protocol):
 
 @dataclass(frozen=True)
 class FromTopics:
-    """`until` are offsets that this run does not go beyond."""
+    """Topics as a source. `until` are offsets at which this run stops."""
 
     pipeline: Pipeline
     kafka: Messages
@@ -108,7 +108,7 @@ class FromTable:
         return None if same else Range({}, state.ends, 0)
 
     def rows(self) -> int:
-        """How many rows there are to read."""
+        """The number of rows to read."""
         return metadata.rows(metadata.summary(self._now()[1]))
 
     def read(self, spark: SparkSession, range_: Range) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Which files may be deleted. Metadata can name any file of this machine, so that what it names is not enough.
+"""The files that may be deleted. Metadata can name any file of this machine, so its word is not enough.
 
 Guarantee: a file is deleted only if its own path, links followed, lies in a folder of its table, and that in the catalog's warehouse.
 """
@@ -18,12 +18,12 @@ _SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second t
 
 
 def folders(catalog: Catalog, *locations: str) -> tuple[Path, ...]:
-    """Those of a table's folders in which files may be deleted."""
+    """The folders of a table in which files may be deleted."""
     return _inside(warehouse(catalog), *locations)
 
 
 def of_attempts(warehouse: str, location: str, data: str | None) -> tuple[Path, ...]:
-    """Those in which attempts write. A rebuild's second table has its data in the folder of the first."""
+    """The folders in which attempts write. A rebuild's second table has its data in the folder of the first."""
     own = metadata.path(location)
     first = _SECOND.fullmatch(own.name)
     second = data is not None and first is not None and metadata.path(data) == own.with_name(first[1]) / "data"

@@ -1,4 +1,4 @@
-"""A table brought to what its spec says: columns, partitions, sort order and format, as updates of one Iceberg transaction."""
+"""Changes a table to what its spec says: columns, partitions, sort order and format, as updates of one Iceberg transaction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from framework.sql.quote import identifier, literal
 
 
 def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, replaced: bool = False) -> None:
-    """Takes these changes into the transaction. `anew` is for a table of which no row stays: what cannot be changed in place is then
-    taken out and comes back as another column of the same name, and what the spec no longer has is taken out."""
+    """Adds these changes to the transaction. `replaced` is for a table of which no row stays: a column that cannot be changed in place
+    is then dropped and added again under the same name, and columns that the spec no longer has are dropped."""
     out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if replaced else []
     # A narrower type that is allowed leaves the column as it is: older messages need the wider one.
     gone = dict.fromkeys(change.path[0] for change in out if change.kind != "narrow" or not change.allowed)
@@ -90,7 +90,7 @@ def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: 
 
 
 def _move(transaction: Any, planned: Table) -> None:
-    """Columns into the order that the spec has. An update of its own: one update knows no renamed column by its new name."""
+    """Moves columns into the spec's order. An update of its own: one update does not accept a renamed column by its new name."""
     update, before = transaction.updateSchema(), None
     for column in planned.columns:
         update = update.moveAfter(column.name, before) if before else update.moveFirst(column.name)
@@ -126,7 +126,7 @@ def _partition(apache: Any, transaction: Any, fields: Sequence[PartitionField]) 
 
 
 def _unpartition(transaction: Any, gone: Collection[str]) -> None:
-    """Nothing is partitioned any more by these columns."""
+    """Removes these columns from the partition spec."""
     table = transaction.table()
     sources = {field.name(): table.schema().findColumnName(field.sourceId()) or "" for field in table.spec().fields()}
     names = [name for name, source in sources.items() if source.partition(".")[0] in gone]

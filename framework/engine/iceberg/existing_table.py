@@ -1,4 +1,4 @@
-"""What Iceberg's own JSON says of a table, as `framework.plan.change` compares it: the same for Spark's JVM and for PyIceberg."""
+"""An existing table from Iceberg's JSON, as `framework.plan.change` compares it: the same for Spark's JVM and for PyIceberg."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATOMS: dict[str, Type] = {
 
 
 def existing(schema: str, partitions: str, order: str, format_version: int, properties: Any) -> Existing:
-    """From the JSON of a schema, of a partition spec and of a sort order, and from the properties."""
+    """The table from the JSON of its schema, partition spec and sort order, and from its properties."""
     parsed_schema = json.loads(schema)
     names = dict(_names(parsed_schema, ""))
     fields = [
@@ -60,7 +60,7 @@ def _names(json_struct: Any, before: str) -> Any:
 
 
 def _transformed(field: Any, names: dict[int, str]) -> str:
-    """As `partition_by` writes it: Iceberg has `bucket[16]` where specs have `bucket(16, c)`."""
+    """A partition field as `partition_by` writes it: Iceberg has `bucket[16]` where specs have `bucket(16, c)`."""
     name = names.get(field.get("source-id"), "?")
     transform, _, width = field["transform"].rstrip("]").partition("[")
     if transform == "identity":
@@ -69,7 +69,7 @@ def _transformed(field: Any, names: dict[int, str]) -> str:
 
 
 def _ordered(field: Any, names: dict[int, str]) -> str:
-    """As `sort_by` writes it, which is upwards with nulls first; anything else is said behind the name."""
+    """A sort field as `sort_by` writes it: ascending with nulls first; anything else follows the name."""
     down = field["direction"] == "desc"
     last = field["null-order"] == "nulls-last"
     return (

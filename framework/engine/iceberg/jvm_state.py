@@ -1,4 +1,4 @@
-"""What the rules of publishing need to know of a table that Spark's JVM has loaded."""
+"""The state of a table that Spark's JVM has loaded, as the rules of publishing need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framework.engine.rules.protocol import Position, Snapshot, TableState
 
 
 def state(table: Any) -> TableState:
-    """What the rules need to know of a loaded table; main's parents as far back as the position's snapshot."""
+    """The state of a loaded table, with main's parents back to the position's snapshot."""
     properties = table.properties()
     text = properties.get(protocol.POSITION)
     position = Position.read(text) if text else None
@@ -32,7 +32,7 @@ def state(table: Any) -> TableState:
 
 
 def staged(table: Any, attempt: str) -> Snapshot | None:
-    """What stands at the tip of the attempt's branch."""
+    """The snapshot at the tip of the attempt's branch."""
     tip = table.snapshot(protocol.BRANCH + attempt)
     return None if tip is None else _snapshot(tip)
 
@@ -57,7 +57,7 @@ def _snapshot(snapshot: Any) -> Snapshot:
 
 
 def branches(table: Any) -> Iterator[tuple[str, Any]]:
-    """Those of attempts."""
+    """The branches of attempts."""
     refs = table.refs()
     for name in names(table):
         if name.startswith(protocol.BRANCH) and refs[name].isBranch():
@@ -65,17 +65,17 @@ def branches(table: Any) -> Iterator[tuple[str, Any]]:
 
 
 def attempts_of(branches: Iterable[str]) -> list[str]:
-    """The attempts whose branches these are; whoever may change a table can call a branch anything."""
+    """The attempts of these branches. Other programs may give a branch any name."""
     ids = (name.removeprefix(protocol.BRANCH) for name in branches if name.startswith(protocol.BRANCH))
     return [name for name in ids if attempts.is_name(name)]
 
 
 def attempting(table: Any) -> list[str]:
-    """Which have a branch of it."""
+    """The attempts with a branch of the table."""
     return attempts_of(names(table))
 
 
 def names(table: Any) -> list[str]:
-    """Of branches and tags. By Py4J's own iterators, which end with an error of Java, this would take as long as a commit."""
+    """The names of branches and tags. Py4J's own iterators, which end with a Java error, would take as long as a commit."""
     keys = table.refs().keySet().toArray()
     return [keys[at] for at in range(len(keys))]

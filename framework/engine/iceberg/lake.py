@@ -1,6 +1,6 @@
-"""Iceberg tables through Spark's JVM: what changes a table is here, and each change is one commit.
+"""Iceberg tables through Spark's JVM: all changes of tables are here, and each is one commit.
 
-Limit: needs a JVM beside this process; Spark Connect has none.
+Limit: needs a JVM next to this process; Spark Connect has none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CommitCall = Callable[[Any], None]
 
 
 def commit_transaction(transaction: Any) -> None:
-    """Where every publishing commit passes; tests put a wrapper here that loses or refuses answers."""
+    """Makes a publishing commit; tests replace this function by one that loses or refuses answers."""
     transaction.commitTransaction()
 
 
@@ -58,7 +58,7 @@ class Lake:
             raise commit_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
     def find(self, identifier: str) -> Any | None:
-        """The same of a table that often is not there: an error takes ten times as long as an answer."""
+        """Loads a table that often does not exist: an error takes ten times as long as an answer."""
         try:
             exists = identifier in self._existing_names or self.catalog.tableExists(self.parsed(identifier))
         except (Py4JError, PySparkException, ConnectionRefusedError):
@@ -82,8 +82,8 @@ class Lake:
         begins: Position | None = None,
         empty: bool = False,
     ) -> None:
-        """A table is born with an empty snapshot, which keeps a tag where branches will begin with it, and with the properties that
-        describe it, in one commit. One that is there already stays as it is."""
+        """Creates a table with an empty snapshot and with its properties, in one commit. With `empty`, a tag keeps that snapshot, at
+        which branches of state begin. An existing table stays as it is."""
         schema = evolve.schema(self.apache, columns)
         name = self.parsed(identifier)
         try:
@@ -116,7 +116,7 @@ class Lake:
             self.catalog.dropTable(self.parsed(identifier), False)
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
-        """What a spec has changed and a table can take on, all in one commit; it is refused if there was another."""
+        """Makes the changes of a spec in one commit, which is refused if another came before it."""
         with commit_answers():
             judged = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
@@ -139,7 +139,7 @@ class Lake:
             set_properties(table, properties)
 
     def mark_as_seen(self, transaction: Any, properties: Mapping[str, str]) -> None:
-        """The same, but refused if anything was committed since the transaction began."""
+        """Sets properties; refused if anything was committed since the transaction began."""
         with commit_answers():
             set_properties(transaction, properties)
             if transaction.table().currentSnapshot() is not None:
@@ -155,7 +155,7 @@ class Lake:
             table.manageSnapshots().createBranch(name, snapshot).commit()
 
     def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
-        """The attempt's branch as it was when it was made."""
+        """Resets the attempt's branch to its first snapshot."""
         with commit_answers():
             table.refresh()
             table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
@@ -167,8 +167,8 @@ class Lake:
         return int(base.summary().get("total-data-files") or 0)
 
     def begin(self, table: Any) -> Any:
-        """A transaction. It looks at the table once more: only what is judged on `transaction.table()` still holds when it is
-        committed, and it is refused if anything was committed after this."""
+        """Begins a transaction, which loads the table again: only checks on `transaction.table()` are valid when it is committed. It
+        is refused if anything was committed after this."""
         with commit_answers():
             return table.newTransaction()
 
@@ -186,8 +186,8 @@ class Lake:
             self.commit(transaction)
 
     def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
-        """The position alone, which is what accepting is; main stays. State of batches that were rolled back is forgotten: they are
-        read again."""
+        """Moves only the position, as `sluice accept` does; main stays. State of batches that were rolled back is deleted: their
+        messages are read again."""
         with commit_answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
             snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
@@ -199,7 +199,7 @@ class Lake:
             self.commit(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
-        """Brings the branch's rows to main, whatever has been committed there since; done already is fine."""
+        """Publishes the branch's rows to main, whatever was committed there since. Does nothing if that is done already."""
         transaction = self.begin(table)
         now = transaction.table()
         branch = protocol.BRANCH + attempt
@@ -215,7 +215,7 @@ class Lake:
             self.commit(transaction)
 
     def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
-        """Removes the rows of these batches, by whole files: a batch's bad rows are in files of their own."""
+        """Deletes the rows of these batches, by whole files: a batch's bad rows are in files of their own."""
         expressions = self.iceberg.expressions.Expressions
         filter_ = getattr(expressions, "and")(
             expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
@@ -226,7 +226,7 @@ class Lake:
             self.commit(transaction)
 
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
-        """All rows and all of Sluice's branches are gone, and the properties are set, at once."""
+        """Deletes all rows and all of Sluice's branches and sets the properties, in one commit."""
         with commit_answers():
             transaction.newDelete().deleteFromRowFilter(self.iceberg.expressions.Expressions.alwaysTrue()).commit()
             for name, _ in list(branches(transaction.table())):
@@ -236,7 +236,7 @@ class Lake:
             self.commit(transaction)
 
     def sweep(self, table: Any, attempt: str) -> None:
-        """Removes the branch of a dead attempt, and the files that only it had."""
+        """Deletes the branch of a dead attempt, and the files that only it had."""
         tip = table.snapshot(protocol.BRANCH + attempt)
         with commit_answers():
             snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
@@ -248,7 +248,7 @@ class Lake:
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
 
     def _deletable(self, table: Any, tip: Any) -> bool:
-        """Whether Iceberg may delete what only this snapshot has: that is all it names but main does not."""
+        """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
         main = table.currentSnapshot()
         statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
         if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
@@ -258,7 +258,7 @@ class Lake:
         return deletable_files.names_nothing_else(where, tip.manifestListLocation(), main.manifestListLocation())
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
-        """The files of a snapshot: of its rows, or of what marks rows deleted."""
+        """The files of a snapshot: its data files, or its delete files."""
         of = table.snapshot(snapshot)
         read = self.iceberg.ManifestFiles.readDeleteManifest if deletes else self.iceberg.ManifestFiles.read
         for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
@@ -269,7 +269,7 @@ class Lake:
             reader.close()
 
     def existing(self, table: Any) -> Existing:
-        """What the table is, apart from its rows."""
+        """The table without its rows."""
         iceberg = self.iceberg
         return existing(
             iceberg.SchemaParser.toJson(table.schema()),
@@ -281,8 +281,8 @@ class Lake:
 
 
 def _pin(transaction: Any) -> None:
-    """A transaction is done over again on whatever was committed since, unless it changes branches: then it is refused. So a
-    branch comes and goes in it."""
+    """Makes a transaction fail if anything was committed since. Iceberg repeats a transaction on newer commits unless it changes
+    branches, so this creates and removes one."""
     pin, main = protocol.BRANCH + "pin", transaction.table().currentSnapshot().snapshotId()
     transaction.manageSnapshots().createBranch(pin, main).removeBranch(pin).commit()
 

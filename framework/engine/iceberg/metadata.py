@@ -1,5 +1,5 @@
-"""A table's metadata, read as the JSON that it is: the catalog's database says which file is the current one. What a look needs stands
-there, and a library for Iceberg takes longer to load than all the rest of a look.
+"""A table's metadata, read from its JSON file: the catalog's database has the path of the current one. That is all that commands like
+`status` need, and loading an Iceberg library takes longer than the rest of such a command.
 
 Limit: catalogs of the type `sql`, files on this machine's disk.
 """
@@ -77,7 +77,7 @@ class Metadata:
         return {each["snapshot-id"]: each["timestamp-ms"] for each in self.document.get("snapshot-log") or ()}
 
     def published(self, snapshot: Mapping[str, Any]) -> datetime:
-        """When a snapshot became the table: it was written before, by as long as a batch took to be judged."""
+        """The moment a snapshot was published. It was written before that, by as long as its batch was checked."""
         milliseconds = self._published.get(snapshot["snapshot-id"], snapshot["timestamp-ms"])
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
@@ -104,8 +104,8 @@ def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
 
 
 def newest_time(table: Metadata, column: str) -> datetime | None:
-    """The newest time in a column, by the bounds of the table's files; None where they do not say. *Cost*: a look at every list of
-    files, of which each is read once."""
+    """The newest time in a column, by the bounds of the table's files; None where they have none. *Cost*: reads every manifest,
+    each once per process."""
     field = next((each for each in table.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
     main = table.main
     if field is None or main is None or "manifest-list" not in main:
@@ -131,7 +131,7 @@ def _latest_bound(manifest: str, field: int) -> int | None:
 
 
 def records(file: Path) -> list[Any]:
-    """What an Avro file holds: Iceberg's lists of files are such."""
+    """The records of an Avro file, such as Iceberg's manifests."""
     import fastavro
 
     try:
@@ -146,12 +146,12 @@ def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
 
 
 def rows(total: Mapping[str, str]) -> int:
-    """How many rows a snapshot has, by its summary: those that are marked deleted still stand in files."""
+    """The number of rows of a snapshot, by its summary: rows that are marked deleted are still in files."""
     return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
 
 
 def path(location: str) -> Path:
-    """Of a file as Iceberg names it."""
+    """The path of a file as Iceberg names it."""
     return Path(sql_catalog.local(location))
 
 

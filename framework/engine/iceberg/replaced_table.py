@@ -1,4 +1,4 @@
-"""A table that is made anew: the second one beside it, and the commit by which the first becomes what the second is."""
+"""The Iceberg side of a rebuild: creates the second table, and swaps it into the first by one commit."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def create_second_table(
     properties: Mapping[str, str],
     begins: Position,
 ) -> None:
-    """A second table without rows, which is what the first will be with these changes: the same ids of its columns and partitions,
-    so that its files can become the first's. They are written to the first's folder."""
+    """Creates a second table without rows, with the first one's columns after these changes: the ids of columns and partitions are
+    the same, so that its files can become the first's. They are written to the first's folder."""
     metadata = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
     name = str(uuid.uuid4())
     location = f"{metadata['location']}__{name[:8]}"  # its own, also where an earlier one left something
@@ -53,7 +53,7 @@ def create_second_table(
 
 
 def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
-    """Whether a second table is still what the first will be with these changes, so that its files can become the first's."""
+    """Whether the second table still equals the first one after these changes, so that its files can become the first's."""
     with commit_answers():
         transaction = main.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
@@ -65,15 +65,15 @@ def swap_in(
     lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
     also: Mapping[str, str],
 ) -> int:  # fmt: skip
-    """The table becomes what a second one is at a snapshot: columns, partitions, order, files, position and tag, at once. It
-    says the snapshot. *Cost*: a look at each file."""
+    """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
+    Returns the new snapshot. *Cost*: reads the metadata of each file."""
     with commit_answers():
         before = transaction.table()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
         if not _alike(transaction.table(), second):
             raise CommitRefused("the table's columns have changed")
-        # A snapshot of its own inside of the same commit: what it takes out is partitioned by columns that may be gone, which
-        # DuckDB cannot read in the newest one.
+        # A snapshot of its own inside the same commit: the deleted files are partitioned by columns that may be gone, which
+        # DuckDB cannot read in the newest snapshot.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
         transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(second.uuid())).commit()
         emptied = transaction.table().currentSnapshot().snapshotId()
@@ -94,8 +94,8 @@ def swap_in(
 
 
 def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, second: Any) -> None:
-    """State becomes what it is in a second table; one that outlives a rebuild, and means the same, is added to. The table is empty at
-    this moment."""
+    """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
+    is empty at this moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
     staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
     stay = [branch for name in staying for branch in state_branches.parts(before, name)]

@@ -1,4 +1,4 @@
-"""The second table of a rebuild, as it is seen without Spark."""
+"""The second table of a rebuild: its name and its identity, without Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from framework.model import Pipeline
 from framework.plan.change import Change, hint, told
 
 _AFTER = "__rebuild"
-GOING = "sluice.going"  # of a table that is being taken away: what is left of it is not gone on with
+GOING = "sluice.going"  # of a table that is being deleted: what is left of it is not resumed
 
 
 def second_pipeline(pipeline: Pipeline) -> Pipeline:
@@ -22,7 +22,7 @@ def second_pipeline(pipeline: Pipeline) -> Pipeline:
 
 
 def resume_position(pipeline: Pipeline) -> Position | None:
-    """How far a rebuild of this spec had come that was cut off; None where there is none to go on with, as far as that is seen."""
+    """The position of an interrupted rebuild of this spec; None where there is none to resume."""
     own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     second = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
     text = second.properties.get(protocol.POSITION) if second else None
@@ -35,7 +35,7 @@ def resume_position(pipeline: Pipeline) -> Position | None:
 
 
 def second_uuid(pipeline: Pipeline) -> str | None:
-    """What tells the second table that is there from a later one."""
+    """The uuid of the second table, which distinguishes it from a later one."""
     second = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
     return second.uuid if second else None
 

@@ -1,5 +1,4 @@
-"""Which tables a catalog has, and where the metadata of each now is: read from the catalog's own file, since importing PyIceberg
-takes longer than an answer may."""
+"""The tables of a catalog and the current metadata file of each, read from the catalog's own database: importing PyIceberg takes too long."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from framework.errors import CatalogAway
 from framework.model import Catalog
 
 _PATIENCE = 30.0  # seconds that another program's commit is waited for
-_SHORT = 5.0  # the same, of a look at one table
+_SHORT = 5.0  # the same, where one table is read
 
 
 def tables(catalog: Catalog) -> dict[str, str]:
-    """The path of the current metadata file of each table, by `namespace.table`. Looks, never changes."""
+    """The path of the current metadata file of each table, by `namespace.table`."""
     try:
         rows = _rows(catalog, _PATIENCE)
     except sqlite3.Error as error:
@@ -27,7 +26,7 @@ def tables(catalog: Catalog) -> dict[str, str]:
 
 
 def location(catalog: Catalog, identifier: str) -> str | None:
-    """Of one table, as the catalog says it; None where there is none."""
+    """The metadata file of one table, as the catalog has it; None where there is no table."""
     rows = _rows(catalog, _SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
     return str(rows[0]["metadata_location"]) if rows else None
 
@@ -40,7 +39,7 @@ def _rows(catalog: Catalog, patience: float, more: str = "", *values: str) -> li
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=patience)) as file:
         file.row_factory = sqlite3.Row
         if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
-            return []  # nobody has made a table yet
+            return []  # no table was created yet
         return file.execute(f"SELECT * FROM iceberg_tables WHERE catalog_name = ? {more}", (catalog.name, *values)).fetchall()
 
 

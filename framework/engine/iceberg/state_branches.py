@@ -21,7 +21,7 @@ def parts(table: Any, state: str) -> list[str]:
 
 
 def staged(table: Any, attempt: str) -> list[str]:
-    """The branches to which an attempt adds."""
+    """The branches of state to which an attempt adds."""
     ending = protocol.staged_state("", attempt)
     return [branch for name in names(table) if name.endswith(ending) and protocol.is_state(branch := name.removesuffix(ending))]
 

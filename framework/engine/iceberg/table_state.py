@@ -1,4 +1,4 @@
-"""A table's state without Spark: from its metadata, or by PyIceberg where rows are wanted. Looks, never changes."""
+"""A table's state without Spark: from its metadata, or by PyIceberg where rows are needed. Read-only."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def state_of(table_metadata: Metadata) -> TableState | None:
 
 
 def existing(table_: Table) -> Existing | None:
-    """What the table is, apart from its rows; None where it does not exist."""
+    """The table without its rows; None where it does not exist."""
     table_metadata = metadata.read(table_.catalog, table_.identifier)
     if table_metadata is None:
         return None
@@ -93,12 +93,12 @@ def speed(table_: Table) -> float | None:
 
 
 def bad_waiting(pipeline: Pipeline, position: Position | None) -> int:
-    """Bad rows of the last batch that had no time to be brought to their table."""
+    """The number of bad rows of the last batch that are not published yet."""
     return position.bad if position and pending(pipeline, position) else 0
 
 
 def pending(pipeline: Pipeline, position: Position) -> bool:
-    """Whether bad rows still wait to be brought over or to be forgotten."""
+    """Whether bad rows still wait to be published or deleted."""
     if not position.bad and position.forget is None:
         return False
     bad_metadata = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)

@@ -1,1 +1,1 @@
-"""What landed, what waits and what the next run would do. Looks, never changes."""
+"""The state of pipelines: rows that landed, messages that wait, and what the next run would do. Read-only."""

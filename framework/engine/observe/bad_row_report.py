@@ -1,6 +1,6 @@
-"""A pipeline's bad rows, counted by what is wrong with them, and some of them. Without Spark; looks, never changes.
+"""A pipeline's bad rows, counted by reason, with samples. Without Spark, and read-only.
 
-Cost: reads codes, reasons and places of all bad rows, and the messages of those alone that are shown.
+Cost: reads codes, reasons and places of all bad rows, and the messages of the samples only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class BadRow:
-    """Where it came from is null where the pipeline reads a table that does not say so."""
+    """A bad row. Its place in Kafka is null where the pipeline reads a table without the Kafka columns."""
 
     batch: int
     stage: str
@@ -48,7 +48,7 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Quarantine:
-    """`kinds` with the most rows first, `samples` of each kind the newest; `waiting` counts those that the next run brings."""
+    """Bad rows. `kinds` has the most frequent first, `samples` the newest of each kind; `waiting` counts those not published yet."""
 
     kinds: tuple[Kind, ...]
     samples: tuple[BadRow, ...]
@@ -60,7 +60,7 @@ class Quarantine:
 
 
 def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
-    """Those of one code, or all."""
+    """The bad rows of one code, or all."""
     waiting = _waiting(pipeline)
     table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
     if table is None:
@@ -82,7 +82,7 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
 
 
 def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
-    """How many of each kind are shown: one of each as far as that goes, then another of each that has one."""
+    """How many samples of each kind to show: one each while the limit allows, then a second each, and so on."""
     shares = [0] * min(len(kinds), limit)
     while sum(shares) < limit:
         more = [at for at, share in enumerate(shares) if share < kinds[at].rows]
@@ -94,7 +94,7 @@ def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
 
 
 def _samples(table: IcebergTable, places: list[dict[str, Any]]) -> Iterator[BadRow]:
-    """The whole rows that these places are of."""
+    """The whole rows at these places."""
     if not places:
         return
     batches = ", ".join({str(each["batch"]) for each in places})
@@ -112,7 +112,7 @@ def _samples(table: IcebergTable, places: list[dict[str, Any]]) -> Iterator[BadR
 
 
 def _waiting(pipeline: Pipeline) -> int:
-    """Bad rows of the last batch that had no time to be brought to their table."""
+    """The bad rows of the last batch that are not published yet."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     text = table.properties.get(POSITION) if table else None
     position = Position.read(text) if text else None

@@ -1,7 +1,7 @@
-"""The commits of a table, as its metadata and that of its bad rows tell them. Looks, never changes.
+"""The commits of a table, from its metadata and that of its bad rows. Read-only.
 
-Limit: what has expired is gone. Where the position was moved without a batch, by `sluice accept` or for a new topic, it is not known
-from where the next batch read; nor is it of a rebuild.
+Limit: expired snapshots are missing. Where the position was moved without a batch, by `sluice accept` or for a new topic, the start of the
+next batch is unknown; so is that of a rebuild.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from framework.model import Pipeline
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """One snapshot of the table's main branch. `offsets` is each partition, the first offset that was read, if that is known, and
-    the one behind the last; `bad` is None where it is not known."""
+    """One snapshot of the table's main branch. `offsets` has each partition, its first offset if known, and the offset after its
+    last; `bad` is None where it is unknown."""
 
     snapshot: int
     at: datetime
@@ -41,7 +41,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class History:
-    """The newest first. `expired`: there were older ones; `rolled_back` counts those that were main once and are no more."""
+    """Commits, the newest first. `expired`: there were older ones; `rolled_back` counts snapshots that main no longer contains."""
 
     commits: tuple[Commit, ...]
     expired: bool
@@ -50,7 +50,7 @@ class History:
 
 
 def history(pipeline: Pipeline) -> History | None:
-    """None where there is no table."""
+    """The table's commits; None where there is no table."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if table is None:
         return None
@@ -69,7 +69,7 @@ def history(pipeline: Pipeline) -> History | None:
 def _commit(
     table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
 ) -> tuple[Commit, Position | None]:
-    """As its summary says, and the position in it, which of the table's last batch is the table's own."""
+    """A commit from a snapshot's summary, and its position. The last batch's spec comes from the table's position."""
     summary = metadata.summary(snapshot)
     ours = any(key.startswith("sluice.") for key in summary)
     engine = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary)
@@ -92,7 +92,7 @@ def _commit(
 
 
 def _deleted(summary: Mapping[str, str]) -> int:
-    """Rows of files that went, and those that are marked as deleted; the marks of a file that went have been counted."""
+    """Rows of removed files, and rows newly marked as deleted; marks of removed files were counted before."""
     files, marked, unmarked = (
         int(summary.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
     )
@@ -100,7 +100,7 @@ def _deleted(summary: Mapping[str, str]) -> int:
 
 
 def _with_changes(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:
-    """Each with what it changed since the batch before it, which comes behind it here."""
+    """Each commit with its changes since the batch before it, which follows it in this order."""
     for at, (commit, to) in enumerate(commits):
         if to is None or to.attempt == protocol.BORN:
             yield commit, to
@@ -120,7 +120,7 @@ def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
 def _bad_rows_by_attempt(
     pipeline: Pipeline, table: Metadata | None, position: Position | None
 ) -> Mapping[str, int | None] | None:
-    """Bad rows by attempt, under "" those of an attempt that has none; None where they are not kept."""
+    """Bad rows by attempt, with the default under ""; None where bad rows are not kept."""
     if pipeline.bad_rows == "drop":
         return None
     counts: dict[str, int | None] = {"": 0}

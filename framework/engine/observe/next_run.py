@@ -1,6 +1,6 @@
-"""What the next run of a pipeline would find: what differs between its table and its spec, and what waits where its rows come from.
+"""The next run of a pipeline: how its table and its spec differ, and what waits in its source.
 
-Without Spark; looks, never changes. What does not answer soon is named and left out.
+Without Spark, and read-only. A system that does not answer soon is named and left out.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from framework.plan.change import Change, Existing, changes
 
 @dataclass(frozen=True)
 class Recompute:
-    """Why a table that is computed from another one would be computed again, or for the first time; without a reason it would
-    not be. `rows` are those of the other table now, None where a run makes it first."""
+    """Why a run would compute a table from another one; without a reason it would not. `rows` counts the other table's rows now,
+    None where a run creates that table first."""
 
     because: str
     rows: int | None
@@ -36,9 +36,9 @@ class Recompute:
 
 @dataclass(frozen=True)
 class NextRun:
-    """`changes`, `waiting` and `anew` are None where they could not be seen; `waiting` is of topics, `anew` of a table. `refused`
-    says why a run would not go on, `unseen` what did not answer, or is a topic that nobody has made yet. `rebuild` is
-    what a rebuild would read where the spec says what a run leaves as it is; `remade`: other rows, too."""
+    """The next run. `changes`, `waiting` and `recompute` are None where they are unknown; `waiting` is for topics, `recompute` for a
+    table. `refused` says why a run would stop; `unreachable` says which system did not answer, or which topic is missing.
+    `rebuild` estimates a rebuild, where the spec asks for changes that only a rebuild makes; `rows_differ`: also for other rows."""
 
     pipeline: Pipeline
     changes: tuple[Change, ...] | None
@@ -56,14 +56,14 @@ class NextRun:
 
     @property
     def idle(self) -> bool:
-        """Whether a run would find nothing to do, as far as that was seen."""
+        """Whether a run would find nothing to do, as far as is known."""
         if self.recompute:
             return not self.recompute.because
         return self.waiting is not None and not any(each.messages for each in self.waiting)
 
 
 def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[NextRun]:
-    """One pipeline after the other, as they would run. A cluster that does not answer is not asked again."""
+    """The next run of each pipeline, in the order of the runs. A cluster that does not answer is not asked again."""
     clusters: dict[str, Kafka | SluiceError] = {}
     earlier_runs: dict[str, NextRun] = {}
     for pipeline in in_order(pipelines):
@@ -82,8 +82,8 @@ def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA
 
 
 def next_position(pipeline: Pipeline, state: TableState | None, source: Source) -> tuple[Position, TopicState]:
-    """Where a run would go on, and what the source has now; raises what a run would refuse. A table that is missing, or has
-    nothing of a topic yet, would begin there now as `start_from` says."""
+    """The position from which a run would continue, and the source's state now; raises what a run would refuse. A table that is
+    missing, or has no rows of a topic yet, begins there as `start_from` says."""
     topic = source.topic_state()
     position = refusals.check(pipeline, state, topic) if state else Position("", 0, topic.cluster, {}, {}, 0, 0)
     ends = {**position.ends, **source.starts(topic, position.topics)}
@@ -100,7 +100,7 @@ def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | 
 
 
 def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, NextRun]) -> NextRun:
-    """With Kafka, or why it does not answer; or with what was found of the pipelines that run before this one."""
+    """The next run, from Kafka or the error it answers with; or from the next runs of the pipelines before this one."""
     table = pipeline.table
     try:
         state, existing = table_state.state(table), table_state.existing(table)
@@ -133,7 +133,7 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
 
 
 def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
-    """With what a rebuild reads, where the spec says other rows or files than are there and a run leaves those."""
+    """The run with an estimate of a rebuild, where the spec asks for rows or files that a run does not change."""
     pipeline = run.pipeline
     if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
         return run  # or Kafka does not answer
@@ -148,7 +148,7 @@ def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) 
 
 
 def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
-    """A table of somebody else is not compared, nor is one that could not be made."""
+    """The changes of the table; None for a table that is not this pipeline's, or that cannot be created."""
     not_comparable = (NotOwned, TableRecreated, SourceMissing)
     return None if any(isinstance(error, not_comparable) for error in refused) else changes(pipeline, existing)
 
@@ -175,6 +175,6 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
 
 
 def _remembered_topics(state: TableState) -> TopicState:
-    """The topics as the table's position knows them, for what a table alone tells."""
+    """The topics as the table's position has them, for checks without Kafka."""
     position = state.position
     return TopicState(position.cluster, position.topics, position.ends, position.ends) if position else TopicState("", {}, {}, {})

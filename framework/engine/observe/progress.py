@@ -1,4 +1,4 @@
-"""What landed and what still waits, pipeline by pipeline. Reads Kafka and the catalog, changes nothing, starts no JVM."""
+"""The progress of each pipeline: rows that landed and messages that wait. Reads Kafka and the catalog; changes nothing; starts no JVM."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Offsets:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A pipeline now. `bad_rows` counts those too that the next batch brings to their table, which are `bad_waiting`. Where the
-    lag is not known, `trouble` says why: Kafka or the catalog does not answer, or a run would refuse to go on."""
+    """A pipeline now. `bad_rows` includes `bad_waiting`, the bad rows that the next batch publishes. Where the lag is unknown,
+    `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
 
     pipeline: str
     table: str
@@ -60,17 +60,17 @@ class Progress:
 
     @property
     def catalog_away(self) -> bool:
-        """Whether the catalog does not answer, so that nothing is known."""
+        """Whether the catalog does not answer, so that all numbers are unknown."""
         return isinstance(self.trouble, CatalogAway)
 
 
 def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
-    """These pipelines, or all of them; Kafka is asked about all at the same time."""
+    """The progress of these pipelines, or of all. Asks Kafka about all of them at the same time."""
     chosen = tuple(plan.pipelines if pipelines is None else pipelines)
     cluster_names = {each.topic.cluster.name for each in chosen if not each.source}
     clusters = {each.name: each for each in plan.clusters if each.name in cluster_names}
     connections = {name: _Question(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
-    # Tables before topics: what is committed in between is still counted as lag, never missing from both.
+    # Tables before topics: a batch that is committed in between is still counted as lag, never missing from both.
     tables = [_table_progress(pipeline) for pipeline in chosen]
     kafkas = {name: request.answer(patience) or silent(clusters[name]) for name, request in connections.items()}
     requests = [_Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen, tables, strict=True)]
@@ -90,7 +90,7 @@ def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
 
 
 def event_time(pipeline: Pipeline) -> str | None:
-    """The column that says how new a row is: the topic's event time, else Kafka's; None where the table keeps neither."""
+    """The column with a row's time: the topic's event time, else Kafka's timestamp; None where the table keeps neither."""
     timestamp_columns = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
     wanted = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
     return next((name for name in wanted if name in timestamp_columns), None)
@@ -105,7 +105,7 @@ def newest_event(pipeline: Pipeline) -> datetime | None:
 
 @dataclass(frozen=True)
 class _TableProgress:
-    """What the catalog says; `of_another`: bad rows of a former table are still there."""
+    """A table's progress by the catalog alone. `of_another`: bad rows of a former table are still there."""
 
     progress: Progress
     state: TableState | None
@@ -142,7 +142,7 @@ def _rows(table: Metadata | None) -> int:
 
 
 def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
-    """What landed, with what Kafka, or the table that is read, says of the rest."""
+    """The table's progress with its lag, by Kafka or by the table that is read."""
     progress = table.progress
     if progress.trouble:
         return progress
@@ -177,7 +177,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _Question(Generic[_Answer]):
-    """A question that is asked beside others. One that is never answered keeps no process from ending."""
+    """A question asked in a thread of its own. A question without an answer does not keep the process alive."""
 
     def __init__(self, question: Callable[[], _Answer]) -> None:
         self._question = question
@@ -187,7 +187,7 @@ class _Question(Generic[_Answer]):
         self._thread.start()
 
     def answer(self, seconds: float) -> _Answer | None:
-        """None where it did not come in time."""
+        """The answer, or None if it does not come in time."""
         self._thread.join(seconds)
         if self._error is not None:
             raise self._error

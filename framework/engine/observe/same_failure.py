@@ -1,7 +1,7 @@
-"""Whether a run that failed would fail the same way again, because nothing that it goes by has changed.
+"""Whether a failed run would fail the same way again, because none of its inputs has changed.
 
-New messages change nothing: the next batch begins at the same offsets, with what made it fail. What does change something moves the
-table's metadata (a position that was accepted, a schema change that was accepted, a rollback), or stands in the specs or the registry.
+New messages change nothing: the next batch begins at the same offsets, with the message that made it fail. Inputs that matter move the
+table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs or the registry.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from framework.engine.rules.run_record import FailedRun
 from framework.model import Catalog, Pipeline
 
 _HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
-# What another system did at that moment. The next run does not find it again.
+# Errors of a moment in another system. The next run does not meet them again.
 PASSING = (
     *("kafka-unreachable", "catalog-unreachable", "registry-unreachable", "no-topic", "source-missing", "source-changed"),
     *("table-busy", "not-published", "bad-rows-not-published", "table-dropped", "messages-gone"),
@@ -24,7 +24,7 @@ PASSING = (
 
 
 def note(context: Context, pipeline: Pipeline) -> None:
-    """Remembers what the run went by that just failed."""
+    """Records the inputs of the run that just failed."""
     run_record.record_failed_inputs(pipeline.name, _digest(context, pipeline))
 
 

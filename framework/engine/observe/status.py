@@ -1,4 +1,4 @@
-"""In which state each pipeline is, why, and what to do: from what was watched and from what the last run came to."""
+"""The state of each pipeline, the reasons, and the next step: from its progress and from the record of its last run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from framework.patience import KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
-# What a run would find as a look does: where a look does not find it any more, neither would a run.
+# Errors that this check raises as a run does: where it no longer raises them, neither does a run.
 _CHECKED_NOW = (
     *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
     "source-missing",
@@ -57,7 +57,7 @@ class Status:
 
     @property
     def bad(self) -> bool:
-        """Whether somebody must look at it."""
+        """Whether a person must act."""
         return self.state in ("suspended", "failing")
 
     def age(self, moment: datetime | None) -> float | None:
@@ -115,7 +115,7 @@ def _has_landed(position: Position | None) -> bool:
 
 def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -> Iterator[Reason]:
     trouble = progress.trouble
-    # Of a table that is made from another one that nobody has made yet, there is nothing to say but that it is pending.
+    # A table whose source table does not exist yet is only pending.
     if trouble and not (trouble.code == "source-missing" and not _has_landed(progress.position)):
         suspended = isinstance(trouble, RefusedError)
         yield Reason(
@@ -133,11 +133,11 @@ def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -
 
 
 def _is_over(progress: Progress, failed: FailedRun) -> bool:
-    """Whether what the last run failed by is no more: the position was moved since, as `sluice accept` does, or a look tells."""
+    """Whether the failure of the last run is over: the position was moved since, as by `sluice accept`, or this check passes."""
     if progress.trouble is None and failed.code in _CHECKED_NOW:
         return True
     position = progress.position
-    # A second later: the note has no fractions, and the batch before the one that failed is no answer to it.
+    # A second later: the record has no fractions, and the batch before the failed one does not end the failure.
     return (
         position is not None
         and position.attempt != BORN
@@ -146,7 +146,7 @@ def _is_over(progress: Progress, failed: FailedRun) -> bool:
 
 
 def _next_step(pipeline: Pipeline, code: str, hint: str, suspended: bool, answers: bool) -> str:
-    """What to do. `answers`: Kafka and the catalog do, now."""
+    """The next step. `answers`: Kafka and the catalog answer now."""
     run = f"`sluice run {pipeline.name}`"
     if "`sluice accept" in hint:
         return f"decide: `sluice accept {pipeline.name}` asks before it does so, then {run} goes on; or undo what caused it"

@@ -1,1 +1,1 @@
-"""One batch into one commit: the table, its bad rows, what dead attempts left, and what a person has accepted."""
+"""One batch into one commit: the table, its bad rows, sweeping of dead attempts, and `sluice accept`."""

@@ -1,4 +1,4 @@
-"""Going on from what was refused, once a person has read what it means."""
+"""Accepting a refusal: moves the position, or takes the changes, after a person has read what that means."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from framework.model import Pipeline
 
 
 def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
-    """Why the pipeline does not go on. With `bad_rows: stop` that only a batch can tell, which is published if nothing stops it."""
+    """Why a run of the pipeline is refused, or None. With `bad_rows: stop` this runs a batch, which is published if nothing stops it."""
     try:
         table = open_table(context, context.lake(pipeline), pipeline)
         refusals.check(pipeline, state(table), context.source(pipeline).topic_state())
@@ -30,7 +30,7 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
 
 
 def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
-    """Does what the refusal said that accepting means. Killed halfway, it can be done again."""
+    """Does what the refusal's hint said. A killed `accept` can be repeated."""
     accepts = refused.accepts
     try:
         if isinstance(refused, TableRecreated):
@@ -49,7 +49,7 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
 
 
 def _begin_again(context: Context, pipeline: Pipeline) -> None:
-    """A new table first; its predecessor's bad rows go, if they are still its predecessor's."""
+    """Creates a new table first, then deletes its predecessor's bad rows, if they are still its predecessor's."""
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
         create_table(context, lake, pipeline)
@@ -74,7 +74,7 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         ):
             raise CommitRefused
         moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
-        if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag taken away
+        if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag deleted
             moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
         lake.move_position(transaction, moved)
         attempts.forget(attempt)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def stage(
     context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: row_frame.Counted
 ) -> None:
-    """Writes the batch's bad rows to a branch of their table. Those too large to travel with the first pass are read again."""
+    """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
     side = pipeline.table.side_tables[0]
     table = open_side_table(lake, pipeline, side, opened.uuid)
@@ -45,7 +45,7 @@ def stage(
 
 
 def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:
-    """With bad rows whose messages Kafka compacted between the two reads: of these the first one knows all but their bytes."""
+    """Adds bad rows whose messages Kafka compacted between the two reads: the first read has all of them but their bytes."""
     from pyspark.sql import functions
 
     ours = again.where(f"batch = {number}")
@@ -61,7 +61,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
 
 
 def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: row_frame.Counted) -> None:
-    """With `bad_rows: stop`, refuses a batch with bad rows that nobody has accepted."""
+    """With `bad_rows: stop`, refuses a batch with bad rows that are not accepted."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
     if pipeline.source:

@@ -36,7 +36,7 @@ from framework.plan.modes import Mode, mode
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
 _START = "start"  # the phase in which Spark starts
-_MOST = 200  # how often it begins again since another run was faster, or since it learned what a schema is
+_MOST = 200  # how often a batch begins again because another run was faster, or because it learned a schema
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Batch:
 
     @property
     def seconds(self) -> float:
-        """Without those that Spark took to start."""
+        """The batch's seconds without the start of Spark."""
         return sum(seconds for phase, seconds in self.phases if phase != _START)
 
     @property
     def counts(self) -> list[str]:
-        """What became of its messages, in words."""
+        """The outcome of its messages, in words."""
         counts = [amounts.counted(self.rows, "row")]
         if self.changed:
             counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
@@ -89,7 +89,7 @@ class Clock:
 
 
 def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
-    """Whether there is nothing to do, which is found out without Spark. A refusal is raised here as well as anywhere."""
+    """Whether there is nothing to do, without starting Spark. Raises a refusal, as a batch would."""
     state = table_state.state(pipeline.table)
     source = context.source(pipeline)
     topic = source.topic_state()
@@ -120,7 +120,7 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
         if not isinstance(outcome, Verdict):
             return outcome
         cause = attempt_run.cause or cause
-        # Another batch was published: the table has come further, and this is no try in vain.
+        # Another batch was published: the table has more rows, so this try does not count.
         tries += outcome is not Verdict.AGAIN
         if tries == _TRIES:
             break
@@ -149,12 +149,12 @@ class _Attempt:
         self.lake: Lake = context.lake(pipeline)
         self.source = context.source(pipeline)
         self.at: Callable[[str], None] = context.at
-        self.cause = ""  # what the catalog said when it last took no commit
+        self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Batch | Verdict | None:
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
-        # After the table: a topic that was seen before it could seem to have lost what others have read meanwhile.
+        # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.
         topic = self.source.topic_state()
         self.at("opened")
         position = refusals.check(self.pipeline, opened, topic)
@@ -188,7 +188,7 @@ class _Attempt:
             self.clock.done("stage")
             outcome = self._publish(opened, topic, staged_batch) if staged_batch else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
-            with suppress(BatchError):  # what stops the batch is what is told
+            with suppress(BatchError):  # the error that stopped the batch is the one to raise
                 withdraw(self.lake, self.pipeline, self.attempt)
             raise
         if staged_batch is None or outcome is not Verdict.DONE:
@@ -258,7 +258,7 @@ class _Attempt:
             return states.staged(to, frame, mode(self.pipeline.table.write).stage)
 
     def _publish(self, opened: TableState, topic: TopicState, staged_batch: _StagedBatch) -> Verdict:
-        """DONE once the batch is published; any other verdict says why it begins again."""
+        """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
         for left in reversed(range(_TRIES)):
@@ -274,7 +274,7 @@ class _Attempt:
                 self.lake.publish(transaction, self.attempt, staged_batch.position, staged_batch.forget)
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)
-                continue  # judged again on what is there now, where an attempt whose answer was lost finds its own id
+                continue  # judged again on the table as it is now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
         message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
         raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
@@ -305,7 +305,7 @@ class _Attempt:
 
 
 def _changed(table: Any, attempt: str, write: Mode) -> Changed | None:
-    """What a staged batch does to rows by their keys, as its snapshot says."""
+    """The changes that a staged batch makes to rows by their keys, from its snapshot."""
     summary = table.snapshot(protocol.BRANCH + attempt).summary()
     counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}
     return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None

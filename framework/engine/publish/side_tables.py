@@ -1,8 +1,8 @@
-"""Tables beside a pipeline's own, to which each batch appends: bad rows are the first of them.
+"""Side tables: tables that a pipeline keeps next to its own, to which each batch appends. Bad rows are the first of them.
 
 A side table's rows carry the number of their batch. They are staged on a branch of it by the batch's attempt, and joined to its main
 once the table's commit is done.
-Guarantee: the table's commit alone decides. What it had no time to join, the next batch joins before anything else.
+Guarantee: the table's commit alone decides. Rows that a dead batch did not join, the next batch joins before anything else.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None
 
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
-    """Joins what the last published batch staged, if that has not been done; deletes the rows of batches that are read again."""
+    """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
     for side in pipeline.table.side_tables if position.bad or position.forget is not None else ():
         _roll_forward(lake, side.identifier, uuid, position)
 
@@ -89,7 +89,7 @@ def _compacted(name: str, batches: tuple[int, int]) -> BatchError:
 
 
 def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:
-    """Stages the rows that a rebuild's batches appended to its side tables, as those of one batch; how many they are."""
+    """Stages the rows that a rebuild's batches appended to its side tables, as one batch. Returns their number."""
     total = 0
     for side, of_second in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
         if lake.find(of_second.identifier) is None:
@@ -120,6 +120,8 @@ def begin_again(lake: Lake, pipeline: Pipeline) -> None:
         if side_table is None:
             continue
         transaction = lake.begin(side_table)
-        table = lake.load(pipeline.table.identifier)  # after the transaction began: what is judged then is what is emptied
+        table = lake.load(
+            pipeline.table.identifier
+        )  # after the transaction began: the table that is checked is the one that is emptied
         if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
             lake.empty(transaction, {OF: str(table.uuid())})

@@ -1,4 +1,4 @@
-"""Deletes what dead attempts left: their branches, and the files that only those had."""
+"""Sweeps dead attempts: deletes their branches, and the files that only those had."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from framework.model import Pipeline
 
 
 def sweep(lake: Lake, pipeline: Pipeline) -> None:
-    """Deletes what dead attempts staged. Their branches of side tables go last: while an attempt's branch of the table is there, it
-    may be alive after all and publish."""
+    """Deletes the branches of dead attempts. Branches of side tables are deleted last: while an attempt has a branch of the table, it
+    may still be alive and publish."""
     sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
     waiting = {name for side in sides for name in _dead(side)}
     table = lake.load(pipeline.table.identifier)
@@ -26,7 +26,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
     if not dead and not waiting:
         return
     swept = {name for name in dead if _swept(lake, table, name)}
-    # Loaded after the dead were found: a dead attempt that has no branch and was not published last will never publish.
+    # Loaded after the list of dead attempts: a dead attempt with no branch, other than the last published one, can never publish.
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
@@ -42,7 +42,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
 
 
 def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
-    """Deletes what a living attempt of this process has staged and will not publish, if the catalog lets it now."""
+    """Deletes the branches of an attempt of this process that will not publish, if the catalog allows it now."""
     tables = [lake.load(pipeline.table.identifier), *(lake.find(side.identifier) for side in pipeline.table.side_tables)]
     swept = [_swept(lake, table, attempt) for table in _with_branch(tables, attempt)]
     if all(swept):
@@ -58,7 +58,7 @@ def _dead(table: Any | None) -> list[str]:
 
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:
-    """Another commit may come between; then it is for the next time."""
+    """Whether the branch is deleted. Another commit may come between; then the next run sweeps it."""
     with suppress(CommitRefused, CommitUnknown):
         lake.sweep(table, name)
         return True

@@ -1,4 +1,4 @@
-"""A pipeline's table: born with a position, and given what its spec has changed, as far as tables can."""
+"""A pipeline's table: created with a position, and changed as its spec changes, as far as Iceberg allows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ LAYOUT = {
     "write.metadata.previous-versions-max": "100",
 }
 _ROWS_CHANGE = {
-    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is written anew
-    # Each batch looks through all manifests, and writes those anew whose deletion vectors it replaces.
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is rewritten
+    # Each batch reads all manifests, and rewrites those whose deletion vectors it replaces.
     "commit.manifest.min-count-to-merge": "10",
 }
 _TRIES = 5  # how often columns are added again because another commit came between
 
 
 def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
-    """The table as it is now; made if it is missing."""
+    """The table as it is now; created if it is missing."""
     identifier = pipeline.table.identifier
     table = lake.load(identifier)
     if table is None or table.currentSnapshot() is None:
@@ -50,7 +50,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    """Makes the table, with the position from which reading begins: a first batch that fails begins there again, even with
+    """Creates the table with the position from which reading begins: a first batch that fails begins there again, even with
     `start_from: latest`."""
     table = pipeline.table
     source = context.source(pipeline)
@@ -68,12 +68,12 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 
 def write_properties(table: Table) -> dict[str, str]:
-    """What the table says of how it is written."""
+    """The table's properties about how it is written."""
     return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words}
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:
-    """Where topics are new to the table, its position says from now on where they begin. A commit of its own: `latest` would
+    """Adds new topics to the table's position, with the offsets at which they begin. A commit of its own: `latest` would
     mean something else the next time."""
     assert opened.position is not None
     lake = context.lake(pipeline)
@@ -92,13 +92,13 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
 
 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
-    """The table with what its spec has gained, in one commit, so that nobody ever sees half of it. What the spec does not allow,
-    or this version cannot do, is refused as a whole, and no batch begins."""
+    """The table with the changes of its spec, in one commit, so that readers never see half of them. If one change is not allowed,
+    all are refused, and no batch begins."""
     error_text = ""
     for _ in range(_TRIES):
         current = lake.existing(table)
         if current.owner is None or not refusals.same_owner(current.owner, refusals.owner(pipeline)):
-            return table  # of somebody else: nothing is changed in it, and it is refused when it is looked at next
+            return table  # another pipeline's: nothing is changed in it, and the next check refuses it
         spec_changes = changes(pipeline, current)
         if any(not change.allowed for change in spec_changes):
             raise _schema_change(pipeline, spec_changes)
@@ -108,7 +108,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         try:
             lake.change(table, wanted, pipeline.table)
         except (CommitRefused, CommitUnknown) as error:
-            error_text = str(error)  # looked at again, which also tells whether a lost answer was a yes
+            error_text = str(error)  # checked again, which also shows whether a commit without an answer was done
         table = lake.load(pipeline.table.identifier)
         if table is None:
             break
@@ -117,7 +117,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
 
 
 def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
-    """Takes on what was refused, and notes it, in one commit."""
+    """Makes the refused changes and records them as accepted, in one commit."""
     table = lake.load(pipeline.table.identifier)
     current = lake.existing(table) if table is not None else None
     if current is None or changes(pipeline, current) != changes_:

@@ -1,8 +1,8 @@
-"""What a rebuild would read, and which rows of the table it could not make again.
+"""An estimate of a rebuild: what it reads, and which rows of the table it cannot compute again.
 
-Without Spark; looks, never changes.
-Limit: of rows whose commits have expired it is not known whether another program wrote them. What a topic that was made again had before
-is counted by the commits that are left.
+Without Spark, and read-only.
+Limit: for rows whose commits have expired it is unknown whether another program wrote them. Rows of a topic that was recreated
+are counted by the commits that are left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from framework.model import KAFKA_COLUMNS, Pipeline, Topic
 
 @dataclass(frozen=True)
 class LostRows:
-    """Rows of a topic that cannot be made again. Where the table does not say of which message a row is, these are messages."""
+    """Rows of a topic that cannot be computed again. Where the table does not have a row's message, these are counts of messages."""
 
     topic: str
     rows: int
@@ -75,14 +75,14 @@ class Estimate:
 
 
 def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
-    """Of a table that is there and has a position; `messages` where the rows come from topics."""
+    """The estimate for a table that exists and has a position; `messages` where the rows come from topics."""
     if messages is None:
         return Estimate(rows=FromTable(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
     topic = FromTopics(pipeline, messages).topic_state()
     resumed = resume_position(pipeline)
-    starts: Mapping[Partition, int] = first_offsets(pipeline, FromTopics(pipeline, messages), topic, table)
+    starts: Mapping[Partition, int] = start_offsets(pipeline, FromTopics(pipeline, messages), topic, table)
     from_ = resumed.ends if resumed else starts
     position = Position("", 0, topic.cluster, topic.topics, from_, 0, 0)
     if resumed:
@@ -105,8 +105,8 @@ def current_table(pipeline: Pipeline) -> Metadata:
     return table
 
 
-def first_offsets(pipeline: Pipeline, source: Source, topic_state: TopicState, table: Metadata) -> dict[Partition, int]:
-    """Where a rebuild begins to read: as `start_from` says, and with `latest` where the table began, if that is still known."""
+def start_offsets(pipeline: Pipeline, source: Source, topic_state: TopicState, table: Metadata) -> dict[Partition, int]:
+    """The offsets at which a rebuild begins: as `start_from` says, and with `latest` where the table began, if that is known."""
     starts = source.starts(topic_state, {})
     birth = _offsets_at_birth(table)
     for topic in pipeline.topics:
@@ -118,7 +118,7 @@ def first_offsets(pipeline: Pipeline, source: Source, topic_state: TopicState, t
 def lost_rows(
     pipeline: Pipeline, table: Metadata, topic_state: TopicState, starts: Mapping[Partition, int]
 ) -> Iterator[LostRows]:
-    """What is in the table of messages before those from which a rebuild reads."""
+    """Rows in the table whose messages come before the first ones that a rebuild reads."""
     positions = [position for _, position in _positions(table)]
     known_topics = positions[-1].topics if positions else {}
     for topic in pipeline.topics:
@@ -146,7 +146,7 @@ def lost_rows(
 
 
 def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
-    """Commits of other programs since the table was born or made anew; those that only rewrite files change no row."""
+    """Commits of other programs since the table was created or rebuilt, without those that only rewrite files."""
     for each in table.ancestors():
         summary = metadata.summary(each)
         operation = summary.get("operation", "")
@@ -160,7 +160,7 @@ def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
 
 
 def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, int], kafka: Kafka) -> Iterator[LostRows]:
-    """What messages that are still there may not say any more."""
+    """Rows whose messages may be incomplete by now."""
     rows, keyed = metadata.rows(metadata.summary(table.main)), pipeline.table.keyed
     for topic in pipeline.topics if rows else ():
         if (keyed is None or keyed.versions) and kafka.compacts(topic):
@@ -174,7 +174,8 @@ def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, 
 
 
 def _rows_before(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], before: str, without: bool) -> int:
-    """Rows of messages before these offsets. Columns are called with `before`; `without` takes in rows that name no topic."""
+    """The number of rows whose messages come before these offsets. `before` is the prefix of the columns; `without` includes rows
+    without a topic."""
     table = table_state.table(pipeline.table.catalog, identifier)
     if table is None:
         return 0
@@ -199,7 +200,7 @@ def _of_former_topic(table: Metadata, topic_state: TopicState, name: str) -> Ite
 
 
 def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
-    """What each of the table's own commits says of itself since it was born or made anew, the newest first."""
+    """The summary and the position of each of the table's own commits since it was created or rebuilt, the newest first."""
     for each in table.ancestors():
         summary = metadata.summary(each)
         if protocol.POSITION in summary:
@@ -209,7 +210,7 @@ def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
 
 
 def _offsets_at_birth(table: Metadata | None) -> Mapping[Partition, int]:
-    """Where the table began to read; nothing where that has expired."""
+    """The offsets at which the table began to read; empty where that commit has expired."""
     for each in table.ancestors() if table else ():
         summary = metadata.summary(each)
         if protocol.POSITION in summary and _is_birth(summary):

@@ -1,4 +1,4 @@
-"""The one commit that makes a table what was built beside it, and when it may not be done."""
+"""The one commit that swaps a rebuilt table in, and the checks before it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMMITS = 5  # how often one commit is tried
 
 @dataclass(frozen=True)
 class Published:
-    """`only_ended`: all but the taking away of the second table was done before."""
+    """A published rebuild. `only_ended`: it was published before, and only the second table was left to delete."""
 
     number: int
     snapshot: int
@@ -36,7 +36,7 @@ class Published:
 
 
 class Publishing:
-    """One try to publish, under an attempt's id of its own; `using` is another, by which others see that it uses the second table. One id
+    """One try to publish, under an attempt's id. `using` is another id, which shows others that the second table is in use. The same id
     in both tables would be forgotten with the first branch that is swept."""
 
     def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate, attempt: str, using: str) -> None:
@@ -50,20 +50,20 @@ class Publishing:
         self.cause = ""  # what the catalog said when it last took no commit
 
     def run(self) -> Published | None:
-        """None where it is to be built further first."""
+        """Publishes; returns None where the second table needs more batches first."""
         own, second = load_table(self.lake, self.pipeline), load_table(self.lake, self.second)
         opened, built = state(own), state(second)
         self._refuse_others(opened)
         position, reached = position_of(opened), position_of(built)
         if second.properties().get(protocol.OF) != opened.uuid:
-            return None  # an ordinary table, born where another rebuild had ended and taken the second one away
+            return None  # an ordinary table, created after another rebuild had ended and deleted the second one
         if is_behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
             return None
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         side_tables.roll_forward(self.lake, self.second, built.uuid, reached)
         number = position.batch + 1
         try:
-            # Whoever throws the second table away looks for who is alive in it first, and marks it.
+            # A run that deletes the second table first checks for live attempts in it, then marks it.
             self.lake.branch(second, self.using, built.main)
             if GOING in load_table(self.lake, self.second).properties():
                 self._withdraw()
@@ -126,14 +126,14 @@ class Publishing:
                 )
             except (CommitRefused, CommitUnknown) as error:
                 self.cause = str(error)
-                continue  # looked at again, where an answer that was lost is found
+                continue  # checked again, which also finds a commit whose answer was lost
             return Published(to.batch, snapshot)
         message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here"
         raise commit_failed("not-published", message, self.cause, hint)
 
     def _refuse_others(self, opened: TableState) -> None:
-        """Names the commit of another program that came since it was shown, unless a run would compute the table anew all the same."""
+        """Refuses if another program has committed since the estimate was shown, unless a run computes the whole table anyway."""
         if check_rolled_back(self.context, self.pipeline, opened) and not self.estimate.rolled_back:
             refusals.check(self.pipeline, opened, self.context.source(self.pipeline).topic_state())
         if self.pipeline.source:
@@ -149,7 +149,7 @@ class Publishing:
 
 
 def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -> bool:
-    """What a run would refuse, but for a rollback, after which all can be made anew; whether there was one."""
+    """Whether the table was rolled back, which a rebuild repairs. Raises every other refusal of a run."""
     try:
         refusals.check(pipeline, state, context.source(pipeline).topic_state())
     except RolledBack:
@@ -158,7 +158,7 @@ def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -
 
 
 def is_behind(second: Position, own: Position) -> bool:
-    """Whether the pipeline's own table has messages that the second one lacks. Of a topic that was made again only the new counts."""
+    """Whether the pipeline's own table has messages that the second one lacks. Topics that were recreated do not count."""
     return any(
         second.ends.get(each, 0) < end
         for each, end in own.ends.items()
@@ -174,5 +174,5 @@ def load_table(lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def position_of(state: TableState) -> Position:
-    assert state.position is not None  # asked of tables that were made with one
+    assert state.position is not None  # these tables were created with one
     return state.position

@@ -1,7 +1,7 @@
-"""A table made anew as its spec says: built beside it by ordinary batches, and published by one commit.
+"""Rebuilds a table as its spec says: ordinary batches build it next to the current one, and one commit swaps it in.
 
 Guarantee: readers see the old table or the new one, each message exactly once, whatever dies when (DECISIONS.md, "Rebuild"). Runs of the
-pipeline go on meanwhile.
+pipeline continue meanwhile.
 Cost: the second table's files, and until snapshots expire those of the old one.
 """
 
@@ -19,7 +19,7 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.publish.sweep import sweep
 from framework.engine.rebuild import second_table
-from framework.engine.rebuild.estimate import Estimate, current_table, estimate_rebuild, first_offsets, lost_rows
+from framework.engine.rebuild.estimate import Estimate, current_table, estimate_rebuild, lost_rows, start_offsets
 from framework.engine.rebuild.publish import Published, Publishing, check_rolled_back, is_behind, load_table, position_of
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Partition
@@ -32,7 +32,7 @@ POINTS = (
     "rebuild_born",  # the second table is there and empty
     "rebuild_built",  # it has come as far as the pipeline's own
     "rebuild_staged",  # its bad rows are on a branch of the own table's
-    "rebuild_checked",  # all was looked at again; the next thing is the commit
+    "rebuild_checked",  # all checks are done; the commit is next
     "rebuild_published",  # the own table is the new one
     "rebuild_bad_rows",  # and so are its bad rows
     "rebuild_ended",  # the second table is gone
@@ -41,7 +41,7 @@ _TRIES = 10  # how often it is built and published again because the table came 
 
 
 def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
-    """What a rebuild would read, lose and change. What it would not do is refused; without Spark."""
+    """The estimate of a rebuild and the changes it makes. Raises what a rebuild refuses. Without Spark."""
     table = current_table(pipeline)
     state, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
     assert state is not None
@@ -72,14 +72,14 @@ def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
 def rebuild(
     context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> Published | None:
-    """Builds and publishes what was shown before; None where it was stopped, after which it can be gone on with."""
+    """Builds and publishes the rebuild that the estimate has shown; None where it was stopped, and can be resumed."""
     lake = context.lake(pipeline)
     finished = _finish(context, lake, pipeline)
     if finished and estimate.ended:
         return finished
     before, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
-        if _rebuilt(lake, pipeline) != before:  # by somebody else meanwhile
+        if _rebuilt(lake, pipeline) != before:  # another rebuild was published meanwhile
             return _finish(context, lake, pipeline) or _result(lake, pipeline)
         _open(context, lake, pipeline, estimate)
         for batch in _build(context, lake, pipeline):
@@ -103,7 +103,7 @@ def rebuild(
 
 
 def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
-    """What a rebuild that died had no time to do after it was published."""
+    """Finishes a rebuild that died after it was published."""
     own, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
     if own is None or second is None or not second_table.was_swapped_in(own, second):
         return None
@@ -123,7 +123,7 @@ def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
 
 
 def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    """The bad rows follow, and the second table goes; its files are the own table's."""
+    """Publishes the bad rows and deletes the second table; its files belong to the pipeline's own table now."""
     current = state(load_table(lake, pipeline))
     side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
     context.at("rebuild_bad_rows")
@@ -132,7 +132,7 @@ def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 
 def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) -> None:
-    """The second table, found or made."""
+    """Finds the second table to resume, or creates it."""
     own = load_table(lake, pipeline)
     side_tables.refuse_leftovers(lake, pipeline, own)
     source = context.source(pipeline)
@@ -142,15 +142,17 @@ def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) 
     starts: dict[Partition, int] = {}
     if not pipeline.source:
         table = current_table(pipeline)
-        starts = first_offsets(pipeline, source, topic, table)
-        if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:  # less is there than when it was asked for
+        starts = start_offsets(pipeline, source, topic, table)
+        if (
+            tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost
+        ):  # Kafka has fewer messages than when the estimate was shown
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
     second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
     context.at("rebuild_born")
 
 
 def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
-    """Batches of the second table until it is caught up and at least as far as the pipeline's own."""
+    """The batches of the second table until it is caught up and has all messages of the pipeline's own table."""
     second = second_pipeline(pipeline)
     while True:
         try:

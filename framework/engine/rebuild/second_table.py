@@ -1,6 +1,6 @@
-"""The second table of a rebuild, beside the pipeline's own: made, found again after a death, and taken away.
+"""The second table of a rebuild, next to the pipeline's own: created, resumed after a death, and deleted.
 
-Guarantee: files that the pipeline's own table took are never removed with it.
+Guarantee: files that the pipeline's own table took over are never deleted with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from framework.plan.change import Change, changes
 
 
 def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
-    """The second table of a rebuild that was cut off and can be gone on with. Any other leftover is thrown away."""
+    """The second table of an interrupted rebuild that can be resumed. Any other leftover is deleted."""
     second = second_pipeline(pipeline)
     table = lake.find(second.table.identifier)
     if table is None:
@@ -42,7 +42,7 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) 
 def create_second(
     context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
 ) -> None:
-    """Makes the second table, with the position from which it is filled."""
+    """Creates the second table, with the position from which it is filled."""
     topic = context.source(pipeline).topic_state()
     position = Position(protocol.BORN, 0, topic.cluster, topic.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
     properties = {
@@ -64,7 +64,7 @@ def create_second(
 
 
 def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
-    """What the rebuild changes in the table; what its spec refuses, or nothing can do, is refused."""
+    """The changes that the rebuild makes in the table. Raises those that are not allowed or not possible."""
     spec_changes = changes(pipeline, lake.existing(own))
     refuse_changes(pipeline, spec_changes)
     return spec_changes
@@ -76,8 +76,8 @@ def was_swapped_in(own: Any, table: Any) -> bool:
 
 
 def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
-    """Its rows' files go, too, unless they may be another table's. Who publishes it has a branch in it before and looks for the mark
-    behind that: either the one or the other sees it."""
+    """Deletes the table and its rows' files, unless these may belong to another table. A publishing run first creates a branch in it
+    and then checks for the mark: so either that run sees the mark, or this one sees the branch."""
     second = second_pipeline(pipeline).table
     try:
         transaction = lake.begin(table)
@@ -87,7 +87,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
         lake.mark_as_seen(transaction, {GOING: "true"})
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
-    own = lake.load(pipeline.table.identifier)  # after the mark: from now on nobody takes the files
+    own = lake.load(pipeline.table.identifier)  # after the mark: from now on no rebuild takes over the files
     of = table.properties().get(protocol.OF)
     delete_second(
         lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table)))
@@ -95,7 +95,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
 
 
 def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
-    """Its side tables go first: what is left of it is then known by the mark."""
+    """Deletes the second table. Its side tables are deleted first, so that the mark identifies what is left."""
     second = second_pipeline(pipeline).table
     table = lake.load(second.identifier)
     if table is None:

@@ -1,4 +1,4 @@
-"""Which attempts are alive: each holds a lock that the system takes back when its process ends, however it ends."""
+"""Live and dead attempts: each attempt holds a lock that the system releases when its process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from framework.home import home, private
 
-_NAME = re.compile(r"[0-9a-f]{32}")  # what is called otherwise is nobody's attempt, and no part of a path
+_NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
@@ -32,7 +32,7 @@ def attempt() -> Iterator[str]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield name
-    # Who has branches left does not forget itself: the file stays, unlocked, and the next run knows them for a dead one's.
+    # An attempt with branches left stays recorded: its file stays, unlocked, so the next run treats the branches as a dead attempt's.
 
 
 def is_name(text: str) -> bool:
@@ -40,7 +40,7 @@ def is_name(text: str) -> bool:
 
 
 def is_dead(name: str) -> bool:
-    """Whether an attempt can publish nothing any more. Of another machine's attempts only the age tells."""
+    """Whether an attempt can no longer publish. Attempts of another machine are judged by their age alone."""
     assert is_name(name), name
     path = _folder() / name
     try:
@@ -64,13 +64,13 @@ def alive() -> list[str]:
 
 
 def forget(name: str) -> None:
-    """An attempt of which nothing is left."""
+    """Removes the record of an attempt that has left nothing."""
     assert is_name(name), name
     (_folder() / name).unlink(missing_ok=True)
 
 
 def began(name: str) -> float:
-    """When an attempt began, in seconds since 1970."""
+    """The start of an attempt, in seconds since 1970."""
     return int(name[:12], 16) / 1000
 
 

@@ -1,6 +1,6 @@
-"""The rules by which batches are published exactly once: pure functions over what was seen of a table and of a topic.
+"""The rules by which batches are published exactly once: pure functions over the state of a table and of a topic.
 
-The engine asks them, and so does the model of the protocol that the tests search; there is no second copy of a rule.
+The engine calls them, and so does the model of the protocol that the tests search; there is no second copy of a rule.
 DECISIONS.md says why each is needed.
 """
 
@@ -16,31 +16,31 @@ from framework.errors import RefusedError
 
 POSITION = "sluice.position"  # the table property that the publishing commit sets
 OWNER = "sluice.owner"
-ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and somebody has accepted
+ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and that were accepted
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
-BORN = "born"  # in place of an attempt's id: of a table that no batch has come to yet
+BORN = "born"  # in place of an attempt's id: of a table without a batch yet
 REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
 EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that keeps state, which has no rows
 WRITE = "sluice.write"  # how a table that has one row per key was written, and by which keys
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (
-    "opened",  # the table is loaded; where it was missing, it is born
-    "rolled_forward",  # what the last batch had no time to publish is published
+    "opened",  # the table is loaded; where it was missing, it is created
+    "rolled_forward",  # the side rows that the last batch did not publish are published
     "ranged",  # the offsets are chosen
     "branched",  # the attempt's branches exist and are empty
     "staged",  # the rows are on the branch
     "staged_bad_rows",  # the bad rows are on theirs
-    "checked",  # all was looked at again; the next thing is the commit
+    "checked",  # all checks are done; the commit is next
     "published",  # the table's commit is done
     "published_bad_rows",  # the bad rows' commit is done
     "swept",  # branches of dead attempts are gone
 )
 UPSERT_POINTS = (  # between `branched` and `staged`
     "merged",  # the rows are on the branch
-    "staged_state",  # what is remembered of them is on branches of its own
+    "staged_state",  # the state they add is on branches of its own
 )
 
 
@@ -86,7 +86,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Position:
-    """How far a table has come. It is a property of the table, set by the commit that it describes."""
+    """The offsets a table has loaded: a property of the table, set by the commit that it describes."""
 
     attempt: str
     batch: int
@@ -99,7 +99,7 @@ class Position:
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
     accepted: Mapping[Partition, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
     forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
-    rebuilt: int = 0  # the batch that made the table anew: bad rows of those before it are gone for good
+    rebuilt: int = 0  # the batch that rebuilt the table: bad rows of earlier batches are deleted for good
 
     @property
     def is_rebuild(self) -> bool:
@@ -135,7 +135,7 @@ class TableState:
 
 class Standing(Enum):
     HERE = "main contains the snapshot of the position"
-    EXPIRED = "main's older snapshots are gone, and it has gone on since"
+    EXPIRED = "main's older snapshots have expired, and it has newer ones since"
     ROLLED_BACK = "main does not contain the snapshot of the position"
     FOREIGN = "the table has no position"
 
@@ -150,7 +150,7 @@ def standing(state: TableState) -> Standing:
             return Standing.HERE
         snapshot = state.snapshots.get(id_)
         if snapshot is None:
-            # A parent is missing, and all that was seen on the way is younger than the position.
+            # A parent is missing, and all snapshots up to it are younger than the position.
             return Standing.EXPIRED
         # Below the position's own sequence number nothing can be its descendant, whatever was committed on top since.
         if snapshot.parent is None or snapshot.sequence <= state.position.sequence:

@@ -1,4 +1,4 @@
-"""When a batch must not begin: each case is named, with its offsets and with what accepting it would mean."""
+"""The cases in which a batch must not begin, each with its code, its offsets, and what accepting it means."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from framework.model import Pipeline
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What `sluice accept` would do: the position from which the pipeline goes on, said in words. It holds for `refused` alone,
-    which is what the table was when it was refused: somebody else may accept and go on meanwhile."""
+    """What `sluice accept` would do: the position at which the pipeline continues, also in words. It is valid for `refused` only,
+    the table's state at the refusal: another person may accept meanwhile."""
 
     says: str
     position: Position
@@ -34,7 +34,7 @@ def same_owner(recorded: str, own: str) -> bool:
 
 
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
-    """The position from which to go on, or the refusal."""
+    """The position at which to continue; raises the refusal."""
     table = pipeline.table.identifier
     position = state.position
     if position is None or state.owner is None:
@@ -49,7 +49,7 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
             f"the table {table} belongs to {_describe_owner(state.owner)}, this is {_describe_owner(owner(pipeline))}",
             "two pipelines, topics or environments never share a table: give this one another table",
         )
-    if pipeline.source:  # all of it is computed anew, so that nothing can be skipped or repeated
+    if pipeline.source:  # the whole table is computed again, so no row can be skipped or repeated
         return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
@@ -64,7 +64,7 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
 
 
 def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
-    """Of a table that is not there, or is another one than its bad rows were found for."""
+    """The refusal for a table that is missing or new while bad rows of its predecessor are still there."""
     again = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
     return TableRecreated(
         "table-recreated",
@@ -133,7 +133,7 @@ def _topic_recreated(
 def _offsets_gone(
     pipeline: Pipeline, state: TableState, position: Position, lost_offsets: tuple[LostOffsets, ...]
 ) -> OffsetsGone:
-    """Kafka begins behind the messages that come next, or ends before some that were read."""
+    """The refusal where Kafka begins after the next messages, or ends before messages that were read."""
     first = {each.partition: each.first for each in lost_offsets}
     says = f"reading goes on at {_offsets(first)}"
     if (count := sum(each.first - each.next for each in lost_offsets)) > 0:

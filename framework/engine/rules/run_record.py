@@ -1,6 +1,6 @@
-"""What this machine remembers of pipelines, one small file each below `.sluice/pipelines/`: who paused them, and why the last run failed.
+"""The record of each pipeline's runs on this machine, a small file in `.sluice/pipelines/`: since when it is paused, why the last run failed.
 
-Limit: runs that use the same `.sluice` folder go by it. No row depends on it: without these files all goes on as before.
+Limit: only runs that use the same `.sluice` folder share it. No row depends on it: without these files, runs continue as before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from framework.home import home, private
 
 @dataclass(frozen=True, kw_only=True)
 class FailedRun:
-    """Why the last run of a pipeline ended; `suspended` where a person must decide before it goes on."""
+    """The error of a pipeline's last run; `suspended` where a person must decide before the next run."""
 
     at: str
     code: str
@@ -31,7 +31,7 @@ class FailedRun:
 class RunRecord:
     paused: str | None = None  # since when
     failed: FailedRun | None = None
-    failed_at: str | None = None  # a digest of all that the run that failed went by
+    failed_at: str | None = None  # a digest of the inputs of the run that failed
 
 
 def read(pipeline: str) -> RunRecord:
@@ -64,7 +64,7 @@ def record_failure(pipeline: str, error: SluiceError) -> None:
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:
-    """What the run went by that failed last (`engine/observe/same_failure.py`)."""
+    """Records the inputs of the run that failed last (`engine/observe/same_failure.py`)."""
     _write(pipeline, replace(read(pipeline), failed_at=digest))
 
 
@@ -79,7 +79,7 @@ def forget(pipeline: str) -> None:
 
 
 def _write_or_raise(pipeline: str, record: RunRecord) -> RunRecord:
-    """Writes what somebody asked for, who has to know if it cannot be."""
+    """Writes a record that a person asked for; raises if it cannot be written."""
     try:
         _put(pipeline, record)
     except OSError as error:
@@ -89,7 +89,7 @@ def _write_or_raise(pipeline: str, record: RunRecord) -> RunRecord:
 
 
 def _write(pipeline: str, record: RunRecord) -> None:
-    with suppress(OSError):  # a full or read-only disk keeps no run from going on
+    with suppress(OSError):  # a full or read-only disk stops no run
         _put(pipeline, record)
 
 
