@@ -1,11 +1,10 @@
 """All versions of each key, each with when it began and ended.
 
-What happens to a key (a version of it comes, or its end) stands on a line of time: a version ends where the next thing happens. The line
-is made of the batch, of those versions in the table that had not ended before the batch's oldest row of the key, of when they ended, and
-of the deletes that are remembered.
+The events of a key (a new version, or an end) are put in order of time: a version ends at the next event. The events are those of the
+batch, the table's versions that had not ended before the batch's oldest row of the key, their ends, and the remembered deletes.
 Guarantee: the same versions come out of the same messages in any order and in any batches, as long as deletes are remembered. A message
-that is read a second time, with the time and the offset that it had, adds nothing.
-Cost: as an upsert, and the versions of a key that a late row comes before.
+that is read a second time, with the same time and offset, adds nothing.
+Cost: that of an upsert, and a read of the versions that a late row precedes.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OLD = "_sluice_old"  # whether it is a version that is in the table
-_ENDED = "_sluice_ended"  # its end there
-_NEXT = "_sluice_next"  # what happens next
+_ENDED = "_sluice_ended"  # its end in the table
+_NEXT = "_sluice_next"  # the order of the next event
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -58,7 +57,7 @@ def stage(to: Target, frame: Frame) -> Counted:
 
 
 def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
-    """The versions that are new, and those in the table whose end is another now."""
+    """The new versions, and those in the table whose end changes."""
     keyed = to.keyed
     line, time = _in_order(to, batch, near), identifier(keyed.order[0])
     # Of equal ones, which are of one message, the last is the version.
@@ -69,7 +68,7 @@ def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
 
 def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
-    """What happens to the keys of the batch, each with what happens next."""
+    """The events of the batch's keys, each with the next event."""
     from pyspark.sql import functions
 
     keyed = to.keyed
@@ -88,11 +87,11 @@ def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
     old = _in_table(to, batch, near)
     parts = [batch, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
     events_frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    return events_frame.fillna({_OLD: False, DELETE: True})  # what ended a version, or is remembered, deletes
+    return events_frame.fillna({_OLD: False, DELETE: True})  # ends of versions and remembered deletes are deletes
 
 
 def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
-    """Those versions that had not ended before what is new of their keys."""
+    """The table's versions that had not ended before the batch's oldest row of their key."""
     from pyspark.sql import functions
 
     keyed = to.keyed
@@ -109,7 +108,7 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
 
 
 def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:
-    """Where versions ended: something was there, even if the delete is not remembered any more."""
+    """The ends of versions as deletes, also where the delete itself is no longer remembered."""
     return old.where(f"{_ENDED} IS NOT NULL").selectExpr(
         *map(identifier, keyed.keys), f"{_ENDED} AS {identifier(keyed.order[0])}"
     )
@@ -131,7 +130,7 @@ def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
 
 
 def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
-    """A history tells by the order since when a row is so."""
+    """The problems of a history: it needs a time as its order."""
     column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
     is_time = order == EVENT_TIME or column is None or column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
     if into.order_by and column is not None and not is_time:

@@ -1,4 +1,4 @@
-"""The tables of a catalog and the current metadata file of each, read from the catalog's own database: importing PyIceberg takes too long."""
+"""The tables of a catalog and the current metadata file of each, read from the catalog's own database: PyIceberg loads too slowly."""
 
 from __future__ import annotations
 

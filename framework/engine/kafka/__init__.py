@@ -1,1 +1,1 @@
-"""Kafka: what clusters and topics say, and messages read with and without Spark."""
+"""Kafka: the state of clusters and topics, and messages read with and without Spark."""

@@ -1,4 +1,4 @@
-"""What waits in topics behind a position: counted exactly, its size and time estimated."""
+"""The backlog of topics after a position: an exact count, with estimates of size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka says of a topic, without Spark: its id, its partitions, its first and its last stable offsets."""
+"""A topic's state in Kafka, without Spark: its id, its partitions, its first and its last stable offsets."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Kafka:
         self.cluster = cluster
         self._secrets = secrets
         self._patience = patience
-        self._login_error: Any = None  # what the cluster said of the login, which answers themselves do not tell
+        self._login_error: Any = None  # the cluster's error about the login, which its answers do not contain
         self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._keep_login_error}
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        """The topics now. Their ids are asked before and after their offsets, which would else be those of two topics of one name."""
+        """The topics now. Their ids are read before and after their offsets: the offsets are never those of two topics of one name."""
         while True:
             described = self._describe(topics)
             partitions = _partitions(described)
@@ -81,7 +81,7 @@ class Kafka:
         return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
 
     def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
-        """Where a table begins that has nothing of the topic yet."""
+        """The offsets at which a table without rows of this topic begins."""
         if isinstance(topic.start_from, datetime):
             return self.offsets_at(topic, topic.start_from)
         offsets = state.starts if topic.start_from == "earliest" else state.ends
@@ -91,7 +91,7 @@ class Kafka:
         return spark_reader.read(spark, pipeline, range_, self._secrets)
 
     def compacts(self, topic: Topic) -> bool:
-        """Whether Kafka keeps the newest message of each key only; not known to those who may not ask is no."""
+        """Whether Kafka keeps only the newest message of each key; False where the user may not read the topic's configuration."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic.kafka_name)
         try:
             (config,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
@@ -103,8 +103,8 @@ class Kafka:
         return "compact" in policy
 
     def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
-        """The mean bytes of a message, of so many at these offsets; None if there are none to be had soon. No group joins, nothing
-        is committed."""
+        """The mean size in bytes of up to `most` messages at these offsets; None if none arrives soon. Joins no group, commits
+        nothing."""
         small = {"fetch.message.max.bytes": 65536, "queued.max.messages.kbytes": 1024}
         consumer = Consumer({**self._settings, **small, "group.id": "sluice-plan", "enable.auto.commit": False})
         sizes: list[int] = []
@@ -188,7 +188,7 @@ def _is_login_error(error: Any) -> bool:
 
 
 def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
-    """What a client was told, by a name that says whether to wait or to correct something."""
+    """A client's error with a code that says whether to wait or to correct something."""
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
     if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or what its secrets are"
@@ -200,8 +200,8 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
 
 
 def listens(cluster: Cluster, patience: float) -> bool:
-    """Whether anybody answers at one of the addresses. Asked before Kafka's own client, which tries again and again where it is
-    turned away at once."""
+    """Whether a server listens at one of the addresses. Checked before Kafka's own client, which retries for long where the
+    connection is refused."""
     addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
     for host, _, port in addresses:
         try:
@@ -219,7 +219,7 @@ def silent(cluster: Cluster) -> UnreachableError:
 
 
 def _running(cluster: Cluster) -> str:
-    """What to do where nobody answers: this machine's own Kafka may run at another port."""
+    """The hint where no server answers: this machine's own Kafka may run at another port."""
     own_kafka = process.running(home() / "services" / "kafka")
     if own_kafka is None or own_kafka.address in cluster.bootstrap or others(cluster.bootstrap):
         return _RUNNING
@@ -228,7 +228,7 @@ def _running(cluster: Cluster) -> str:
 
 
 def refuse_silent(cluster: Cluster) -> None:
-    """Raises soon where nobody listens."""
+    """Raises soon where no server listens."""
     if not listens(cluster, CONNECTING):
         raise silent(cluster)
 

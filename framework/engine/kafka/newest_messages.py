@@ -1,4 +1,4 @@
-"""The newest messages of a topic, read without Spark. No group joins and nothing is committed."""
+"""The newest messages of a topic, read without Spark. Joins no group and commits nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sample:
 
 
 def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
-    """At most so many messages, the newest of each partition up to the last stable offsets."""
+    """At most `most` messages, the newest of each partition up to the last stable offsets."""
     refuse_silent(cluster)
     Kafka(cluster, secrets).cluster_id()  # says by name what is wrong where nobody answers
     settings = {**client_settings(cluster, secrets), "log_level": 0}
@@ -75,7 +75,7 @@ def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
 
 
 def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:
-    """Of each partition that has messages the last offsets: what a small one does not need goes to the larger ones."""
+    """The last offsets of each partition with messages: the share that a small partition does not need goes to the larger ones."""
     left = most
     ranges = {}
     ordered = sorted(bounds.items(), key=lambda each: (each[1][1] - each[1][0], each[0]))

@@ -15,7 +15,7 @@ _ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Pa
 
 
 def outage(pipeline: Pipeline, error: Exception) -> UnreachableError | None:
-    """That Kafka does not answer, if this is what ended a run."""
+    """The error that Kafka does not answer, if this ended a run."""
     if isinstance(error, _ABOUT_OTHER_THINGS):
         return None
     clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}

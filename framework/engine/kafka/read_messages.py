@@ -1,4 +1,4 @@
-"""Some messages of a topic, read without Spark: its first, its last, or those that come. No group joins and nothing is committed.
+"""Some messages of a topic, read without Spark: the first, the last, or new ones. Joins no group and commits nothing.
 
 Limit: across partitions they are in the order of their timestamps; within one they are as Kafka has them.
 """
@@ -21,18 +21,18 @@ from framework.patience import KAFKA_WATCHED
 
 Bounds = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
 _AT_ONCE = 500  # messages
-_WIDER = 4  # by so much the next look is wider, where offsets without messages left too few
+_WIDER = 4  # factor of the next range, where offsets without messages gave too few messages
 
 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
-    """Raises soon where Kafka is away or has no such topic."""
+    """The bounds of each partition. Raises soon where Kafka does not answer or has no such topic."""
     refuse_silent(topic.cluster)
     state = Kafka(topic.cluster, secrets, KAFKA_WATCHED).topic_state(topic)
     return {parted(each)[1]: (state.starts[each], end) for each, end in state.ends.items()}
 
 
 def some(topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: Literal["earliest", "latest"]) -> list[Message]:
-    """At most so many messages between these offsets."""
+    """At most `most` messages between these offsets."""
     by_partition: dict[int, list[Message]] = {number: [] for number in within}
     left = {number: (first, end) for number, (first, end) in within.items() if first < end}
     width = most
@@ -68,7 +68,7 @@ def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped
 
 
 def _parts(left: Bounds, width: int, which: str) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
-    """Of each partition so many offsets from its first or its last on, and what is then left of it."""
+    """For each partition, `width` offsets from its first or its last on, and the rest of its offsets."""
     ranges, rest = {}, {}
     for number, (first, end) in left.items():
         cut = max(first, end - width) if which == "latest" else min(end, first + width)

@@ -35,7 +35,7 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
 
 
 def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str, str]:
-    """What Spark's Kafka source is told."""
+    """The options of Spark's Kafka source."""
     topic = pipeline.topic
     starts, ends = _by_topic(range_.starts), _by_topic(range_.ends)
     consumer = {

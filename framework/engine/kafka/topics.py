@@ -1,4 +1,4 @@
-"""What Kafka has of the topics of the specs, without Spark."""
+"""The topics of the specs as Kafka has them, without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from framework.patience import KAFKA_WATCHED
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionState:
-    """A partition; its leader is a broker, None where it has none. The offsets are None where nobody says them."""
+    """A partition; its leader is a broker, None where it has none. The offsets are None where they are unknown."""
 
     number: int
     leader: int | None
@@ -45,7 +45,7 @@ class Listed:
 
 
 def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> Iterator[Listed]:
-    """Topics of one cluster. Raises soon where nobody answers."""
+    """Topics of one cluster. Raises soon where no server answers."""
     wanted = tuple(topics)
     refuse_silent(cluster)
     kafka = Kafka(cluster, secrets, KAFKA_WATCHED)

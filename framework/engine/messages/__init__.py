@@ -1,1 +1,1 @@
-"""What messages hold, by the formats of their topics and the schemas of a registry."""
+"""The contents of messages, by the formats of their topics and the schemas of a registry."""

@@ -1,6 +1,6 @@
-"""What a topic's messages hold, for people: by the topic's formats and, where these are a registry's, by the schema that each names.
+"""Decodes a topic's messages for people: by the topic's formats and, where these use a registry, by the schema that each message names.
 
-Limit: while the registry is away, messages are shown as bytes unless it said before what their schemas are.
+Limit: while the registry does not answer, messages whose schemas were not loaded before are shown as bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Of = Literal["key", "value"]
 
 @dataclass(frozen=True)
 class Read:
-    """A key or value: what it holds, the schema that it names, and the code and the reason by which it is a bad row."""
+    """A key or value: its contents, the schema that it names, and the code and the reason that make it a bad row."""
 
     decoded: Decoded
     version: Version | None = None
@@ -36,8 +36,8 @@ class Read:
 
 @dataclass(frozen=True)
 class DecodedMessage:
-    """A message's key and value. `wrong`: the code and the reason by which any batch would make a bad row of it; None where that takes
-    a closer look."""
+    """A message's key and value. `bad_reason`: the code and the reason by which every batch makes a bad row of it; None where only a
+    batch can say."""
 
     key: Read | None
     value: Read | None
@@ -46,7 +46,7 @@ class DecodedMessage:
 
 @dataclass(kw_only=True)
 class Reader:
-    """`trouble`: the registry does not answer."""
+    """A reader of one topic's messages. `trouble`: the registry does not answer."""
 
     topic: Topic
     secrets: SecretStore
@@ -56,7 +56,7 @@ class Reader:
     _decoders: dict[int, Callable[[bytes], str] | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """The subjects are asked for once: they say which version an id is."""
+        """Loads the subjects once: they have the version of each id."""
         self._registry = Registry(self.topic.cluster, self.secrets, REGISTRY) if self.topic.registered else None
         for each in self.topic.registered:
             assert self._registry is not None

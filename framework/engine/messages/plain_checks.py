@@ -1,6 +1,6 @@
-"""What a message holds, by what its topic's spec says, and what is plainly wrong with it. Needs no Spark.
+"""Decodes a message by its topic's spec, and finds errors that need no Spark.
 
-Limit: most bad rows are not plain. Types, required fields and steps are judged by a batch, and by `sluice preview`.
+Limit: most bad rows need Spark. A batch, and `sluice preview`, check types, required fields and steps.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Decoded:
 
 
 def decoded(format_: str, data: bytes) -> Decoded:
-    """What is no text is shown by its hexadecimal digits."""
+    """Decodes bytes by a format. Bytes that are not text become hexadecimal digits."""
     text = _utf8(data)
     if format_ == "long" and len(data) == 8:
         number = str(struct.unpack(">q", data)[0])
@@ -71,8 +71,8 @@ BadReason = tuple[str, str]
 
 
 def plain_bad_reason(topic: Topic, message: Message, value: BadReason | None, key: BadReason | None) -> BadReason | None:
-    """The code and the reason by which any batch would make a bad row of the message, whose value and key are found wrong or not;
-    None where that takes a closer look."""
+    """The code and the reason by which every batch makes a bad row of the message, given those of its value and key; None where only
+    a batch can say."""
     codes = {fault.code for fault in topic.decoding.faults}
     return next((reason for reason in _bad_reasons(topic, message, value, key) if reason and reason[0] in codes), None)
 
@@ -87,7 +87,7 @@ def _bad_reasons(topic: Topic, message: Message, value: BadReason | None, key: B
 
 
 def format_mismatch(format_: str, data: bytes) -> str | None:
-    """Why these bytes are not what the format takes; None where they are, or where that cannot be said here."""
+    """Why these bytes do not fit the format; None where they fit, or where only a batch can say."""
     if format_ == "long":
         return None if len(data) == 8 else "is not a number of 8 bytes"
     text = _utf8(data)
@@ -133,7 +133,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-# Numbers are not looked at: Python would refuse one of very many digits. `NaN` is no JSON, though Python's parser takes it.
+# Numbers are not parsed: Python refuses one with very many digits. `NaN` is no JSON, though Python's parser accepts it.
 _DECODER = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_refuse)
 
 

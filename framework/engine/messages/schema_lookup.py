@@ -1,7 +1,7 @@
-"""What the registry says while pipelines run: asked before each batch, and for every id that a message names and nobody knows.
+"""Looks up schemas while pipelines run: before each batch, and for each unknown id that a message names.
 
-Guarantee: while the registry is away, batches go on by the schemas that are known, and a message with another id waits; it becomes a bad
-row only if the registry says that it has no such schema.
+Guarantee: while the registry does not answer, batches continue with the schemas loaded before, and a message with another id waits; it
+becomes a bad row only if the registry answers that it has no such schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST = 1000  # ids that a batch asks for; messages that name more are not of th
 
 
 class UnknownSchemas(Exception):
-    """Messages name schemas that are not known here."""
+    """Messages name schemas that are not loaded yet."""
 
     def __init__(self, ids: frozenset[int]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class UnknownSchemas(Exception):
 
 @dataclass
 class Schemas:
-    """Of one process. `also` are schemas by topic and id that are not of the topic's subject; None where there is none."""
+    """The schemas of one process. `also` are those outside the topic's subject, by topic and id; None where the registry has none."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Schemas:
         return self._registries[name]
 
     def _forget(self) -> bool:
-        """Ids that were asked for long ago may have a schema by now."""
+        """Forgets ids that were missing long ago: the registry may have them by now."""
         now = time.monotonic()
         old = [each for each, since in self._absent.items() if now - since > _ABSENT_FOR or each[1] == ALL]
         for topic, id_ in old:
@@ -99,7 +99,7 @@ class Schemas:
             hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
             message = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
             raise BatchError("specs-broken", message, hint)
-        # The others stay as they were, so that each is told when it runs, and keeps no other from running.
+        # The others keep their plans: each raises its own problems when it runs, and stops no other.
         pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
         self.plan = replace(replanned.plan, pipelines=pipelines)
         return runnable[pipeline.name]

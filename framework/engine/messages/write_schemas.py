@@ -1,4 +1,4 @@
-"""The schemas by which a topic's keys and values are written now: the newest of their subjects, or new ones made of its columns."""
+"""The schemas with which a topic's keys and values are written: the newest of their subjects, or new ones from its columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from framework.registry.client import Registry
 
 @dataclass(frozen=True, kw_only=True)
 class WriteSchema:
-    """What writes keys or values. `new`: the subject has no schema yet, and this one waits to be registered."""
+    """A schema that keys or values are written with. `new`: the subject has no schema yet, and this one waits to be registered."""
 
     of: Literal["key", "value"]
     subject: str
@@ -29,7 +29,7 @@ class WriteSchema:
 
 
 def current_schemas(topic: Topic, secrets: SecretStore) -> tuple[WriteSchema, ...]:
-    """Of keys and values that have their schemas in the registry. Raises where it does not answer: what is newest is its to say."""
+    """The newest schemas of keys and values that use the registry. Raises where it does not answer."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     return tuple(_current(topic, each, registry) for each in topic.registered)
 
@@ -59,7 +59,7 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def register_new(topic: Topic, secrets: SecretStore, schemas: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:
-    """The same, each with a schema that the registry has."""
+    """Registers the new ones; yields all with the registry's ids."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
     for each in schemas:
         if each.new:
@@ -71,7 +71,7 @@ def register_new(topic: Topic, secrets: SecretStore, schemas: tuple[WriteSchema,
 
 
 def encoded(schema: WriteSchema, data: bytes) -> bytes:
-    """A message of what somebody wrote: JSON or, where it is one value, a text or a number. A ValueError says what does not fit."""
+    """Encodes a message given as JSON or, for a single value, as text or a number. A ValueError says what does not fit."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

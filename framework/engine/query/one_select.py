@@ -66,7 +66,7 @@ class Answer:
         )
 
     def rows(self, limit: int | None = None) -> Iterator[Sequence[Any]]:
-        """None, bool, int, float, str, bytes, and lists and dicts of them."""
+        """The rows, with values of None, bool, int, float, str, bytes, and lists and dicts of them."""
         casts = ", ".join(read.select(_quoted(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
         most = "" if limit is None else f" LIMIT {limit}"
         converters = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
@@ -124,7 +124,7 @@ def _one_select(text: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> s
 
 
 def _table_names(select: str) -> Iterator[tuple[str, ...]]:
-    """The tables that it names, in parts. By DuckDB's parser: `get_table_names` also binds columns, of which it knows none yet."""
+    """The tables that a select names, in parts. From DuckDB's parser: `get_table_names` also binds columns, which are not there yet."""
     with duckdb_errors(), duckdb.connect(config=_CLOSED) as bare:
         parsed_select = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
     if parsed_select["error"]:
@@ -159,7 +159,7 @@ class _NamedTable:
 
 
 def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Mapping[str, str]]) -> _NamedTable:
-    """As DuckDB finds names: in whatever case."""
+    """The table of a name, ignoring case as DuckDB does."""
     catalogs = {each.lower(): each for each in catalog_tables}
     catalog = next(iter(catalog_tables), "") if len(parts) < 3 else catalogs.get(parts[0].lower(), "")
     tables = catalog_tables.get(catalog, {})
@@ -193,7 +193,7 @@ def _listed(catalog_tables: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _names(catalog_tables: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """As they are written: with the catalog for all but the first."""
+    """The names of all tables, with the catalog for all but the first."""
     first = next(iter(catalog_tables), "")
     return [
         name if catalog == first else f"{catalog}.{name}" for catalog, tables in catalog_tables.items() for name in sorted(tables)
@@ -201,8 +201,8 @@ def _names(catalog_tables: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def _scratch() -> str:
-    """A folder of its own for what does not fit into memory, which nobody else can read or guess: two processes would overwrite each
-    other's files in one."""
+    """A private folder for data that does not fit into memory. Each process has its own: in a shared one they would overwrite each
+    other's files."""
     with suppress(OSError):  # there is none, or it is another user's
         return tempfile.mkdtemp(prefix="duckdb-", dir=home())
     return tempfile.mkdtemp(prefix="duckdb-")

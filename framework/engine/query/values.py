@@ -18,7 +18,7 @@ _MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
 
 @dataclass(frozen=True)
 class Reader:
-    """How values of a type are read: the type they are cast to first, and what is made of one."""
+    """How values of a type are read: the type they are cast to first, and the conversion of one value."""
 
     cast: str
     is_cast: bool
@@ -30,7 +30,7 @@ class Reader:
 
 
 def reader(type_: Any) -> Reader:
-    """Of a DuckDBPyType."""
+    """The reader of a DuckDBPyType."""
     nested = _nested(type_) if type_.id in _NESTED else None
     if nested is not None:
         return nested

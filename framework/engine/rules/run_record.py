@@ -1,4 +1,4 @@
-"""The record of each pipeline's runs on this machine, a small file in `.sluice/pipelines/`: since when it is paused, why the last run failed.
+"""The record of each pipeline's runs on this machine, a small file in `.sluice/pipelines/`: since when it is paused, its last failure.
 
 Limit: only runs that use the same `.sluice` folder share it. No row depends on it: without these files, runs continue as before.
 """

@@ -1,4 +1,4 @@
-"""Why a batch or a commit failed, by name where this machine is to blame: its disk, its rights, its memory."""
+"""Causes of a failed batch or commit, with a code where this machine is the cause: its disk, its permissions, its memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Cause:
     hint: str
 
 
-# What a full disk, a missing right and another program say, in Java's and in SQLite's words.
+# Error texts of Java and SQLite for a full disk, a missing permission and a lock by another program.
 _FULL = Cause("disk-full", "the disk is full", "free some space and run again")
 _DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the right that is missing, and run again")
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
@@ -31,7 +31,7 @@ _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext 
 
 
 def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
-    """A commit that is given up, with what the catalog said last; a cause that the machine has is named."""
+    """The error of a commit that is given up, with the catalog's last error text; a cause on this machine has its own code."""
     named = cause_of(cause)
     if named:
         return BatchError(named.code, f"{message}, since {named.says}: {cause}", named.hint)
@@ -39,12 +39,12 @@ def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
 
 
 def cause_of(text: str) -> Cause | None:
-    """What is wrong with the machine, if it is that."""
+    """The cause on this machine, if the text names one."""
     return next((cause for text, cause in _TEXTS.items() if text in text.lower()), None)
 
 
 def java_message(error: Exception) -> str:
-    """What an error of Java's says; nothing where Java is gone, which is asked for it only now."""
+    """The text of a Java error; empty where Java has ended, which would have to answer."""
     from py4j.protocol import Py4JError
 
     try:
@@ -54,7 +54,7 @@ def java_message(error: Exception) -> str:
 
 
 def is_spark_gone(error: BaseException) -> bool:
-    """Whether Spark has ended, or is about to: then nobody is left to answer."""
+    """Whether Spark has ended or is about to end."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     if isinstance(error, ConnectionRefusedError):
@@ -64,7 +64,7 @@ def is_spark_gone(error: BaseException) -> bool:
     if isinstance(error, Py4JJavaError):
         text = java_message(error)
         return not text or any(text in text for text in _STOPPED)
-    return "Trace:" not in str(error)  # of a call that Java did not know it says what it looked for
+    return "Trace:" not in str(error)  # with a trace, Java is alive and did not know the call
 
 
 def spark_ended() -> SparkEnded:

@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw: told in a line, and kept whole in a file of `.sluice/logs`."""
+"""Unexpected errors: shown in one line, and written in full to a file in `.sluice/logs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from framework.home import home, private
 
 
 def as_sluice_error(name: str, error: Exception) -> SluiceError:
-    """An error of a pipeline or a command as what it is: by its own name, or as one that nobody foresaw."""
+    """An error of a pipeline or a command with its own code, or as an unexpected error."""
     if isinstance(error, SluiceError):
         return error
     return spark_ended() if is_spark_gone(error) else as_defect(name, error)

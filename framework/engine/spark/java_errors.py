@@ -1,4 +1,4 @@
-"""What a catalog answers to a commit: nothing wrong, refused, or something that leaves it open."""
+"""The answers of a catalog to a commit: done, refused, or unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CommitRefused(Exception):
 
 
 class CommitUnknown(Exception):
-    """The answer to a commit is lost, which does not say that the commit is."""
+    """The catalog's answer to a commit is lost; the commit may be done or not."""
 
 
 _REFUSALS = (
@@ -59,7 +59,7 @@ def java_class(error: Exception) -> str:
 
 
 def text(error: Exception) -> str:
-    """The first lines of what an error and its causes say."""
+    """The first lines of an error's text and of its causes' texts."""
     lines: list[str] = []
     for message in _messages(error):
         line = _CLASS.sub("", (message.splitlines() or [""])[0])[:_LONGEST]

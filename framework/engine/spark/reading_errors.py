@@ -1,4 +1,4 @@
-"""What Spark throws while it reads and writes, by a name that says what to do."""
+"""Spark's errors while it reads and writes, with codes and hints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
 
 @contextmanager
 def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """A frame that is computed once. That Spark is gone when it could be forgotten hides no error."""
+    """Caches a frame. If Spark ends before the frame is released, the original error is raised."""
     from py4j.protocol import Py4JError
 
     frame.persist()
@@ -59,7 +59,7 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         )
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
     if "Cannot use branch (does not exist)" in error_text:
-        # Of remembered deletes, which another run has forgotten or a rebuild has made anew.
+        # A branch of remembered deletes that another run has deleted or a rebuild has replaced.
         from framework.engine.spark.java_errors import CommitRefused, text
 
         raise CommitRefused(text(error)) from None
@@ -69,7 +69,7 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
 
 
 def _line_of(error_text: str, cause: Cause) -> str:
-    """The line that says it, without the names of Java's errors."""
+    """The line with the cause, without the names of Java's errors."""
     line = next(line for line in error_text.splitlines() if cause_of(line) == cause)
     return line.rpartition("Exception: ")[2][:300]
 

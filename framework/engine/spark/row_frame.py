@@ -42,7 +42,7 @@ _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is b
 
 @dataclass(frozen=True)
 class Frame:
-    """What a batch writes: `good` to the table; `observed` says after the write what else there was."""
+    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write."""
 
     good: DataFrame
     all_rows: DataFrame  # good and bad
@@ -50,13 +50,13 @@ class Frame:
 
     @property
     def bad(self) -> DataFrame:
-        """Read only where the bad rows did not fit into the observation."""
+        """The bad rows, read only where they did not fit into the observation."""
         return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What a batch did to a table's rows by their keys; of its other rows newer ones were there."""
+    """The changes of a batch to a table's rows by their keys; for its other rows the table had newer ones."""
 
     inserted: int
     updated: int = 0
@@ -70,8 +70,8 @@ class Changed:
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What one pass over a batch found. `carried` are its bad rows, which stay in the JVM; of `too_large` among them the bytes
-    are missing."""
+    """The counts of one pass over a batch. `carried` are its bad rows, which stay in the JVM; `too_large` of them lack their
+    bytes."""
 
     read: int
     rows: int
@@ -120,7 +120,7 @@ def frame(
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
-    """What a row of the table is made of, and of rows by keys what they do."""
+    """SQL of the table's columns and, for rows by keys, of what a row does."""
     keyed = pipeline.table.keyed
     for column in pipeline.table.sent:
         name = identifier(column.name)
@@ -159,23 +159,23 @@ def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[A
 
 
 def _is_good(columns: list[str]) -> str:
-    """Of a row so far: it is kept and there is nothing wrong with it."""
+    """SQL of whether a row is kept and good so far."""
     return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
 
 
 def _is_checked(columns: list[str], of_tombstones: bool = False) -> str:
-    """Of a sound row: whether it has what a step or an expectation looks at."""
+    """SQL of whether a row is good and is checked by steps and expectations."""
     tombstones = "_sluice_tombstone" in columns and not of_tombstones
     return f"{_is_good(columns)} AND NOT _sluice_tombstone" if tombstones else _is_good(columns)
 
 
 def _or_tombstone(columns: list[str], keep: str) -> str:
-    """What keeps a row; no step leaves out a tombstone."""
+    """SQL of whether a step keeps a row; no step drops a tombstone."""
     return f"(_sluice_tombstone OR {keep})" if "_sluice_tombstone" in columns else f"({keep})"
 
 
 def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
-    """What was observed. As Python objects ten thousand bad rows would take longer than writing them does."""
+    """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
     from pyspark.sql import DataFrame
 
     jvm: Any = spark._jvm
@@ -206,7 +206,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
 
 
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
-    """Rows of the bad rows' table, from travelling bad rows: what is said of each is looked up here, off the fast path."""
+    """Rows of the bad rows' table, from travelling bad rows: their codes and messages are added here, off the fast path."""
     faults = pipeline.faults
     decoding = Decoding(None, (), ()) if pipeline.source else pipeline.topic.decoding
     lookup = {part: ", ".join(literal(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
@@ -287,7 +287,7 @@ def _natively(messages: DataFrame, native: Native) -> DataFrame:
 
 
 def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """The rows of a table; of a bad one its text as JSON takes the place of a message's value."""
+    """The rows of a table; a bad row has its JSON text in the place of a message's value."""
     assert pipeline.source is not None
     names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
     own = {}
@@ -301,7 +301,7 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def _own_columns(pipeline: Pipeline) -> dict[str, str]:
-    """What Sluice carries along with each row because of a step."""
+    """Sluice's own columns, which each row carries because of a step."""
     columns = {}
     keep = None if pipeline.source else pipeline.topic.decoding.keep
     if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
@@ -321,7 +321,7 @@ def _inlined(sql: str, parse: str | None = None) -> str:
 
 
 def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
-    """The columns after a step, and what it finds wrong with a row that is still kept and sound."""
+    """The columns after a step, with the step's faults of rows that are kept and good so far."""
     if step.each:
         rows = _exploded(rows, step)
     assign = {identifier(name): sql for name, sql in step.assign}
@@ -369,7 +369,7 @@ def _bad_row(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE
 
 def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:
     """A bad row on its way: with its bytes, unless all bad rows of a batch of that size could be too much for memory."""
-    # In steps of two: another number would be other code, which Java compiles anew for each batch.
+    # A power of two: another number would be other code, which Java would compile again for each batch.
     most = min(_MOST_PER_ROW, max(256, CARRIED >> size.bit_length()))
     # All headers as one text: a sum over them is code that Spark does not compile with the rest.
     sizes = (f"coalesce(octet_length({sql}), 0)" for sql in ("_sluice_value", "_sluice_key", "CAST(_sluice_headers AS STRING)"))

@@ -1,4 +1,4 @@
-"""Spark apart from a plan's own: on this machine, quick to start, with Sluice's state in a folder that is gone afterwards."""
+"""A Spark session separate from a plan's own: on this machine, quick to start, with Sluice's state in a temporary folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONF = {
 
 
 def engine(spec_engine: Engine, conf: Mapping[str, str], catalogs: bool) -> Engine:
-    """Of what a spec's engine says only what changes SQL is kept, and, with `catalogs`, what says where its catalogs are."""
+    """A quick engine with only those settings of the spec's engine that change SQL and, with `catalogs`, its catalogs."""
     kept = {key: value for key, value in spec_engine.conf if key.startswith("spark.sql.")}
     if not catalogs:
         kept = {key: value for key, value in kept.items() if not key.startswith("spark.sql.catalog")}
@@ -29,7 +29,7 @@ def engine(spec_engine: Engine, conf: Mapping[str, str], catalogs: bool) -> Engi
 
 @contextmanager
 def folder(purpose: str) -> Iterator[Path]:
-    """Where `.sluice` is meanwhile, with the jars that there are."""
+    """A temporary `.sluice` with the existing jars."""
     before = os.environ.get("SLUICE_HOME")
     with tempfile.TemporaryDirectory(prefix=f"sluice-{purpose}-", ignore_cleanup_errors=True) as name:
         Path(name, "jars").symlink_to(home() / "jars")

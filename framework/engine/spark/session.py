@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 def settings(plan: Plan) -> dict[str, str]:
-    """All settings of the session: what the spec's `conf` says goes before what Sluice says, but for what SQL means and who may talk
-    to a Spark of this machine."""
+    """All settings of the session. The spec's `conf` overrides Sluice's settings, except those for the meaning of SQL and for
+    connections to a Spark of this machine."""
     scratch = home() / "spark"
     conf = {
         "spark.master": plan.engine.master,
@@ -66,7 +66,7 @@ def settings(plan: Plan) -> dict[str, str]:
 
 
 def _classes() -> Iterator[str]:
-    """What `sluice setup` keeps of Spark's classes. Java says nothing where they do not fit it."""
+    """The options for the cache of Spark's classes from `sluice setup`. Java ignores a cache that does not fit."""
     for file in (home() / "jars").resolve().glob(CLASSES):
         yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
 
@@ -93,7 +93,7 @@ def warehouse(catalog: Catalog) -> str:
 
 
 def prepare(plan: Plan) -> None:
-    """What must be there before a session starts."""
+    """Prepares the environment and the folders of a session."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     private("spark")
@@ -115,7 +115,7 @@ def start(plan: Plan) -> SparkSession:
 
 
 def refuse_older(spark: SparkSession) -> None:
-    """`spark-defaults.conf` of this machine can say what a spec cannot."""
+    """Refuses settings of this machine's `spark-defaults.conf` that a spec may not have either."""
     conf = cast(Any, spark)._jsc.sc().conf()
     for prefix in OLDER:
         if len(older := conf.getAllWithPrefix(prefix)):
@@ -124,12 +124,12 @@ def refuse_older(spark: SparkSession) -> None:
 
 
 def _is_no_remark_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J logs a traceback where Java's process ends; it also raises, and that is told."""
+    """Drops Py4J's log records: it logs a traceback where Java's process ends, and also raises."""
     return record.module not in ("clientserver", "java_gateway")
 
 
 def is_gone(spark: SparkSession) -> bool:
-    """Whether its JVM has ended, or it in the JVM."""
+    """Whether the session or its JVM has ended."""
     from py4j.protocol import Py4JError
 
     try:
@@ -139,7 +139,7 @@ def is_gone(spark: SparkSession) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends it. Of one whose JVM is gone PySpark forgets what it knows, so that another one can be started."""
+    """Ends a session. If its JVM has ended, resets PySpark's globals, so that another session can start."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -158,7 +158,7 @@ def stop(spark: SparkSession) -> None:
 
 
 def _cache_py4j_package(spark: SparkSession) -> None:
-    """PySpark asks each of Java's errors, of which a missing table is one, 13 times for its class, and each time all jars are
-    searched for a package `py4j`: as long as a commit takes."""
+    """Caches the lookup of the package `py4j`. For each Java error, such as a missing table, PySpark makes this lookup 13 times and
+    searches all jars each time, which takes as long as a commit."""
     jvm: Any = spark._jvm
     jvm.__dict__["py4j"] = Package(jvm, "py4j")

@@ -1,6 +1,6 @@
 """The start of Spark: an error with a name where Java is missing or does not come up, and a Ctrl-C that ends it at once.
 
-PySpark has neither: what Ctrl-C breaks while it starts is told in tracebacks, and the Java behind it stays for ever.
+PySpark has neither: a Ctrl-C while it starts ends in tracebacks, and its Java process stays for ever.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
-_OFTEN = 0.05  # seconds between two looks for a Ctrl-C
+_OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
 def start(plan: Plan) -> SparkSession:
@@ -47,7 +47,7 @@ def start(plan: Plan) -> SparkSession:
 
 
 def _launch(plan: Plan) -> None:
-    """Java as PySpark would start it, but for its remarks on standard error, which nobody can act on."""
+    """Starts Java as PySpark does, without its useless remarks on standard error."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -67,9 +67,9 @@ def _launch(plan: Plan) -> None:
 def _forward(reads: int) -> None:
     with open(reads, "rb") as stderr:
         for line in stderr:
-            # After a Ctrl-C a command has logging off: what it broke is not told, here either.
+            # After a Ctrl-C a command has logging off: its consequences are not shown here either.
             if not line.startswith(_REMARKS) and logging.root.manager.disable < logging.CRITICAL:
-                with suppress(OSError, ValueError):  # nobody listens any more
+                with suppress(OSError, ValueError):  # standard error is closed
                     os.write(2, line)
 
 
@@ -86,8 +86,8 @@ def _named(error: Exception) -> SetupError:
 
 @contextmanager
 def _ctrl_c(kill: Callable[[], None]) -> Iterator[None]:
-    """Inside, a Ctrl-C is no exception, which could come anywhere in PySpark and py4j: it kills the Java that they talk to. What
-    follows from that is a KeyboardInterrupt. Afterwards it has its meaning again, which PySpark changes."""
+    """Inside, a Ctrl-C kills Java instead of raising an exception anywhere in PySpark and py4j; the errors that follow become one
+    KeyboardInterrupt. Afterwards restores the handler of Ctrl-C, which PySpark changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

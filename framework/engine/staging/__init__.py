@@ -1,4 +1,4 @@
-"""What write modes stage a batch with: the attempt's branch, rows by their keys, and the state that a pipeline keeps."""
+"""Staging for write modes: the attempt's branch, rows by their keys, and the state that a pipeline keeps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """Where an attempt writes. `summary` is what its snapshot says of itself; `table` is as it was opened."""
+    """The target of an attempt's writes. `summary` goes into its snapshot; `table` is as it was opened."""
 
     context: Context
     lake: Lake
@@ -46,7 +46,7 @@ class Target:
 
     @property
     def keyed(self) -> Keyed:
-        """Of a table whose rows go by keys."""
+        """The keys of a keyed table."""
         assert self.pipeline.table.keyed is not None
         return self.pipeline.table.keyed
 
@@ -64,11 +64,11 @@ class Target:
         return self.branch(protocol.BRANCH + self.attempt)
 
     def counted(self, frame: Frame) -> Counted:
-        """What the pass over the batch that has just ended has counted."""
+        """The counts of the pass over the batch that has just ended."""
         return row_frame.counted(self.spark, self.pipeline, frame.observed)
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
-        """Writes rows to it, in a snapshot that says what it is."""
+        """A writer of rows to the attempt's branch, with the summary."""
         writer = rows.writeTo(self.own)
         for key, value in self.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)

@@ -21,7 +21,7 @@ def newer(keyed: Keyed, one: str, other: str) -> str:
 
 
 def moment(keyed: Keyed, of: str = "") -> str:
-    """SQL of what tells which of two rows is newer, as one value."""
+    """SQL of a row's order as one value: the newer of two rows has the greater one."""
     return f"struct({', '.join(f'{of}{identifier(name)}' for name in keyed.order)})"
 
 
@@ -38,5 +38,5 @@ def newest_per_key(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
 
 
 def detached(rows: DataFrame) -> DataFrame:
-    """The rows, not as a part of a larger plan: a MERGE mistakes columns of its own table in its source for those of its target."""
+    """The rows, detached from their plan: a MERGE mistakes its own table's columns in its source for those of its target."""
     return rows.localCheckpoint(eager=False)

@@ -1,4 +1,4 @@
-"""Which keys were deleted, and how new they were: rows that are older and come late do not come back."""
+"""Deleted keys and the order of their deletes: late rows that are older stay deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def remember(to: Target, deleted: DataFrame) -> None:
-    """Adds the keys to those of today. One without keys is of all of them."""
+    """Adds the deleted keys to today's. A delete without keys deletes all of them."""
     keyed = to.keyed
     state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest_per_key(rows, keyed))
 
@@ -34,7 +34,7 @@ def without_late(to: Target, rows: DataFrame, near: str) -> DataFrame:
 
 
 def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
-    """When keys of the batch were deleted."""
+    """The remembered deletes of the batch's keys."""
     from pyspark.sql import functions
 
     keyed, remembered = to.keyed, _remembered(to)

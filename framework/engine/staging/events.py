@@ -1,6 +1,6 @@
-"""What a batch does to the keys of a table: its rows with the types that the table has, in their order.
+"""The changes of a batch to the keys of a table: its rows with the table's types, in their order.
 
-A truncate is as many deletes as there are keys. A value that was not sent, since it is still the same, is that of the row before.
+A truncate is a delete of each key. A value that was not sent, because it has not changed, is that of the row before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
 
 
 def of(to: Target, frame: Frame) -> DataFrame:
-    """With the types that the table has, which may be wider."""
+    """The batch's rows with the table's types, which may be wider."""
     columns = ((identifier(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
     columns_sql = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
     good = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
@@ -30,12 +30,12 @@ def of(to: Target, frame: Frame) -> DataFrame:
 
 
 def clears(batch: DataFrame) -> bool:
-    """Whether there is a truncate among them."""
+    """Whether the batch has a truncate."""
     return not batch.where(TRUNCATES).isEmpty()
 
 
 def spread(to: Target, batch: DataFrame) -> DataFrame:
-    """With a delete of each key that is in the table or comes with the batch, in the place of a truncate."""
+    """The batch with each truncate replaced by deletes of all keys in the table and in the batch."""
     keys = to.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
     there = (
@@ -48,7 +48,7 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
 
 
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
-    """With values of earlier rows of the batch in the place of those that were not sent."""
+    """The batch with values that were not sent filled from its earlier rows."""
     from pyspark.sql import functions
 
     if not keyed.unsent:
@@ -66,5 +66,5 @@ def sent_value(name: str, marked: str) -> str:
 
 
 def filled_value(name: str, marked: str, before: str) -> str:
-    """SQL of a column, with the value before where it was not sent. Where nothing was before, the marker stays and tells so."""
+    """SQL of a column, with the value before where it was not sent. Where there is none, the marker stays."""
     return f"CASE WHEN {unsent.holds(marked, identifier(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {identifier(name)} END"

@@ -1,4 +1,4 @@
-"""A MERGE into an attempt's branch, in a session of its own: what the snapshot says of itself is a setting of the session."""
+"""A MERGE into an attempt's branch, in a session of its own: the snapshot's summary is a setting of the session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_MAP = {
     "spark.sql.join.preferSortMergeJoin": "false",
     "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
 }
-# Where the keys are listed, so few rows can be met that they fit anywhere; and no code is compiled anew for other keys.
+# Where the keys are listed, the matching rows are few and fit anywhere; and other keys need no new code.
 _LISTED = {
     "spark.sql.optimizer.inSetConversionThreshold": "0",
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
@@ -29,19 +29,19 @@ _LISTED = {
 
 
 def inserts(to: Target, unless: str) -> str:
-    """The clause by which rows that the table does not have come in."""
+    """The clause that inserts rows that the table does not have."""
     columns = sources(to)
     return f"WHEN NOT MATCHED AND NOT {unless} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
 
 
 def sources(to: Target) -> dict[str, str]:
-    """SQL of what goes into each column of the table; null where the spec no longer has it."""
+    """SQL of the value for each column of the table; null where the spec no longer has the column."""
     ours = {column.name for column in to.pipeline.table.columns}
     return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in to.there}
 
 
 def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
-    """`statement` gives the clauses of the rows `s`, which it is told the name of, and of the table `t`."""
+    """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
     from py4j.protocol import Py4JError
     from pyspark.sql import SparkSession
 
@@ -56,6 +56,6 @@ def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], It
         # The session has a connection of its own to the catalog.
         to.lake.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
-        with suppress(Py4JError, ConnectionError):  # Spark may be gone, which is told by what failed
+        with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
             to.spark.catalog.dropTempView(view)
     to.context.at("merged")

@@ -1,4 +1,4 @@
-"""Where in a table the keys of a batch can be: a condition by which whole files are left out.
+"""The parts of a table that can have a batch's keys: a condition that skips whole files.
 
 Guarantee: the condition is true of every row that has a key of the batch; which files there are only decides how narrow it is.
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _LISTED = 200  # values that Iceberg compares with a file's bounds
 _MOST_RANGES = 200
-_MOST_KEYS = 200_000  # of larger batches only the least and the greatest are looked at
-_LONGEST = 256  # bytes of a text that is looked at
+_MOST_KEYS = 200_000  # of larger batches only the least and the greatest are read
+_LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
 
 Bounds = tuple[Any, Any]
@@ -32,14 +32,14 @@ Bounds = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Near:
-    """SQL over the table `t`, nothing where it would leave out nothing. `listed`: all values of a key stand in it."""
+    """A condition in SQL over the table `t`, empty where it would skip no file. `listed`: it lists all values of the keys."""
 
     sql: str
     listed: bool
 
 
 def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
-    """How many rows delete, and where the others of their keys can be. It is the pass over the messages."""
+    """The number of rows that delete, and the condition for rows with the same keys. Runs the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []
     if (rows.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
@@ -63,13 +63,13 @@ def not_before(to: Target, batch: DataFrame, name: str, of: str, type_: Type) ->
 
 
 def _looked_at(name: str, type_: Type) -> str:
-    """Null where it is too long to be."""
+    """SQL of a key's column; null where the text is too long."""
     column = identifier(name)
     return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
 def _is_large(to: Target) -> bool:
-    """Whether there is something to leave out."""
+    """Whether the table is large enough to skip files."""
     return int(to.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
 
 
@@ -98,7 +98,7 @@ def _condition(to: Target, column: Any, name: str, type_: Type) -> str:
 
 
 def _bounded(rows: DataFrame, name: str, type_: Type) -> str:
-    """By the least and the greatest alone."""
+    """The condition from the least and the greatest value."""
     try:
         ((least, greatest),) = _values(rows.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
     except (ValueError, OverflowError):

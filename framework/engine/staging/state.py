@@ -1,7 +1,7 @@
-"""State of a pipeline: what it remembers from batch to batch, as rows of its table on branches that no reader sees.
+"""State of a pipeline, kept from batch to batch: rows of its table on branches that no reader sees.
 
-A state that is kept for a time has a branch for each day, so that old rows go with their branch; another has one branch, `all`.
-Guarantee: what a batch remembers is published by the commit that publishes the batch, or not at all.
+State that is kept for a time has a branch for each day, so that old rows are deleted with their branch; other state has one branch, `all`.
+Guarantee: the state of a batch is published by the commit that publishes the batch, or not at all.
 Cost: a commit for the branch and one for its rows. The files of a branch are joined once there are many.
 """
 
@@ -37,7 +37,7 @@ def remembered(to: Target, state: State) -> DataFrame | None:
 
 
 def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
-    """Adds rows, on a branch of the attempt's. `reduced` leaves out what need not be remembered when files are joined."""
+    """Adds rows, on a branch of the attempt. When files are joined, `reduced` drops rows that are no longer needed."""
     from pyspark.sql import functions
 
     branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
@@ -56,7 +56,7 @@ def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataF
 
 
 def staged(to: Target, frame: Frame, stage: Callable[[Target, Frame], Counted]) -> Counted:
-    """Stages the rows, and what steps remember of those that land."""
+    """Stages the rows, and the state that steps keep of those that land."""
     memories = [step.memory for step in to.pipeline.steps if step.memory]
     if not memories:
         return stage(to, frame)
@@ -71,7 +71,7 @@ def staged(to: Target, frame: Frame, stage: Callable[[Target, Frame], Counted]) 
 
 
 def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:
-    """Branches of days that need not be remembered any more."""
+    """Branches of days that are older than the state is kept."""
     return tuple(
         branch
         for state in states

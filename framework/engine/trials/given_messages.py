@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GivenMessages:
-    """What a topic has once the batches up to `batch` are in it. Reading begins at the first message, whatever `start_from` says."""
+    """A topic with the batches up to `batch`. Reading begins at the first message, whatever `start_from` says."""
 
     messages: tuple[Message, ...]
     batch: int

@@ -1,4 +1,4 @@
-"""Some messages of a pipeline, looked at after each step, by the same frames as a run. Nothing is written: no table, no branch,
+"""Some messages of a pipeline, shown after each step, computed by the same frames as a run. Nothing is written: no table, no branch,
 no attempt, no position.
 
 Cost: one Spark job over some offsets of each partition, and further ones where no message was behind those. What is wrong with bad
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Which = Literal["next", "earliest", "latest"]
 
 _BEGINNING = Position("", 0, "", {}, {}, 0, 0)
-_LEAST = 20  # offsets that are looked at: not behind each of them is a message
+_LEAST = 20  # offsets that are read: not each of them has a message
 _BYTES = 16 << 20
 _FURTHER = 50  # times as many come next where no message was behind any of them
 _CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """Of a row of a table its place in Kafka may be unknown."""
+    """A message or a table's row with its outcome. The place in Kafka of a table's row may be unknown."""
 
     topic: str
     partition: int | None
@@ -69,7 +69,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Preview:
-    """`which` says which messages they are: where nothing waits, or `refused` says why a run would not go on, not the next."""
+    """Previewed messages. `which` says which ones: not the next where nothing waits, or where `refused` says why a run would stop."""
 
     messages: tuple[Message, ...]
     which: Which
@@ -91,7 +91,7 @@ def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> P
 def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
     """The plan with an engine that starts fast and leaves nothing behind."""
     with scratch_session.folder("preview"):
-        # Spark would make the folder of a catalog that nobody has written to.
+        # Spark would create the folder of a catalog that has no tables yet.
         catalogs = plan.catalogs if pipeline.source else ()
         yield replace(plan, engine=scratch_session.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
 
@@ -113,7 +113,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
 
 
 def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
-    """Why a run would not go on, where to begin, and what the topics have now."""
+    """Why a run would be refused, where to begin, and the topics' state."""
     try:
         if which == "next":
             return None, *next_position(pipeline, table_state.state(pipeline.table), source)
@@ -131,7 +131,7 @@ def _on(position: Position, now: TopicState, most: int) -> Iterator[Range]:
 
 
 def _back(now: TopicState, most: int) -> Iterator[Range]:
-    """So many offsets of each partition, as any of them can have the newest; then more and more of those before."""
+    """The last `most` offsets of each partition, since each can have the newest message; then ever larger ranges before them."""
     ends = now.ends
     while True:
         starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
@@ -152,7 +152,7 @@ def _any_of(
 
 
 def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> DataFrame:
-    """At most so many, and no more bytes than this process holds as well once for each step; one at least."""
+    """At most `count` messages, and at most so many bytes that their copies for each step fit into memory; at least one."""
     from pyspark.sql import Window, functions
 
     places = [getattr(functions.col(name), order)() for name in ("timestamp", "topic", "partition", "offset")]
@@ -174,14 +174,14 @@ def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tup
     by_message: dict[tuple[Any, ...], list[int]] = {}
     for at, row in enumerate(rows):
         place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
-        # Rows of a table are not told apart by the messages that they once came from.
+        # Rows of a table are not grouped by the messages that they once came from.
         by_message.setdefault((at,) if pipeline.source else place, []).append(at)
     previewed = [_message(pipeline, {at: rows[at] for at in each}, faults) for each in by_message.values()]
     return tuple(sorted(previewed, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
 
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """What each row is after each step, as text that is carried beside the row itself."""
+    """The frame with each row's text after each step, in columns of their own."""
     bad = row_frame._travelling(pipeline, 1, carry=False)
     rows = (
         row_frame.of_table(messages, pipeline) if pipeline.source else row_frame.decode(messages, pipeline, bad, carry_raw=True)
@@ -219,12 +219,12 @@ def _with_snapshot(rows: DataFrame, at: int, columns: Sequence[Column]) -> DataF
 
 
 def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
-    """Stage, code and message of the bad rows among those that were found, as a run says them."""
+    """Stage, code and message of the bad rows among these rows, as a run writes them."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    # What a run says depends on neither offset nor time; the offset here tells one from the other.
+    # A run's message depends on neither offset nor time; here the offset is the row's number.
     bad = [
         {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
         for at, row in enumerate(rows)

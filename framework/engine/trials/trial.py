@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a test: the rows and bad rows of all batches, or why a batch was not published."""
+    """The outcome of a test: the rows and bad rows of all batches, or why a batch was not published."""
 
     rows: tuple[Mapping[str, Any], ...] = ()
     bad: tuple[Mapping[str, Any], ...] = ()
@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trials:
-    """Where tests run, several at once if need be: a Spark session, and the plan with catalogs that may be written to."""
+    """A place for tests to run, several at once if needed: a Spark session, and the plan with scratch catalogs."""
 
     spark: SparkSession
     plan: Plan
@@ -43,7 +43,7 @@ class Trials:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def outcomes(self, work: Iterable[tuple[Pipeline, Example]]) -> Iterator[Outcome]:
-        """Of each test, in the order of the tests. Two run at once: each is mostly planned and committed by one thread."""
+        """The outcome of each test, in the order of the tests. Two run at once: one thread does most of a test's work."""
         with ThreadPoolExecutor(2) as pool:
             yield from pool.map(lambda each: self.run(*each), work)
 
@@ -105,13 +105,13 @@ def trials(plan: Plan) -> Iterator[Trials]:
 
 
 def _with_known_schemas(topic: Topic) -> Topic:
-    """By the schemas that are known: for another one the registry would be asked, and all be planned anew for the real tables."""
+    """The topic without lookups of unknown schemas: the registry's answer would plan the real tables again."""
     return replace(topic, decoding=replace(topic.decoding, unknown=None))
 
 
 def scratch_plan(plan: Plan, folder: Path) -> Plan:
-    """The plan with its tables in a folder, in catalogs of the same names. What the engine's `conf` says of catalogs would lead to
-    the real tables."""
+    """The plan with its tables in a folder, in catalogs of the same names. Catalog settings in the engine's `conf` are dropped: they
+    would lead to the real tables."""
     catalogs = {
         each.name: Catalog(each.name, "sql", f"sqlite:///{folder}/{each.name}.db", str(folder / each.name))
         for each in plan.catalogs
