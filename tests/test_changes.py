@@ -380,7 +380,7 @@ def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
     shop.spark.sql(f"create namespace if not exists lake.{shop.namespace}")
     shop.sql("create table {table} (id int) using iceberg")
     shop.sql("insert into {table} values (1)")
-    with pytest.raises(RefusedError, match="did not make it"):
+    with pytest.raises(RefusedError, match="did not create it"):
         shop.run()
     assert shop.rows() == [{"id": 1}]
     assert schemas(shop) == 1
@@ -402,7 +402,7 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     open_table(context, lake, shop.pipeline)
     with pytest.raises(CommitRefused, match="already exists"):
         lake.change(stale, wanted, shop.pipeline.table)
-    with pytest.raises(BatchError, match="cannot become what the spec says") as told:  # where nobody else has changed it
+    with pytest.raises(BatchError, match="cannot be changed as the spec says") as told:  # where nobody else has changed it
         lake.change(lake.load(shop.pipeline.table.identifier), wanted, shop.pipeline.table)
     assert told.value.code == "schema-change"
     send(shop, price=2, new=2)

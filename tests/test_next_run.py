@@ -55,7 +55,7 @@ def document(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.timed
-def test_without_kafka_and_without_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_kafka_shows_the_new_table_and_names_the_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))  # in which no Kafka runs
     planned(folder, "n: bigint")
     began = time.monotonic()
@@ -74,7 +74,7 @@ def test_without_kafka_and_without_a_table(folder: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_a_kafka_that_takes_the_call_and_says_nothing(folder: Path) -> None:
+def test_a_silent_kafka_is_asked_once(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
         plan = plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", specs("n: int") + more)
@@ -118,7 +118,7 @@ def test_a_run_finds_a_broken_catalog_before_it_starts_a_jvm(folder: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_table_whose_files_are_gone(folder: Path) -> None:
+def test_a_table_whose_files_are_gone_is_a_catalog_that_cannot_be_read(folder: Path) -> None:
     pipeline = planned(folder, TABLE, into=V2)
     made_by_hand(refusals.owner(pipeline))
     for file in Path("warehouse").rglob("*.metadata.json"):
@@ -127,7 +127,7 @@ def test_a_table_whose_files_are_gone(folder: Path) -> None:
     assert (done.exit_code, "not looked at: the catalog `lake` cannot be read: " in done.output) == (0, True)
 
 
-def test_a_broken_catalog_of_the_table_that_is_read(folder: Path) -> None:
+def test_a_broken_catalog_of_the_source_table_is_named(folder: Path) -> None:
     other = "---\ncatalog: other\ntype: sql\nuri: sqlite:///other.db\nwarehouse: other\n"
     text = specs(TABLE, into=", catalog: other") + COPY.replace("shop.copy", "shop.copy, catalog: lake") + other
     plan_for(folder, NOWHERE, text)
@@ -138,7 +138,7 @@ def test_a_broken_catalog_of_the_table_that_is_read(folder: Path) -> None:
     assert "not looked at: the catalog `other` cannot be read: " in done.output
 
 
-def test_only_what_the_specs_say(folder: Path) -> None:
+def test_no_look_shows_only_the_specs(folder: Path) -> None:
     planned(folder, "n: bigint")
     Path("lake.db").write_text("nobody looks at this")
     done = sluice("plan", "--no-look")
@@ -154,7 +154,7 @@ def test_only_what_the_specs_say(folder: Path) -> None:
 # a table, made by hand
 
 
-def test_what_would_change_is_shown(folder: Path) -> None:
+def test_changes_of_the_table_are_shown(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint; at: timestamp", into=V2)
     made_by_hand(refusals.owner(pipeline))
     assert sluice("plan").exit_code == 0
@@ -171,7 +171,7 @@ def test_what_would_change_is_shown(folder: Path) -> None:
     assert [column["name"] for column in said["columns"]] == ["n", "at"]
 
 
-def test_what_a_run_would_refuse_is_shown(folder: Path) -> None:
+def test_a_refusal_of_the_run_is_shown(folder: Path) -> None:
     pipeline = planned(folder, "n: int; price: double", into=V2)
     made_by_hand(refusals.owner(pipeline))
     done = sluice("plan")
@@ -185,14 +185,14 @@ def test_what_a_run_would_refuse_is_shown(folder: Path) -> None:
     assert sluice("plan", "--no-look").exit_code == 0
 
 
-def test_as_the_spec_says(folder: Path) -> None:
+def test_a_table_as_the_spec_says_has_no_changes(folder: Path) -> None:
     made_by_hand(refusals.owner(planned(folder, TABLE, into=V2)))
     assert next_run("trades") == ["table is as the spec says"]
 
 
 @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), (OTHER, "table-of-another")])
 @pytest.mark.slow
-def test_of_a_table_of_somebody_else_no_changes_are_shown(folder: Path, owner: str | None, code: str) -> None:
+def test_changes_of_another_owners_table_are_not_shown(folder: Path, owner: str | None, code: str) -> None:
     planned(folder, "n: int")
     made_by_hand(owner)
     assert sluice("plan").exit_code == 1
@@ -201,14 +201,14 @@ def test_of_a_table_of_somebody_else_no_changes_are_shown(folder: Path, owner: s
     assert (document()["changes"], [each["code"] for each in document()["refused"]]) == (None, [code])
 
 
-def test_a_paused_pipeline_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paused_pipeline_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
     made_by_hand(refusals.owner(planned(folder, TABLE, into=V2)))
     sluice("pause", "trades")
     assert sluice("plan").exit_code == 1
     paused, hint, same = next_run("trades")
     assert (paused.startswith("FAILS pipeline-paused: trades is paused since "), same) == (True, "table is as the spec says")
-    assert hint == "  hint: `sluice resume trades` lets it go on"
+    assert hint == "  hint: `sluice resume trades` resumes it"
     sluice("resume", "trades")
     assert next_run("trades") == ["table is as the spec says"]
 
@@ -226,7 +226,7 @@ def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> Non
 
 
 @pytest.mark.slow
-def test_how_fast_batches_were(folder: Path) -> None:
+def test_the_speed_is_that_of_the_fastest_large_batch(folder: Path) -> None:
     pipeline = planned(folder, TABLE)
     made_by_hand("me")
     assert table_state.speed(pipeline.table) is None
@@ -271,7 +271,7 @@ def test_a_table_that_is_not_there_yet_cannot_be_read(folder: Path) -> None:
     assert both.output.index("trades, the next run") < both.output.index("copy, the next run")
     created, computed = next_run("copy")
     assert created.startswith("creates table shop.copy (")
-    assert computed == "computes the table anew from shop.trades, once `trades` has made it"
+    assert computed == "computes the table anew from shop.trades, once `trades` has created it"
 
 
 def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_table_is_computed_again_where_what_it_reads_has_changed(folder: Path)
 
     catalog().drop_table("shop.trades")
     made_by_hand("me")
-    assert "from shop.trades, which was made again: 1 row now" in next_run("copy", "copy")[1]
+    assert "from shop.trades, which was created again: 1 row now" in next_run("copy", "copy")[1]
 
 
 def test_a_table_is_computed_again_by_another_spec(folder: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_table_is_computed_again_where_it_was_rolled_back(folder: Path) -> Non
     assert "from shop.trades, since the table was rolled back: 1 row now" in next_run("copy", "copy")[1]
 
 
-def test_what_a_table_would_be_computed_for_the_first_time_after_a_death(folder: Path) -> None:
+def test_a_table_without_a_batch_is_computed_for_the_first_time(folder: Path) -> None:
     copied(folder)
     table = catalog().load_table("shop.copy")
     with table.transaction() as transaction:
@@ -326,7 +326,7 @@ def test_what_a_table_would_be_computed_for_the_first_time_after_a_death(folder:
     assert "from shop.trades, for the first time: 1 row now" in next_run("copy", "copy")[1]
 
 
-def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> None:
+def test_changes_of_a_computed_table_wait_for_its_source(folder: Path) -> None:
     copied(folder)
     with catalog().load_table("shop.copy").update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("price")
@@ -339,7 +339,7 @@ def test_columns_of_a_table_that_nothing_is_computed_for_now(folder: Path) -> No
 # a rebuild
 
 
-def test_what_a_rebuild_reads_in_words(folder: Path) -> None:
+def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     lost = (LostRows("t", 1, 2, "which are gone"), LostRows("u", 1_000, 0, "which are gone", messages=True))
     ahead = NextRun(
@@ -390,11 +390,11 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
         ),
     ],
 )
-def test_what_waits_in_words(folder: Path, waits: Waiting, line: str) -> None:
+def test_waiting_messages_are_printed(folder: Path, waits: Waiting, line: str) -> None:
     assert list(command.ahead_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
 
 
-def test_columns_change_with_the_first_message(folder: Path) -> None:
+def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
@@ -450,7 +450,7 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
     ]  # fmt: skip
 
 
-def test_the_page_shows_what_is_printed(folder: Path) -> None:
+def test_the_page_on_plan_shows_the_real_output(folder: Path) -> None:
     text, _, (orders, large, _) = described(folder)
     shown = [
         "".join(
@@ -473,7 +473,7 @@ def shape(value: Any) -> Any:
     return "null" if value is None else type(value).__name__
 
 
-def test_the_page_has_every_key_of_the_json(folder: Path) -> None:
+def test_the_page_on_plan_has_every_key_of_the_json(folder: Path) -> None:
     _, page, found = described(folder)
     (written,) = page["pipelines"]
     topics, table, refused = (json.loads(json.dumps(command.document(each.pipeline, each))) for each in found)
@@ -489,7 +489,7 @@ def test_the_page_has_every_key_of_the_json(folder: Path) -> None:
     assert json.loads(planned_.output).keys() == page.keys()
 
 
-def test_problems_as_json(folder: Path) -> None:
+def test_json_lists_problems_of_the_specs(folder: Path) -> None:
     planned(folder, "n: bigint")
     (file,) = Path("specs").rglob("main.yaml")
     file.write_text("topic: a\nvalue: jsn\n")
@@ -499,7 +499,7 @@ def test_problems_as_json(folder: Path) -> None:
     assert done.output == sluice("check", "--json").output
 
 
-def test_names_choose(folder: Path) -> None:
+def test_names_choose_the_pipelines(folder: Path) -> None:
     planned(folder, "n: int")
     assert sluice("plan", "--json", "trades").exit_code == 0
     done = sluice("plan", "trade")
@@ -525,7 +525,7 @@ def codes(errors: tuple[SluiceError, ...]) -> list[str]:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_what_waits_is_told_and_then_read(shop: Project) -> None:
+def test_the_run_reads_what_plan_announced(shop: Project) -> None:
     shop.send_good(600)
     unborn = ahead(shop.plan)
     assert [change.kind for change in unborn.changes or ()] == ["create"]
@@ -555,7 +555,7 @@ def test_what_waits_is_told_and_then_read(shop: Project) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
+def test_a_missing_topic_waits_and_a_recreated_one_is_refused(shop: Project) -> None:
     shop.send_good(3)
     shop.run()
     shop.delete_topic()
@@ -569,13 +569,13 @@ def test_a_topic_that_is_gone_or_another(shop: Project) -> None:
     shop.make_topic()
     again = ahead(shop.plan)
     assert (codes(again.refused), codes(again.unreachable), again.would_run) == (["topic-recreated"], [], False)
-    with pytest.raises(RefusedError, match="deleted and made again"):
+    with pytest.raises(RefusedError, match="deleted and created again"):
         shop.run()
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_several_topics(shop: Project) -> None:
+def test_each_of_several_topics_has_its_line(shop: Project) -> None:
     other = Project(shop.folder, shop.lake, shop.bootstrap, shop.spark)
     other.make_topic(partitions=1)
     shop.send_good(9)
@@ -602,7 +602,7 @@ def test_several_topics(shop: Project) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
+def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
     shop.template += "---\npipeline: with_large\nfrom: {{table: {namespace}.trades}}\nsteps: [{{filter: id > 1}}]\n"
     shop.template += "into: {{table: {namespace}.large, write: replace}}\n"
     source = f"{shop.namespace}.trades"
@@ -619,7 +619,7 @@ def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
         return anew.because
 
     shop.send_good(5)
-    assert because() == "once `trades` has made it"
+    assert because() == "once `trades` has created it"
     assert caught_up() == ["trades", "with_large"]
     assert (because(), caught_up()) == ("", [])
 
@@ -645,7 +645,7 @@ def test_a_table_from_a_table_beside_a_run(shop: Project) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_plan_as_json_beside_a_real_kafka(shop: Project) -> None:
+def test_json_has_the_offsets_of_a_real_kafka(shop: Project) -> None:
     from click.testing import CliRunner
 
     from framework.cli import main

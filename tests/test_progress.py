@@ -1,4 +1,4 @@
-"""What is watched, against tables that Spark wrote and topics of a real Kafka."""
+"""The progress of pipelines, against tables that Spark wrote and topics of a real Kafka."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def elsewhere(plan: Plan) -> Plan:
     )
 
 
-def test_progress(project: Project) -> None:
+def test_progress_counts_rows_lag_and_files(project: Project) -> None:
     project.make_topic()
     project.send_good(60, bad_every=6)
     unborn = read_progress(project.plan)[0]
@@ -60,7 +60,7 @@ def test_progress(project: Project) -> None:
     assert (away.rows, away.lag, away.trouble and away.trouble.code) == (50, None, "kafka-unreachable")
 
 
-def test_a_refusal_is_seen(project: Project) -> None:
+def test_a_refusal_is_the_trouble(project: Project) -> None:
     project.make_topic()
     project.send_good(30)
     project.run()

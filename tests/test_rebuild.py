@@ -293,7 +293,7 @@ def test_commits_of_others(project: Project) -> None:
 
     with_flag(project, 2)
     foreign = partial(project.sql, "delete from {table} where id = 1")
-    with pytest.raises(RefusedError, match="was changed while it was rebuilt"):
+    with pytest.raises(RefusedError, match="another program changed"):
         anew(project, at=once(foreign, "rebuild_built"))
     (missing,) = project.messages() - set(project.where())
     project.assert_exactly_once(project.messages() - {missing})
@@ -319,7 +319,7 @@ def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
     with pytest.raises(RolledBack, match="was rolled back") as refused:
         project.run()
-    assert refused.value.accepts is None and "`sluice rebuild trades` makes it anew" in refused.value.hint
+    assert refused.value.accepts is None and "`sluice rebuild trades` rebuilds it" in refused.value.hint
     anew(project)
     is_new(project)
     rebuilt = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -440,7 +440,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
             raise CommitRefused("not today")
         commit_transaction(transaction)
 
-    with pytest.raises(BatchError, match="did not take the commit"):
+    with pytest.raises(BatchError, match="did not accept the commit"):
         anew(project, commit=commit, at=lambda point: built.append(point) if point == "rebuild_checked" else None)
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     done: list[Batch] = []

@@ -218,7 +218,7 @@ def test_a_table_that_others_made(project: Project) -> None:
     project.sql(f"create namespace if not exists lake.{project.namespace}")
     project.sql("create table {table} (id bigint) using iceberg")
     project.sql("insert into {table} values (1)")
-    with pytest.raises(RefusedError, match="Sluice did not make it"):
+    with pytest.raises(RefusedError, match="Sluice did not create it"):
         project.run()
 
 
@@ -236,7 +236,7 @@ def test_a_topic_that_was_made_again(project: Project, more: int) -> None:
     project.make_topic()
     project.send_good(more)
 
-    with pytest.raises(TopicRecreated, match="was deleted and made again"):
+    with pytest.raises(TopicRecreated, match="was deleted and created again"):
         project.run()
     accept_it(project)
     project.run()
@@ -342,7 +342,7 @@ def test_a_catalog_that_refuses_every_commit(project: Project) -> None:
     def commit(transaction: Any) -> None:
         raise CommitRefused("not today")
 
-    with pytest.raises(BatchError, match="did not take the commit"):
+    with pytest.raises(BatchError, match="did not accept the commit"):
         project.run(commit=commit)
     project.run()
     project.assert_exactly_once()
@@ -373,7 +373,7 @@ def test_metadata_that_cannot_be_written(project: Project, how: str, code: str) 
     ends = f"cat /dev/zero > {folder}/fill 2>&1; true" if how == "full" else f"mount -o remount,ro {folder}"
     mount = f"cp -a {folder} {copy} && mount -t tmpfs -o size=1m none {folder} && cp -a {copy}/. {folder}"
     run = in_own_mounts(f"{mount} && ({ends}) && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
-    said = re.search(rf"refused {code}: the catalog did not take .* in 5 tries, since .*: .*", run.stdout)
+    said = re.search(rf"refused {code}: the catalog did not accept .* in 5 tries, since .*: .*", run.stdout)
     assert said and (str(folder) in said[0]) is (how == "read-only"), run.stdout
     project.run()
     project.assert_exactly_once()

@@ -108,7 +108,7 @@ def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(both: Both) 
         refused.append(transaction)
         raise CommitRefused("this catalog is read only")
 
-    with pytest.raises(BatchError, match=r"did not take a batch of .* in 5 tries: this catalog is read only") as told:
+    with pytest.raises(BatchError, match=r"did not accept a batch of .* in 5 tries: this catalog is read only") as told:
         both.run("a", "b", commit=commit)
     assert (told.value.code, len(refused)) == ("table-busy", 5)
     both.b.send_good(3)

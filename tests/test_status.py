@@ -110,7 +110,7 @@ def test_from_pending_to_suspended_and_failing(project: Project) -> None:
     assert seen(project) == ("suspended", None, ["rolled-back"])
     done = sluice(project, "status")
     assert done.exit_code == 1
-    assert "    do: decide: `sluice accept trades` asks before it does so, then `sluice run trades` goes on" in done.output
+    assert "    do: decide: `sluice accept trades` asks before it acts, then `sluice run trades` continues" in done.output
     accepted(project)
     assert seen(project) == ("syncing", 9, [])
     project.run()

@@ -101,7 +101,9 @@ def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "
         (replace(HERE, lag=None, trouble=BatchError("source-missing", "m", "h")), RunRecord(), "failing", ["source-missing"]),
     ],
 )  # fmt: skip
-def test_states(folder: Path, seen: Progress, noted: RunRecord, state: str, codes: list[str]) -> None:
+def test_a_state_follows_from_progress_and_record(
+    folder: Path, seen: Progress, noted: RunRecord, state: str, codes: list[str]
+) -> None:
     found = status_from(planned(folder, "n: bigint"), seen, noted, None, NOW)
     assert (found.state, [reason.code for reason in found.reasons]) == (state, codes)
     assert found.bad == (state in ("suspended", "failing"))
@@ -114,14 +116,14 @@ def test_states(folder: Path, seen: Progress, noted: RunRecord, state: str, code
             "bad-rows",
             True,
             "`sluice accept trades`: they are quarantined",
-            "decide: `sluice accept trades` asks before it does so",
+            "decide: `sluice accept trades` asks before it acts",
         ),
         ("not-as-expected", True, "correct the spec", "do what the hint says, then `sluice run trades`"),
-        ("kafka-unreachable", False, "is it running?", "it answers now: `sluice run trades` goes on"),
-        ("table-busy", False, "run again", "`sluice run trades` tries again"),
+        ("kafka-unreachable", False, "is it running?", "it answers now: `sluice run trades` continues"),
+        ("table-busy", False, "run again", "`sluice run trades` retries it"),
     ],
 )
-def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
+def test_each_reason_has_its_next_step(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
     noted = RunRecord(failed=failed(code, suspended, hint=hint))
     (reason,) = status_from(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
     assert reason.do.startswith(do)
@@ -138,13 +140,13 @@ def test_what_to_do(folder: Path, code: str, suspended: bool, hint: str, do: str
         (replace(HERE, lag=5, position=None), None),
     ],
 )
-def test_freshness(folder: Path, seen: Progress, fresh: bool | None) -> None:
+def test_a_table_is_fresh_when_caught_up_or_recently_committed(folder: Path, seen: Progress, fresh: bool | None) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
     assert status_from(pipeline, seen, RunRecord(), None, NOW).fresh is fresh
     assert status_from(replace(pipeline, fresh_within=None), seen, RunRecord(), None, NOW).fresh is None
 
 
-def test_the_column_that_says_how_new_a_row_is(folder: Path) -> None:
+def test_the_event_time_is_the_topics_or_kafkas(folder: Path) -> None:
     assert event_time(planned(folder, "n: bigint")) is None
     assert event_time(planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")) == "moment"
     kept = plan_for(folder, "x:1", specs("n: bigint").replace("kafka_columns: false", "partition_by: []")).pipelines[0]
@@ -183,7 +185,7 @@ def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
     assert "failing" in lines[1]
 
 
-def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
+def test_an_outage_of_several_tables_is_shown_once(folder: Path) -> None:
     first = planned(folder, "n: bigint")
     pipelines = [first, replace(first, name="orders")]
     found = [status_from(each, replace(HERE, lag=None, trouble=AWAY), RunRecord(), None, NOW) for each in pipelines]
@@ -199,11 +201,11 @@ def test_what_is_so_of_several_tables_is_said_once(folder: Path) -> None:
         "trades",
         "  kafka-unreachable: Kafka at x does not answer",
         "    hint: is it running?",
-        "    do: once it is there, `sluice run trades` goes on; nothing is lost",
+        "    do: once it answers, `sluice run trades` continues; no message is lost",
     ]
 
 
-def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
+def test_partitions_and_waiting_bad_rows_are_shown(folder: Path) -> None:
     offsets = (Offsets("trades/0", 5, 1005), Offsets("trades/11", 3, 3))
     seen = replace(HERE, lag=1000, bad_waiting=1, offsets=offsets)
     lines = printed([status_from(planned(folder, "n: bigint"), seen, RunRecord(), None, NOW)], 120, partitions=True)
@@ -223,11 +225,11 @@ def test_partitions_and_bad_rows_that_wait(folder: Path) -> None:
     ("seconds", "said"),
     [(None, "–"), (0, "0 s ago"), (119.4, "119 s ago"), (120, "2 min ago"), (7200, "2 h ago"), (9e5, "10 d ago")],
 )
-def test_ages(seconds: float | None, said: str) -> None:
+def test_ages_have_their_units(seconds: float | None, said: str) -> None:
     assert _grid.ago(seconds) == said
 
 
-def test_what_does_not_fit_goes_by_rank_and_the_rest_is_folded() -> None:
+def test_columns_that_do_not_fit_are_dropped_by_rank() -> None:
     columns = [
         _grid.Column("name", folds=True),
         _grid.Column("less", 2),
@@ -244,7 +246,7 @@ def test_what_does_not_fit_goes_by_rank_and_the_rest_is_folded() -> None:
 # Commands, without Kafka
 
 
-def test_status_of_nothing_that_answers_yet(folder: Path) -> None:
+def test_status_without_kafka_and_tables_is_failing(folder: Path) -> None:
     planned(folder, "n: bigint")
     done = sluice("status")
     assert done.exit_code == 1
@@ -257,14 +259,14 @@ def test_status_of_nothing_that_answers_yet(folder: Path) -> None:
     assert table["reasons"] == [
         {"code": "kafka-unreachable", "message": "Kafka at 127.0.0.1:1 does not answer",
          "hint": "is it running? `sluice services up kafka` starts one on this machine",
-         "do": "once it is there, `sluice run trades` goes on; nothing is lost", "suspended": False, "at": None}
+         "do": "once it answers, `sluice run trades` continues; no message is lost", "suspended": False, "at": None}
     ]  # fmt: skip
     assert sluice("history", "trades").output == "shop.trades: no table yet, so no commits: `sluice run trades` makes it\n"
     assert json.loads(sluice("history", "trades", "--json").output)["commits"] == []
     assert sluice("bad-rows", "trades").output == "shop.trades__bad_rows: no bad rows\n"
 
 
-def test_a_table_that_is_computed_from_another(folder: Path) -> None:
+def test_a_computed_table_is_pending_until_its_source_exists(folder: Path) -> None:
     plan = plan_for(folder, "127.0.0.1:1", specs("n: bigint") + COPY)
     trades, copy = plan.pipeline("trades"), plan.pipeline("copy")
     assert trades is not None
@@ -283,7 +285,7 @@ def test_a_table_that_is_computed_from_another(folder: Path) -> None:
     assert "is computed from the table shop.trades" in sluice("status", "copy", "--partitions").output
 
 
-def test_a_broken_catalog(folder: Path) -> None:
+def test_a_broken_catalog_is_a_reason(folder: Path) -> None:
     planned(folder, "n: bigint")
     Path("lake.db").write_text("this is no database " * 100)
     done = sluice("status")
@@ -303,7 +305,7 @@ def test_a_broken_catalog(folder: Path) -> None:
         ("zzz", "unknown-pipeline: there is no pipeline `zzz`\n  hint: there is trades\n"),
     ],
 )
-def test_names(folder: Path, name: str, says: str) -> None:
+def test_a_wrong_name_is_an_error_with_a_hint(folder: Path, name: str, says: str) -> None:
     planned(folder, "n: bigint")
     for command in ("status", "history", "bad-rows", "pause"):
         assert sluice(command, name).output == says
@@ -340,7 +342,7 @@ def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> 
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_a_kafka_that_keeps_silent_is_said_within_two_seconds(folder: Path) -> None:
+def test_a_silent_kafka_is_reported_within_two_seconds(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         plan = plan_for(folder, f"127.0.0.1:{server.getsockname()[1]}", specs("n: bigint"))
         began = time.monotonic()
@@ -409,7 +411,7 @@ def told(pipeline: Pipeline, *arguments: str) -> list[str]:
     return [" ".join(line.split()) for line in sluice("history", pipeline.name, *arguments).output.splitlines()]
 
 
-def test_history(folder: Path) -> None:
+def test_history_shows_commits_with_their_changes(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
     born = replace(at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
     first = replace(at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
@@ -448,7 +450,7 @@ def test_history(folder: Path) -> None:
     assert (said["commits"][1]["by"], said["commits"][1]["offsets"], said["expired"]) == ("spark 4.1", [], False)
 
 
-def test_history_that_has_expired_or_was_rolled_back(folder: Path) -> None:
+def test_history_says_what_expired_or_was_rolled_back(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
     made = [snapshot(3, at(3, "a3")), snapshot(4, replace(at(4, "a4"), ends={"trades/0": 25}))]
     written(metadata_of(made, log=[3, 4, 3]))
@@ -462,7 +464,7 @@ def test_history_that_has_expired_or_was_rolled_back(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 80])
-def test_history_on_a_narrow_terminal(folder: Path, width: int) -> None:
+def test_history_fits_a_narrow_terminal(folder: Path, width: int) -> None:
     pipeline = planned(folder, "n: bigint")
     written(metadata_of([snapshot(1), snapshot(2, at())]))
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
@@ -471,7 +473,7 @@ def test_history_on_a_narrow_terminal(folder: Path, width: int) -> None:
     assert max(len(line.rstrip()) for line in console.export_text().splitlines()) <= width
 
 
-def test_metadata_that_is_zipped_or_damaged(folder: Path) -> None:
+def test_zipped_metadata_is_read_and_damaged_is_an_error(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
     written(metadata_of([snapshot(1), snapshot(2, at())]), zipped=True)
     found = table_state.state(pipeline.table)
@@ -514,7 +516,7 @@ def times(folder: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_the_newest_event(folder: Path, times: Any) -> None:
+def test_the_newest_event_is_that_of_the_files_bounds(folder: Path, times: Any) -> None:
     pipeline = planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")
     assert newest_event(pipeline) is None
     times(None)
@@ -544,13 +546,13 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
 
 
 @pytest.mark.parametrize("data", [b"", b"Obj\x01", b"PK\x03\x04 no Avro", b"Obj\x01" + b"\x00" * 40])
-def test_what_is_no_avro(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.avro").write_bytes(data)
     with pytest.raises(ValueError):  # noqa: PT011 - fastavro's own
         metadata.records(tmp_path / "x.avro")
 
 
-def test_notes_of_this_home(folder: Path) -> None:
+def test_records_are_read_from_this_home(folder: Path) -> None:
     """A run's end is seen by the next look."""
     planned(folder, "n: bigint")
     run_record.record_failure("trades", BatchError("table-busy", "somebody else writes", "run again"))

@@ -233,7 +233,7 @@ def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) 
         "+ not expected, of message 3 missing_field `price` is required and missing or null",
         "specs/trades.yaml:27:5: test-failed: it stops",
         "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/trades.yaml:14:10)",
-        "hint: nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+        "hint: nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
     ]
     assert (status, lines[-1].rpartition(",")[0]) == (1, "12 tests, 9 passed, 3 failed")
     # The real tables are not touched.

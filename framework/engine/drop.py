@@ -58,14 +58,16 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
     if table is not None:
         owner = table.properties.get(protocol.OWNER)
         if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
-            of = "of Sluice's making" if owner is None else f"of `{pipeline.name}`"
+            of = "one that Sluice created" if owner is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if owner is None else "table-of-another"
-            raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with what made it")
+            raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with the program that created it")
     sides = _side_tables(pipeline)
     for side in sides:
         if protocol.OF not in side.properties:
             name = ".".join(side.name())
-            raise RefusedError("table-not-ours", f"the table {name} is not of Sluice's making", "drop it with what made it")
+            raise RefusedError(
+                "table-not-ours", f"the table {name} is not one that Sluice created", "drop it with the program that created it"
+            )
     return (*_of_rebuild(pipeline, table), *(held(catalog, each) for each in (*sides, table) if each is not None))
 
 
@@ -113,7 +115,9 @@ def drop(shown_table: Held, data: bool) -> int:
     table = table_state.table(shown_table.catalog, shown_table.identifier)
     current = held(shown_table.catalog, table, shown_table.more) if table else shown_table
     if current.uuid != shown_table.uuid:
-        raise SluiceError("table-changed", f"{shown_table.identifier} is another table than a moment ago", "look again")
+        raise SluiceError(
+            "table-changed", f"{shown_table.identifier} is another table than a moment ago", "run the command again"
+        )
     if table is not None:  # else another program dropped it first
         table.catalog.drop_table(table.name())
     if data:

@@ -134,19 +134,21 @@ def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Row
     column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
     is_time = order == EVENT_TIME or column is None or column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
     if into.order_by and column is not None and not is_time:
-        message = f"`{order}` is {column.type}, and a history tells since when a row was so"
-        yield Problem(into.place("order_by"), "bad-order", message, "order by a time, or by nothing, which is Kafka's timestamp")
-    elif into.order_by and is_debezium(topics) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
-        message = f"a delete does not say by `{order}` when it was"
+        message = f"`{order}` is {column.type}, and `write: history` needs a time: since when a row is valid"
         yield Problem(
-            into.place("order_by"), "bad-order", message, "order by `_source_at`, or by nothing, which is Kafka's timestamp"
+            into.place("order_by"), "bad-order", message, "order by a time, or leave `order_by` out for Kafka's timestamp"
+        )
+    elif into.order_by and is_debezium(topics) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
+        message = f"a delete has no `{order}`"
+        yield Problem(
+            into.place("order_by"), "bad-order", message, "order by `_source_at`, or leave `order_by` out for Kafka's timestamp"
         )
     if order in into.keys:
-        message = f"`{order}` is one of the keys, so that no row of a key could be newer than another"
+        message = f"`{order}` is one of the keys, so all rows of a key have the same order"
         yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
     for each in rows.columns:
         if folded(each.name) in VERSION:
-            message = f"`{each.name}` is a column that `write: history` makes itself"
+            message = f"`{each.name}` is a column that `write: history` adds itself"
             yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
 
 

@@ -91,7 +91,7 @@ class Lake:
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
                 raise commit_failed(
-                    "table-not-created", f"the namespace of {identifier} cannot be made", text(error), ""
+                    "table-not-created", f"the namespace of {identifier} cannot be created", text(error), ""
                 ) from None
         builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
         builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
@@ -108,7 +108,7 @@ class Lake:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
-                raise commit_failed("table-not-created", f"the table {identifier} cannot be made", text(error), "") from None
+                raise commit_failed("table-not-created", f"the table {identifier} cannot be created", text(error), "") from None
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
@@ -127,8 +127,8 @@ class Lake:
         except CommitRefused as refused:
             if now != judged:  # by another commit, after which there may be nothing left to change
                 raise
-            message = f"the table {planned.identifier} cannot become what the spec says: {refused}"
-            raise BatchError("schema-change", message, "rename what it names, by a step or in the schema") from None
+            message = f"the table {planned.identifier} cannot be changed as the spec says: {refused}"
+            raise BatchError("schema-change", message, "rename the column in question, by a step or in the schema") from None
         with commit_answers():
             if properties:
                 set_properties(transaction, properties)

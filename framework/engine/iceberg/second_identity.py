@@ -49,5 +49,5 @@ def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
 def refuse_changes(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> None:
     refused = [change for change in spec_changes if not change.allowed and not change.rebuild]
     if refused:
-        message = f"a rebuild of {pipeline.table.identifier} does not do this: {told(refused)}"
+        message = f"a rebuild of {pipeline.table.identifier} cannot make these changes: {told(refused)}"
         raise BatchError("schema-change", message, hint(refused, spec_changes, pipeline.name))

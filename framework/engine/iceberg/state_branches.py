@@ -58,7 +58,7 @@ def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
         if tip is None:
             raise RefusedError(
                 "deletes-expired",
-                f"what the pipeline remembered before the rollback is gone: snapshots of the branch {branch} have expired",
+                f"the pipeline's state from before the rollback is gone: snapshots of the branch {branch} have expired",
                 f"`sluice rebuild {table.name().partition('.')[2]}` rebuilds the table from its topics",
             )
     if not undone:

@@ -191,10 +191,10 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     """A client's error with a code that says whether to wait or to correct something."""
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
     if _is_login_error(error):
-        hint = f"correct `security` of the cluster `{cluster.name}`, or what its secrets are"
-        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} did not let us in: {text}", hint)
+        hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} rejected the login: {text}", hint)
     if error.name().endswith("AUTHORIZATION_FAILED"):
-        hint = "ask who runs the cluster for the right to describe and read it"
+        hint = "ask the cluster's administrator for permission to describe and read it"
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
     return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
 

@@ -39,7 +39,7 @@ def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteS
         subject = registry.subject(registered.subject)
     except NoSubject as error:
         if registered.newest is None or registered.numbers:
-            hint = f"{error.hint}; the topic's `columns` make none: of another type they would come back"
+            hint = f"{error.hint}; the topic's `columns` make none: their values would come back with another type"
             raise SluiceError(error.code, error.message, hint) from None
         return WriteSchema(
             of=registered.of, subject=registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True
@@ -55,7 +55,7 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
     try:
         return message_writer.writer(version.id, version.schema, names)
     except Unsupported as error:
-        raise SluiceError("unsupported-schema", f"nothing can be written by {version}: {error.message}", error.hint) from None
+        raise SluiceError("unsupported-schema", f"nothing can be written with {version}: {error.message}", error.hint) from None
 
 
 def register_new(topic: Topic, secrets: SecretStore, schemas: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:

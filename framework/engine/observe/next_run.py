@@ -158,7 +158,7 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
     writer = source.source.pipeline
     earlier_run = earlier_runs.get(writer)
     if earlier_run and earlier_run.would_run and any(change.kind == "create" for change in earlier_run.changes or ()):
-        return Recompute(f"once `{writer}` has made it", None)
+        return Recompute(f"once `{writer}` has created it", None)
     position, topic = next_position(pipeline, state, source)
     rows = source.rows()
     if state is None or position.attempt == protocol.BORN:
@@ -166,7 +166,7 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
     if position.topics != topic.topics:
-        return Recompute("which was made again", rows)
+        return Recompute("which was created again", rows)
     if position.ends != topic.ends:
         return Recompute("which has changed", rows)
     if position.spec != pipeline.spec:

@@ -149,9 +149,9 @@ def _next_step(pipeline: Pipeline, code: str, hint: str, suspended: bool, answer
     """The next step. `answers`: Kafka and the catalog answer now."""
     run = f"`sluice run {pipeline.name}`"
     if "`sluice accept" in hint:
-        return f"decide: `sluice accept {pipeline.name}` asks before it does so, then {run} goes on; or undo what caused it"
+        return f"decide: `sluice accept {pipeline.name}` asks before it acts, then {run} continues; or undo the cause"
     if suspended:
         return f"do what the hint says, then {run}"
     if code in _UNANSWERED:
-        return f"it answers now: {run} goes on" if answers else f"once it is there, {run} goes on; nothing is lost"
-    return f"{run} tries again"
+        return f"it answers now: {run} continues" if answers else f"once it answers, {run} continues; no message is lost"
+    return f"{run} retries it"

@@ -42,9 +42,9 @@ def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
         else:
             raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
     except (CommitRefused, CommitUnknown) as error:
-        hint = f"look again: `sluice accept {pipeline.name}` shows what it means now"
+        hint = f"run `sluice accept {pipeline.name}` again: it shows what accepting means now"
         raise commit_failed(
-            "table-busy", f"{pipeline.table.identifier} changed while this was accepted", str(error), hint
+            "table-busy", f"{pipeline.table.identifier} changed while the refusal was being accepted", str(error), hint
         ) from None
 
 

@@ -65,7 +65,7 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: ro
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
     if pipeline.source:
-        hint = "correct the spec, or let it go on by `bad_rows: quarantine`"
+        hint = "correct the spec, or set `bad_rows: quarantine`"
         raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
     bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
     bad_places = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]

@@ -124,7 +124,7 @@ def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
         tries += outcome is not Verdict.AGAIN
         if tries == _TRIES:
             break
-    message = f"the catalog did not take a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    message = f"the catalog did not accept a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
     if not cause:
         message = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
     raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
@@ -245,7 +245,7 @@ class _Attempt:
                     expected.name,
                     "not-as-expected",
                     f"{failing:,} of {counted.rows:,} rows are not as `{expected.name}` expects ({expected.where})",
-                    "nothing was published; correct the spec, or let it go on by `else: warn` or `else: quarantine`",
+                    "nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
                 )
 
     def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
@@ -276,7 +276,7 @@ class _Attempt:
                 self._restage(error)
                 continue  # judged again on the table as it is now, where an attempt whose answer was lost finds its own id
             return Verdict.DONE
-        message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
         raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
 
     def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:

@@ -75,8 +75,8 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
             cause = str(unknown)
             continue  # doing it again finds out
         return
-    message = f"the catalog did not take the commit to {name} in {_TRIES} tries"
-    raise commit_failed("bad-rows-not-published", message, cause, "they are kept and published first of all by the next run")
+    message = f"the catalog did not accept the commit to {name} in {_TRIES} tries"
+    raise commit_failed("bad-rows-not-published", message, cause, "they are kept, and the next run publishes them first")
 
 
 def _compacted(name: str, batches: tuple[int, int]) -> BatchError:

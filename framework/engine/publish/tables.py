@@ -44,7 +44,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
         create_table(context, lake, pipeline)
         table = lake.load(identifier)
     if table is None:
-        raise BatchError("table-not-created", f"the table {identifier} could not be made", "run again")
+        raise BatchError("table-not-created", f"the table {identifier} could not be created", "run again")
     side_tables.refuse_leftovers(lake, pipeline, table)
     return _with_columns(lake, pipeline, table)
 
@@ -112,7 +112,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         table = lake.load(pipeline.table.identifier)
         if table is None:
             break
-    message = f"{_TRIES} times the catalog did not take the changes that the spec asks of {pipeline.table.identifier}"
+    message = f"{_TRIES} times the catalog did not accept the changes that the spec asks of {pipeline.table.identifier}"
     raise commit_failed("table-busy", message, error_text, "run again when the other writer is done; nothing was lost")
 
 

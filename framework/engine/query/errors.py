@@ -37,7 +37,7 @@ def duckdb_errors(first: int = 2) -> Iterator[None]:
 
 def _hint(error: duckdb.Error, text: str) -> str:
     if isinstance(error, duckdb.PermissionException):
-        return "a question reads tables and no other files"
+        return "a query reads tables and no other files"
     if isinstance(error, duckdb.OutOfMemoryException):
         return "ask for fewer rows or columns at once"
     match = _LINE.search(text) if isinstance(error, duckdb.ParserException) else None

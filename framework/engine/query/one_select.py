@@ -116,7 +116,7 @@ def _one_select(text: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> s
         hint = "write one SELECT; `describe NAME` and `summarize NAME` are fine too"
         if len(statements) == 2 and not statements[0].query:
             hint = "say which values become columns: `pivot … on side in ('BUY', 'SELL') using sum(quantity)`"
-        raise SluiceError("not-a-select", "a question is one select, and changes nothing", hint)
+        raise SluiceError("not-a-select", "a query is one SELECT that changes nothing", hint)
     select = statements[0].query.strip().rstrip(";")
     if re.match(r"show\b", select, re.IGNORECASE):
         raise SluiceError("not-a-select", f"tables are: {_listed(catalog_tables)}", "`describe NAME` shows the columns of one")
@@ -133,7 +133,7 @@ def _table_names(select: str) -> Iterator[tuple[str, ...]]:
     cte_names = {each["key"].lower() for node in nodes for each in node.get("cte_map", {}).get("map", ())}
     for node in nodes:
         if node.get("type") == "TABLE_FUNCTION" and (name := node["function"].get("function_name", "")).lower() not in _ROWS:
-            hint = f"a question reads tables by their names; functions that make rows are {', '.join(_ROWS)}"
+            hint = f"a query reads tables by name; functions that return rows are {', '.join(_ROWS)}"
             raise SluiceError("unknown-table", f"there is no table `{name}(…)`", hint)
         if node.get("type") == "BASE_TABLE":
             parts = tuple(part for part in (node["catalog_name"], node["schema_name"], node["table_name"]) if part)
@@ -173,7 +173,7 @@ def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Mapping[str, s
 
 def _unknown(name: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> SluiceError:
     if not any(catalog_tables.values()):
-        return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` makes the tables")
+        return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` creates the tables")
     names = _names(catalog_tables)
     ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
     hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
@@ -241,7 +241,7 @@ def _extension(name: str) -> Path:
     raise SetupError(
         "extension-missing",
         f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
-        "`make setup` in the clone of Sluice gets it",
+        "`make setup` in the clone of Sluice installs it",
     )
 
 

@@ -100,7 +100,7 @@ def current_table(pipeline: Pipeline) -> Metadata:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if table is None or table.main is None:
         raise BatchError(
-            "no-table", f"there is no table {pipeline.table.identifier} to make anew", f"`sluice run {pipeline.name}` makes it"
+            "no-table", f"there is no table {pipeline.table.identifier} to rebuild", f"`sluice run {pipeline.name}` creates it"
         )
     return table
 
@@ -164,12 +164,10 @@ def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, 
     rows, keyed = metadata.rows(metadata.summary(table.main)), pipeline.table.keyed
     for topic in pipeline.topics if rows else ():
         if (keyed is None or keyed.versions) and kafka.compacts(topic):
-            because = "which Kafka compacts: of each key it may have the newest message only"
+            because = "which Kafka compacts: it may have only the newest message of each key"
             yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
         elif keyed and keyed.unsent and any(starts[each] for each in starts if parted(each)[0] == topic.kafka_name):
-            because = (
-                "whose values may stand in messages that Kafka no longer has: Debezium does not send again what has not changed"
-            )
+            because = "whose values may be in messages that Kafka no longer has: Debezium does not repeat unchanged values"
             yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
 
 
@@ -196,7 +194,7 @@ def _of_former_topic(table: Metadata, topic_state: TopicState, name: str) -> Ite
         if position.topics.get(name, topic_state.topics.get(name)) != topic_state.topics.get(name)
     )
     if rows:
-        yield LostRows(name, rows, 0, "which was deleted and made again since")
+        yield LostRows(name, rows, 0, "which was deleted and created again since")
 
 
 def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:

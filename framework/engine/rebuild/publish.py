@@ -128,8 +128,8 @@ class Publishing:
                 self.cause = str(error)
                 continue  # checked again, which also finds a commit whose answer was lost
             return Published(to.batch, snapshot)
-        message = f"the catalog did not take the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
-        hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` goes on from here"
+        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
+        hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` resumes from here"
         raise commit_failed("not-published", message, self.cause, hint)
 
     def _refuse_others(self, opened: TableState) -> None:
@@ -143,8 +143,8 @@ class Publishing:
         if new_commits:
             raise RefusedError(
                 "commits-of-others",
-                f"{self.pipeline.table.identifier} was changed while it was rebuilt, which would be undone: {new_commits[0].words}",
-                f"nothing was published; `sluice rebuild {self.pipeline.name}` shows it and goes on from here",
+                f"another program changed {self.pipeline.table.identifier} during the rebuild, which would undo it: {new_commits[0].words}",
+                f"nothing was published; `sluice rebuild {self.pipeline.name}` shows it and resumes from here",
             )
 
 
@@ -169,7 +169,11 @@ def is_behind(second: Position, own: Position) -> bool:
 def load_table(lake: Lake, pipeline: Pipeline) -> Any:
     table = lake.load(pipeline.table.identifier)
     if table is None:
-        raise BatchError("table-dropped", f"the table {pipeline.table.identifier} was dropped during a rebuild", "look again")
+        raise BatchError(
+            "table-dropped",
+            f"the table {pipeline.table.identifier} was dropped during a rebuild",
+            "`sluice run` creates it again",
+        )
     return table
 
 

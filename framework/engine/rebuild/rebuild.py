@@ -58,14 +58,14 @@ def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> t
 
 
 def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
-    hint = f"`sluice rebuild {pipeline.name} --without-lost` does it all the same"
+    hint = f"`sluice rebuild {pipeline.name} --without-lost` rebuilds it anyway"
     if estimate.lost:
         words = "; ".join(each.words for each in estimate.lost)
         message = f"a rebuild of {pipeline.table.identifier} would be without {words}"
         raise RefusedError("rows-not-in-kafka", message, hint)
     if estimate.foreign:
         words = "; ".join(each.words for each in estimate.foreign)
-        message = f"a rebuild of {pipeline.table.identifier} would undo what others committed: {words}"
+        message = f"a rebuild of {pipeline.table.identifier} would undo commits of other programs: {words}"
         raise RefusedError("commits-of-others", message, hint)
 
 
@@ -97,7 +97,7 @@ def rebuild(
                 attempts.forget(using)
                 sweep(lake, pipeline)
                 return published
-    message = f"{_TRIES} times {pipeline.table.identifier} came further before the rebuild was published"
+    message = f"{_TRIES} times {pipeline.table.identifier} got another batch before the rebuild was published"
     hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
     raise commit_failed("table-busy", message, cause, hint)
 
@@ -158,13 +158,13 @@ def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
         try:
             batch = next_batch(context, second)
         except BadRowsStop as stop:
-            hint = "correct the spec, or say `bad_rows: quarantine`; then rebuild again"
+            hint = "correct the spec, or set `bad_rows: quarantine`; then rebuild again"
             raise BatchError(stop.code, f"the rebuild stops: {stop.message}", hint) from None
         except RefusedError as refused:
             if refused.accepts is None:
                 raise
-            message = f"the rebuild cannot go on: {refused.message}"
-            raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` begins it again") from None
+            message = f"the rebuild cannot continue: {refused.message}"
+            raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` starts it again") from None
         if batch:
             yield batch
         if (batch is None or not batch.waiting) and not is_behind(

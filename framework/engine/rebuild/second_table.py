@@ -31,7 +31,9 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) 
         return None
     owner = table.properties().get(protocol.OWNER)
     if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
-        message = f"the table {second.table.identifier}, in which a rebuild would build, exists and is not of one"
+        message = (
+            f"the table {second.table.identifier} exists and no rebuild of this pipeline created it; a rebuild needs that name"
+        )
         raise RefusedError("table-not-ours", message, "rename or drop that table")
     if _is_resumable(lake, pipeline, own, table, topic):
         return table
@@ -60,7 +62,7 @@ def create_second(
             lake, own, identifier, wanted_changes(lake, pipeline, own), pipeline.table, properties, position
         )
     except (CommitRefused, CommitUnknown) as error:
-        raise BatchError("table-not-created", f"the table {identifier} could not be made: {error}", "run again") from None
+        raise BatchError("table-not-created", f"the table {identifier} could not be created: {error}", "run again") from None
 
 
 def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
@@ -82,7 +84,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     try:
         transaction = lake.begin(table)
         if not all(map(attempts.is_dead, attempting(transaction.table()))):
-            hint = "another rebuild runs: let it end, or stop it"
+            hint = "another rebuild is running: wait for it, or stop it"
             raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
         lake.mark_as_seen(transaction, {GOING: "true"})
     except (CommitRefused, CommitUnknown) as error:

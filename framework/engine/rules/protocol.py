@@ -117,7 +117,7 @@ class Position:
             return Position(**fields)
         except (ValueError, KeyError, TypeError) as error:
             hint = "another program changed it, or a newer Sluice wrote it: restore the table's metadata, or run that version"
-            message = f"a table's property `{POSITION}` is no position of this version: {error}"
+            message = f"a table's property `{POSITION}` cannot be read as a position: {error}"
             raise RefusedError("position-unreadable", message, hint) from None
 
 

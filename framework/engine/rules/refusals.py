@@ -40,7 +40,7 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if position is None or state.owner is None:
         raise NotOwned(
             "table-not-ours",
-            f"the table {table} exists and Sluice did not make it",
+            f"the table {table} exists and Sluice did not create it",
             f"give `{pipeline.name}` another table, or rename that one",
         )
     if not same_owner(state.owner, owner(pipeline)):
@@ -78,7 +78,9 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     accepts = None
     hint = "restore the table's main branch; no snapshot of it says a position to go back to"
     if last_position is not None and last_position.batch < position.rebuilt:
-        hint = f"`sluice rebuild {pipeline.name}` makes it anew; accepting cannot: bad rows of before the last rebuild are gone"
+        hint = (
+            f"`sluice rebuild {pipeline.name}` rebuilds it; accepting cannot: bad rows from before the last rebuild are deleted"
+        )
     elif last_position is not None:
         repeated = _count(last_position.ends, position.ends)
         says = (
@@ -116,7 +118,7 @@ def _last_position_on_main(state: TableState) -> Position | None:
 def _topic_recreated(
     pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]
 ) -> TopicRecreated:
-    what = "deleted and made again" if position.cluster == topic.cluster else "made in another Kafka cluster"
+    what = "deleted and created again" if position.cluster == topic.cluster else "created in another Kafka cluster"
     starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
     others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
     accepted = {each: offset for each, offset in position.accepted.items() if parted(each)[0] not in names}
@@ -135,7 +137,7 @@ def _offsets_gone(
 ) -> OffsetsGone:
     """The refusal where Kafka begins after the next messages, or ends before messages that were read."""
     first = {each.partition: each.first for each in lost_offsets}
-    says = f"reading goes on at {_offsets(first)}"
+    says = f"reading continues at {_offsets(first)}"
     if (count := sum(each.first - each.next for each in lost_offsets)) > 0:
         code, says = "offsets-gone", f"{count:,} messages are never read; {says}"
         where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost_offsets)

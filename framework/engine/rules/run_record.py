@@ -53,7 +53,7 @@ def resume(pipeline: str) -> None:
 
 def refuse_paused(pipeline: str) -> None:
     if since := read(pipeline).paused:
-        raise Paused("pipeline-paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` lets it go on")
+        raise Paused("pipeline-paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` resumes it")
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
@@ -84,7 +84,7 @@ def _write_or_raise(pipeline: str, record: RunRecord) -> RunRecord:
         _put(pipeline, record)
     except OSError as error:
         message = f"{_path(pipeline)} cannot be written: {error.strerror}"
-        raise SetupError("note-not-written", message, "free space there, or correct who may write") from None
+        raise SetupError("note-not-written", message, "free some space there, or correct its permissions") from None
     return record
 
 

@@ -16,7 +16,7 @@ class Cause:
 
 # Error texts of Java and SQLite for a full disk, a missing permission and a lock by another program.
 _FULL = Cause("disk-full", "the disk is full", "free some space and run again")
-_DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the right that is missing, and run again")
+_DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
 _TEXTS = {
     "no space left on device": _FULL,
@@ -68,5 +68,7 @@ def is_spark_gone(error: BaseException) -> bool:
 
 
 def spark_ended() -> SparkEnded:
-    hint = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; what was not published is done again"
+    hint = (
+        "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; the next run repeats what was not published"
+    )
     return SparkEnded("spark-ended", "Spark ended while it worked", hint)

@@ -51,9 +51,9 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
     if any(each in error_text.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
-        raise BatchError("messages-gone", message, "run again: what is missing is then named") from None
+        raise BatchError("messages-gone", message, "run again: the error then names the missing offsets") from None
     if "SslAuthenticationException" in error_text or "SaslAuthenticationException" in error_text:
-        why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "was not let in"
+        why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "could not log in"
         hint = (
             "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
         )
