@@ -185,12 +185,12 @@ def test_a_rollback_takes_back_what_a_step_remembers(first: Project) -> None:
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_rebuild_remembers_what_it_has_read(first: Project) -> None:
-    from tests.test_rebuild import anew
+    from tests.test_rebuild import run_rebuild
 
     orders(first, 1, 2, 1)
     first.run()
     first.template = SPEC.format(steps="steps: [{{filter: id <> 2}}, {{first_of: [id]}}]", into="write: append")
-    anew(first)
+    run_rebuild(first)
     orders(first, 1, 3)
     first.run()
     assert ids(first) == [1, 3]

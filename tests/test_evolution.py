@@ -11,7 +11,7 @@ from framework.engine.loop import batches
 from framework.engine.publish import accept
 from framework.errors import BatchError, ColumnsChanged
 from tests.registered import Registered, record
-from tests.test_rebuild import anew
+from tests.test_rebuild import run_rebuild
 
 if TYPE_CHECKING:
     pass
@@ -116,10 +116,10 @@ def test_another_name_and_a_rebuild(trades: Registered, allowed: bool) -> None:
     second(trades, *fields, id=3, who={"mail": "c", "age": 1}, text="z")
     if not allowed:
         with pytest.raises(BatchError, match="`note` is `text` in the newest schema") as refused:
-            anew(trades)
+            run_rebuild(trades)
         assert "`sluice accept trades`" in str(refused.value)
         accepted(trades)
-    assert anew(trades) is not None
+    assert run_rebuild(trades) is not None
     assert columns(trades) == {"id": "int", "who": "struct<mail:string,age:int>", "text": "string"}
     assert trades.sql("select id, text from {table} order by id") == [(1, "x"), (2, "x"), (3, "z")]
     assert trades.run() == []
@@ -132,7 +132,7 @@ def test_a_narrower_type_and_a_rebuild(trades: Registered) -> None:
     trades.run()
     trades.into_more = ", schema_changes: {narrow: allow}, partition_by: [note]"
     second(trades, *V1, ("more", ["null", "int"], {"default": None}), **{**M1, "id": 4, "more": 1})
-    assert anew(trades) is not None
+    assert run_rebuild(trades) is not None
     assert columns(trades)["id"] == "bigint"
     assert trades.sql("select id, more from {table} order by id, more") == [
         (1, None),

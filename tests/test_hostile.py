@@ -24,7 +24,7 @@ from framework.plan.change import Change
 from framework.types import STRING
 from tests.project import TRADES, Project
 from tests.registered import Registered, framed
-from tests.test_rebuild import anew
+from tests.test_rebuild import run_rebuild
 from tests.test_refusals import accept_it
 from tests.wide import few
 
@@ -211,7 +211,7 @@ def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(s
         now += [{**row, "valid_to": True, "is_current": False} for row in ended]
     expected = sorted(now, key=lambda row: int(row["id"]))
     assert merged(shop) == expected
-    anew(shop)
+    run_rebuild(shop)
     assert merged(shop) == expected
 
     # No schema of JSON's says what a column was called before.

@@ -296,9 +296,9 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
         assert without_kafka(tried.rows) == rows
         assert write == "replace" or bad(tried.bad) == bad_rows
 
-    anew(project, of_topic)
+    run_rebuild(project, of_topic)
     run_twin(project, write)
-    anew(project, last)
+    run_rebuild(project, last)
     assert without_kafka(landed(last)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
 
@@ -318,7 +318,7 @@ def run_twin(project: Searched, write: str) -> None:
         assert len(list(batches(context, context.plan.pipelines[-1]))) <= 1
 
 
-def anew(project: Searched, pipeline: Pipeline) -> None:
+def run_rebuild(project: Searched, pipeline: Pipeline) -> None:
     context = project.context()
     ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
     assert rebuild.rebuild(context, pipeline, ahead, lambda _: None, lambda: False) is not None

@@ -614,9 +614,9 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
         return done
 
     def because() -> str:
-        anew = ahead(shop.plan, "with_large").recompute
-        assert anew is not None
-        return anew.because
+        recompute = ahead(shop.plan, "with_large").recompute
+        assert recompute is not None
+        return recompute.because
 
     shop.send_good(5)
     assert because() == "once `trades` has created it"

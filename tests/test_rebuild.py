@@ -1,4 +1,4 @@
-"""`sluice rebuild`: a table made anew beside the old one and published by one commit, whatever dies or comes between."""
+"""`sluice rebuild`: a table built next to the current one and swapped in by one commit, whatever dies or comes between."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_flag(project: Project, above: int) -> None:
     project.template = re.sub(r"price > \d+", f"price > {above}", project.template)
 
 
-def anew(
+def run_rebuild(
     project: Project,
     at: Callable[[str], None] | None = None,
     commit: CommitCall = commit_transaction,
@@ -81,7 +81,7 @@ def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> 
     with_flag(project, 3)
     with victim(project, "staged", signal.SIGKILL, "rebuild") as process:
         process.wait(PATIENCE)
-    anew(project)
+    run_rebuild(project)
     is_new(project)
     assert project.unreferenced() == set()
 
@@ -99,7 +99,7 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     with_flag(project, 3)
     done: list[Batch] = []
 
-    published = anew(project, done=done)
+    published = run_rebuild(project, done=done)
 
     assert published is not None and (published.number, [batch.read for batch in done]) == (3, [21])
     is_new(project)
@@ -143,7 +143,7 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
     assert "REFUSED `id` is bigint, the spec says string" in said
     assert f"`sluice rebuild trades` makes them anew: reads 25 messages of {project.topic}, 3 partitions" in said
     project.send([b'{"id": "x%d", "price": %d}' % (number, number) for number in range(8)])
-    anew(project)
+    run_rebuild(project)
 
     project.assert_exactly_once()
     nothing_left(project)
@@ -172,11 +172,11 @@ def test_what_a_rebuild_refuses(project: Project) -> None:
     project.template = project.template.replace("price: double", "price: double\n  new: int")
     with_into(project, ", format_version: 2, schema_changes: {{add: refuse}}")
     with pytest.raises(BatchError, match=r"`new` int is new in the spec.*no format goes back") as refused:
-        anew(project)
+        run_rebuild(project)
     assert refused.value.code == "schema-change"
     project.sql("drop table {table} purge")
     with pytest.raises(BatchError, match="there is no table"):
-        anew(project)
+        run_rebuild(project)
 
 
 def test_a_table_from_a_table(project: Project) -> None:
@@ -216,7 +216,7 @@ def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
     accept_it(project)
     project.run()
     with_flag(project, 3)
-    anew(project)
+    run_rebuild(project)
     is_new(project)
     assert len(project.rows(bad=True)) == 2
 
@@ -226,7 +226,7 @@ def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
     with_flag(project, 2)
     project.template = project.template.replace("more: string", "more: int")
     with pytest.raises(BatchError, match="the rebuild stops: ") as stopped:
-        anew(project)
+        run_rebuild(project)
     assert stopped.value.code == "bad-rows"
     assert len(project.rows()) == 2
 
@@ -245,7 +245,7 @@ def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     assert ahead.would_run and ahead.rebuild and re.search(says, f"without {ahead.rebuild.lost[0].words}")
     assert re.search(says, sluice(project, "plan"))
     with pytest.raises(RefusedError, match=says) as refused:
-        anew(project)
+        run_rebuild(project)
     assert (refused.value.code, "`sluice rebuild trades --without-lost`" in refused.value.hint) == ("rows-not-in-kafka", True)
     assert len(project.rows()) == 27
     assert re.search(says, sluice(project, "rebuild", "trades", "--without-lost", "--yes"))
@@ -259,7 +259,7 @@ def test_a_table_without_kafkas_columns_counts_messages(project: Project) -> Non
     to = TopicPartition(project.topic, 0, 4)
     project.admin.delete_records([to])[to].result()
     with pytest.raises(RefusedError, match="without the rows of up to 3 messages and 1 bad row of "):
-        anew(project)
+        run_rebuild(project)
 
 
 def test_latest_begins_where_the_table_began(project: Project) -> None:
@@ -276,7 +276,7 @@ def test_latest_begins_where_the_table_began(project: Project) -> None:
     project.run()
     before = project.where()
     with_flag(project, 3)
-    anew(project)
+    run_rebuild(project)
     assert project.where() == before and before
     nothing_left(project)
 
@@ -286,18 +286,18 @@ def test_commits_of_others(project: Project) -> None:
     project.sql("delete from {table} where id = 1")
     with_flag(project, 3)
     with pytest.raises(RefusedError, match=r"what others committed: (delete|overwrite) by spark 4\S* \(snapshot") as refused:
-        anew(project)
+        run_rebuild(project)
     assert refused.value.code == "commits-of-others"
-    anew(project, without_lost=True)
+    run_rebuild(project, without_lost=True)
     is_new(project)
 
     with_flag(project, 2)
     foreign = partial(project.sql, "delete from {table} where id = 1")
     with pytest.raises(RefusedError, match="another program changed"):
-        anew(project, at=once(foreign, "rebuild_built"))
+        run_rebuild(project, at=once(foreign, "rebuild_built"))
     (missing,) = project.messages() - set(project.where())
     project.assert_exactly_once(project.messages() - {missing})
-    anew(project, without_lost=True)
+    run_rebuild(project, without_lost=True)
     is_new(project)
 
 
@@ -307,7 +307,7 @@ def test_a_compaction_changes_no_row(project: Project) -> None:
     project.run()
     project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
     with_flag(project, 3)
-    anew(project)
+    run_rebuild(project)
     is_new(project)
 
 
@@ -315,12 +315,12 @@ def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     begun(project)
     before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     with_flag(project, 3)
-    anew(project)
+    run_rebuild(project)
     project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
     with pytest.raises(RolledBack, match="was rolled back") as refused:
         project.run()
     assert refused.value.accepts is None and "`sluice rebuild trades` rebuilds it" in refused.value.hint
-    anew(project)
+    run_rebuild(project)
     is_new(project)
     rebuilt = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     project.send_good(9, bad_every=3)
@@ -339,7 +339,7 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
     project.run()
     with_flag(project, 3)
     with pytest.raises(RolledBack):
-        anew(project, at=once(partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})"), point))
+        run_rebuild(project, at=once(partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})"), point))
 
 
 # what comes between
@@ -355,7 +355,7 @@ def test_a_batch_comes_between(project: Project, point: str) -> None:
         project.send_good(9, bad_every=3)
         assert project.run()
 
-    anew(project, at=once(other, point))
+    run_rebuild(project, at=once(other, point))
     is_new(project)
     project.send_good(3)
     project.run()
@@ -366,9 +366,9 @@ def test_a_column_comes_between(project: Project) -> None:
     begun(project)
     with_flag(project, 3)
     with pytest.raises(BatchError):
-        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
     project.sql("alter table {table} add column extra int")
-    anew(project)
+    run_rebuild(project)
     is_new(project)
 
 
@@ -380,13 +380,13 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     begun(project)
     with_flag(project, 500)
     with pytest.raises(BatchError):
-        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
     assert f"{project.namespace}.trades__rebuild" in sql_catalog.tables(project.pipeline.table.catalog)
     project.send_good(3)
     project.run()
     with_flag(project, 3)
     done: list[Batch] = []
-    anew(project, done=done)
+    run_rebuild(project, done=done)
     assert [batch.read for batch in done] == [15]
     is_new(project)
 
@@ -395,7 +395,7 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
     begun(project)
     with_flag(project, 3)
     with pytest.raises(BatchError):
-        anew(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
     said = sluice(project, "drop", "trades", "--data", "--yes")
     assert f"{project.namespace}.trades__rebuild, 9 rows, " in said
     assert [name for name in sql_catalog.tables(project.pipeline.table.catalog) if name.startswith(project.namespace)] == []
@@ -409,7 +409,7 @@ def test_answers_that_are_lost(project: Project, times: int) -> None:
     begun(project)
     with_flag(project, 3)
     commit, lost = losing_answers(times)
-    anew(project, commit=commit)
+    run_rebuild(project, commit=commit)
     assert len(lost) == times
     is_new(project)
 
@@ -426,7 +426,7 @@ def test_commits_that_never_arrive_or_are_refused(project: Project) -> None:
         failed.append(transaction)
         commit_transaction(transaction)
 
-    anew(project, commit=commit)
+    run_rebuild(project, commit=commit)
     is_new(project)
 
 
@@ -441,10 +441,10 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
         commit_transaction(transaction)
 
     with pytest.raises(BatchError, match="did not accept the commit"):
-        anew(project, commit=commit, at=lambda point: built.append(point) if point == "rebuild_checked" else None)
+        run_rebuild(project, commit=commit, at=lambda point: built.append(point) if point == "rebuild_checked" else None)
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     done: list[Batch] = []
-    anew(project, done=done)
+    run_rebuild(project, done=done)
     assert done == []  # it was built already
     is_new(project)
 
@@ -468,7 +468,7 @@ def test_killed_at(project: Project, point: str) -> None:
     if point not in rebuild.POINTS[-3:]:
         assert {row["size"] for row in project.rows()} == {"NORMAL"}
         project.assert_exactly_once({(row["_kafka_partition"], row["_kafka_offset"]) for row in project.rows()} | bad(project))
-    anew(project)
+    run_rebuild(project)
     project.run()
 
     is_new(project)
@@ -500,7 +500,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
     done: list[Batch] = []
-    anew(project, done=done)
+    run_rebuild(project, done=done)
     assert 1 < done[0].number <= 10, "it began again"
     is_new(project)
 
@@ -515,7 +515,7 @@ def test_killed_behind_publishing_and_a_run_follows(project: Project) -> None:
     project.run()
     project.assert_exactly_once()
     with_flag(project, 2)
-    anew(project)
+    run_rebuild(project)
     is_new(project)
 
 
@@ -527,7 +527,7 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     with victim(project, point, signal.SIGSTOP, "rebuild") as process:
         project.send_good(9, bad_every=3)
         project.run()
-        anew(project)
+        run_rebuild(project)
         project.send_good(5)
         project.run()
         os.kill(process.pid, signal.SIGCONT)
@@ -545,11 +545,11 @@ def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -
     with victim(project, "rebuild_checked", signal.SIGSTOP, "rebuild") as process:
         with_flag(project, 3)
         with pytest.raises(SluiceError, match="a batch is being written to") as refused:
-            anew(project)
+            run_rebuild(project)
         assert refused.value.code == "run-under-way"
         os.kill(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=PATIENCE)
     assert "Published(" in output
     project.assert_exactly_once()
-    anew(project)
+    run_rebuild(project)
     is_new(project)

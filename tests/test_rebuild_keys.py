@@ -14,7 +14,7 @@ from framework.engine.query.one_select import ask
 from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
-from tests.test_rebuild import anew, nothing_left
+from tests.test_rebuild import nothing_left, run_rebuild
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -78,7 +78,7 @@ def test_other_keys(keyed: Project, more: str) -> None:
         keyed.run()
     old = "older_than => timestamp'2100-01-01', retain_last => 1"
     keyed.sql(f"CALL lake.system.expire_snapshots(table => '{{bare}}', {old})")
-    assert anew(keyed) is not None
+    assert run_rebuild(keyed) is not None
     assert found(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
     if "2" not in more:  # of the table that was dropped before files are left
         nothing_left(keyed)
@@ -93,19 +93,19 @@ def test_other_keys(keyed: Project, more: str) -> None:
 @pytest.mark.long
 def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
-    assert anew(keyed) is not None
+    assert run_rebuild(keyed) is not None
     assert found(keyed) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
     assert len(keyed.rows()) == 14
     send(keyed, (8, "late", 45))
     keyed.run()
     assert [str(row["valid_to"]) for row in keyed.rows() if row["name"] == "late"] == ["1970-01-01 00:00:50+00:00"]
     with_into(keyed, "write: append")
-    assert anew(keyed) is not None
+    assert run_rebuild(keyed) is not None
     assert len(keyed.rows()) == 17
     assert keyed.sql("select name from {table}.refs where name not in ('main', 'sluice')") == []
     keyed.run()
     with_into(keyed, BY_ID)
-    assert anew(keyed) is not None
+    assert run_rebuild(keyed) is not None
     assert len(found(keyed)) == 8
     nothing_left(keyed)
 
@@ -116,7 +116,7 @@ def test_killed_at(keyed: Project, point: str) -> None:
     with_into(keyed, BY_NAME)
     with victim(keyed, point, signal.SIGKILL, "rebuild") as process:
         process.wait(PATIENCE)
-    anew(keyed)
+    run_rebuild(keyed)
     send(keyed, (1, "a", 49), (2, "d", 59))
     keyed.run()
     assert found(keyed) == [(3, "c"), (9, "b")]
@@ -135,7 +135,7 @@ def test_runs_go_on_meanwhile(keyed: Project) -> None:
             send(keyed, (3, "c", 70), gone=True)
             assert next_batch(before, before.plan.pipelines[0]) is not None
 
-    anew(keyed, at)
+    run_rebuild(keyed, at)
     send(keyed, (3, "c", 69))
     keyed.run()
     assert found(keyed) == [(9, "b")]
@@ -147,8 +147,8 @@ def test_deletes_that_kafka_no_longer_has(keyed: Project) -> None:
     for answer in keyed.admin.delete_records([TopicPartition(keyed.topic, 0, end)]).values():
         answer.result()
     with pytest.raises(RefusedError, match="no longer has them"):
-        anew(keyed)
-    assert anew(keyed, without_lost=True) is not None
+        run_rebuild(keyed)
+    assert run_rebuild(keyed, without_lost=True) is not None
     assert found(keyed) == []
     send(keyed, (8, "late", 49), (7, "new", 49))
     keyed.run()
@@ -162,7 +162,7 @@ def test_a_topic_that_kafka_compacts(project: Project) -> None:
     send(project, (1, "a", 1), (1, "b", 2))
     project.run()
     with pytest.raises(RefusedError, match="which Kafka compacts: of each key"):
-        anew(project)
+        run_rebuild(project)
     with_into(project, "write: upsert, keys: [id]")
-    assert anew(project) is not None
+    assert run_rebuild(project) is not None
     assert found(project) == [(1, "b")]

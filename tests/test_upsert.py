@@ -16,7 +16,7 @@ from framework.engine.rules.protocol import UPSERT_POINTS
 from framework.errors import ColumnsChanged, RefusedError
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
-from tests.test_rebuild import anew
+from tests.test_rebuild import run_rebuild
 from tests.test_refusals import accept_it
 from tests.wide import few
 
@@ -243,7 +243,7 @@ def test_expiry_frees_what_was_before_a_rebuild(customers: Project) -> None:
     customers.run()
     old = {snapshot for (snapshot,) in customers.sql("select snapshot_id from {table}.snapshots")}
     customers.template = SPEC.replace("name <> 'left out'", "name <> 'x'")
-    anew(customers)
+    run_rebuild(customers)
     for key in (2, 3):
         send(customers, (key, None, 6000))
         customers.run()

@@ -77,8 +77,8 @@ def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
 def _text(read: Read | None) -> str:
     if read is None:
         return "(no value)"
-    decoded_message = read.decoded
-    return visible(in_one_line(decoded_message.json or "") if _is_document(decoded_message) else decoded_message.text)
+    contents = read.decoded
+    return visible(in_one_line(contents.json or "") if _is_document(contents) else contents.text)
 
 
 def _lines(read: Read | None, size: int) -> list[str]:
@@ -91,9 +91,9 @@ def _lines(read: Read | None, size: int) -> list[str]:
     return [visible(line) for line in indented(document)]
 
 
-def _is_document(decoded_message: Decoded) -> bool:
+def _is_document(contents: Decoded) -> bool:
     """Whether it came as JSON, or is shown as such, and is no single value."""
-    return decoded_message.json is not None and decoded_message.json.lstrip()[:1] in ("{", "[")
+    return contents.json is not None and contents.json.lstrip()[:1] in ("{", "[")
 
 
 def _moment(message: Message) -> str | None:
