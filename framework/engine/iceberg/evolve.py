@@ -73,7 +73,7 @@ def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: 
         elif inside:
             update = update.addColumn(".".join(inside), name, type_)
         else:
-            update = update.addColumn(None, name, type_, docs.get(name) or None)  # with no parent said, a name may hold dots
+            update = update.addColumn(None, name, type_, docs.get(name) or None)  # without a parent, a name may have dots
     if gone:
         renamed = {
             change.to

@@ -17,7 +17,7 @@ GOING = "sluice.going"  # of a table that is being deleted: what is left of it i
 
 
 def second_pipeline(pipeline: Pipeline) -> Pipeline:
-    """The same pipeline into the second table."""
+    """The pipeline with the second table as its target."""
     return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{_AFTER}"))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 _opened: dict[tuple[str, str, str], Any] = {}
-_LARGE = 100_000  # messages of a batch that says how fast batches are: a smaller one is mostly what comes before and after
+_LARGE = 100_000  # messages of a batch whose speed counts: a smaller one is mostly overhead
 _RECENT = 20  # snapshots
 
 
@@ -34,7 +34,7 @@ def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
         iceberg_table: IcebergTable = _catalog(catalog).load_table(identifier)
     except NoSuchTableError:
         return None
-    except Exception as error:  # whatever a broken catalog makes of PyIceberg, SQLAlchemy or the file system
+    except Exception as error:  # a broken catalog raises errors of PyIceberg, SQLAlchemy or the file system
         raise metadata.unreachable(catalog, error) from None
     return iceberg_table
 

@@ -42,7 +42,7 @@ class Sample:
 def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
     """At most `most` messages, the newest of each partition up to the last stable offsets."""
     refuse_silent(cluster)
-    Kafka(cluster, secrets).cluster_id()  # says by name what is wrong where nobody answers
+    Kafka(cluster, secrets).cluster_id()  # raises a named error where no server answers
     settings = {**client_settings(cluster, secrets), "log_level": 0}
     settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(settings)

@@ -48,8 +48,8 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
         "kafka.metadata.recovery.strategy": "rebootstrap",
         **_login(pipeline, secrets),
     }
-    # Consumers that are open are found again by this name, and what they have read ahead with them: another topic of the same name, or
-    # another login, must not have the same. Brokers see it, so nobody must guess a password by it. Nobody joins the group, and nothing
+    # Spark reuses an open consumer, and the messages it has fetched, by this name: another topic of the same name, or another login,
+    # must have another name. Brokers see the name, so it must not help to guess a password. No consumer joins the group, and nothing
     # is committed to it.
     same = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
     return {

@@ -49,7 +49,7 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
     wanted = tuple(topics)
     refuse_silent(cluster)
     kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
-    kafka.cluster_id()  # says by name what is wrong where nobody answers
+    kafka.cluster_id()  # raises a named error where no server answers
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
     names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted)))
     answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)

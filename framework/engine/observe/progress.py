@@ -196,5 +196,5 @@ class _Question(Generic[_Answer]):
     def _run(self) -> None:
         try:
             self._answer = self._question()
-        except BaseException as error:  # whoever waits for the answer gets it
+        except BaseException as error:  # raised again by `answer`
             self._error = error

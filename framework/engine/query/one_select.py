@@ -36,7 +36,7 @@ _OFFLINE: dict[str, Any] = {
     "autoload_known_extensions": "false",
     # `from plan` would otherwise find a variable of this program.
     "python_enable_replacements": "false",
-    # Reading 84 MB at each question to check signatures takes half a second; pip has checked the hashes of the same files.
+    # Reading 84 MB at each query to check signatures takes half a second; pip has checked the hashes of the same files.
     "allow_unsigned_extensions": "true",
 }
 _CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}

@@ -47,7 +47,7 @@ class Publishing:
         self.estimate = estimate
         self.attempt = attempt
         self.using = using
-        self.cause = ""  # what the catalog said when it last took no commit
+        self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Published | None:
         """Publishes; returns None where the second table needs more batches first."""

@@ -81,7 +81,7 @@ class Snapshot:
     sequence: int
     _: KW_ONLY
     attempt: str | None = None
-    position: str | None = None  # what its summary says, for going back to it
+    position: str | None = None  # the one in its summary, to return to
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Standing(Enum):
 
 
 def standing(state: TableState) -> Standing:
-    """Whether the position still says what the table holds."""
+    """Whether the position still describes the table's rows."""
     if state.position is None:
         return Standing.FOREIGN
     id_ = state.main

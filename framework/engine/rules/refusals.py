@@ -14,7 +14,7 @@ from framework.model import Pipeline
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What `sluice accept` would do: the position at which the pipeline continues, also in words. It is valid for `refused` only,
+    """The effect of `sluice accept`: the position at which the pipeline continues, also in words. It is valid for `refused` only,
     the table's state at the refusal: another person may accept meanwhile."""
 
     says: str
@@ -76,7 +76,7 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
     last_position = _last_position_on_main(state)
     accepts = None
-    hint = "restore the table's main branch; no snapshot of it says a position to go back to"
+    hint = "restore the table's main branch; none of its snapshots has a position to return to"
     if last_position is not None and last_position.batch < position.rebuilt:
         hint = (
             f"`sluice rebuild {pipeline.name}` rebuilds it; accepting cannot: bad rows from before the last rebuild are deleted"

@@ -264,7 +264,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
 
 
 def _natively(messages: DataFrame, native: Native) -> DataFrame:
-    """With a column that Python makes of the key or the value, whole batches of Arrow at a time. As `mapInArrow` does, which
+    """Adds a column that Python computes from the key or the value, in batches of Arrow. As `mapInArrow` does, which
     wants pandas to be there and does not use it; a function of columns would be called twice where a filter names its result."""
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -360,7 +360,7 @@ def _exploded(rows: DataFrame, step: Step) -> DataFrame:
 
 
 def _bad_row(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE) -> str:
-    """The bad row, if one of the faults is there: with the number of the first, counted over the whole pipeline."""
+    """SQL of the bad row, if the row has a fault: with the number of its first fault, counted over the whole pipeline."""
     any_fault = " OR ".join(f"({fault.when})" for fault in faults)
     first_fault = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
     bad_row = substituted(bad, {"_sluice_fault": first_fault, "_sluice_of": item})

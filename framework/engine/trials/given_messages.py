@@ -61,7 +61,7 @@ def _within(message: Message, range_: Range) -> bool:
 
 
 def _schema() -> Any:
-    """As Spark's Kafka source has it."""
+    """The schema of Spark's Kafka source."""
     import pyarrow as pa
 
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])

@@ -1,8 +1,8 @@
 """Some messages of a pipeline, shown after each step, computed by the same frames as a run. Nothing is written: no table, no branch,
 no attempt, no position.
 
-Cost: one Spark job over some offsets of each partition, and further ones where no message was behind those. What is wrong with bad
-rows is said over again, from what came back.
+Cost: one Spark job over some offsets of each partition, and more jobs where these offsets have no message. The messages of bad rows are
+computed by another job.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Preview:
 
 
 def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
-    """As `preview`, with a Spark of its own that starts fast and ends with it."""
+    """A preview with a Spark session of its own, which starts fast and ends with it."""
     with _quick(plan, pipeline) as quick_plan:
         context = Context(quick_plan)
         try:
