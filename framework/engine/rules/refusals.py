@@ -74,27 +74,17 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
 
 
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
-    last_position = _last_position_on_main(state)
+    last = _last_position_on_main(state)
     accepts = None
     hint = "restore the table's main branch; none of its snapshots has a position to return to"
-    if last_position is not None and last_position.batch < position.rebuilt:
-        hint = (
-            f"`sluice rebuild {pipeline.name}` rebuilds it; accepting cannot: bad rows from before the last rebuild are deleted"
-        )
-    elif last_position is not None:
-        repeated = _count(last_position.ends, position.ends)
-        says = (
-            f"{repeated:,} messages are read again, from {_offsets(last_position.ends)}, so that the table holds them once more"
-        )
-        position_back = replace(
-            position,
-            ends=last_position.ends,
-            cluster=last_position.cluster,
-            topics=last_position.topics,
-            forget=(last_position.batch, position.batch),
-        )
-        position_back = replace(position_back, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
-        accepts = Acceptance(says, position_back, state)
+    if last is not None and last.batch < position.rebuilt:
+        hint = f"`sluice rebuild {pipeline.name}` rebuilds it; accepting cannot: bad rows from before the rebuild are gone"
+    elif last is not None:
+        repeated = _count(last.ends, position.ends)
+        says = f"{repeated:,} messages are read again, from {_offsets(last.ends)}, so that the table holds them once more"
+        to = replace(position, ends=last.ends, cluster=last.cluster, topics=last.topics, forget=(last.batch, position.batch))
+        to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+        accepts = Acceptance(says, to, state)
         hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
