@@ -143,9 +143,8 @@ def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) 
     if not pipeline.source:
         table = current_table(pipeline)
         starts = start_offsets(pipeline, source, topic, table)
-        if (
-            tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost
-        ):  # Kafka has fewer messages than the estimate had
+        # Kafka may have fewer messages than the estimate had.
+        if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
     second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
     context.at("rebuild_born")
