@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,18 +13,18 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal as Number
 from fractions import Fraction
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
+from framework.encoding.schema_writer import Writer
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.errors import NoTopic, SluiceError, UnreachableError
-from framework.formats.json_values import text
-from framework.formats.message_writer import Writer
-from framework.model import Generated, SecretStore, Topic
+from framework.formats import BySchema, Given, Single, find
+from framework.model import Generated, Of, SecretStore, Topic
 from framework.patience import KAFKA_TAKES
 from framework.plan.generated import Part, constant, parts
 from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
 
-Writers = Mapping[Literal["key", "value"], Writer]
+Writers = Mapping[Of, Writer]
 _Make = Callable[[Random, datetime], Any]
 
 
@@ -70,8 +69,9 @@ def refuse(topic: Topic, writers: Writers) -> None:
     """Raises where a message would not fit its schema: tries each text of `one_of`, and both ends of `between`."""
     generator = topic.generator
     assert generator is not None
-    if topic.value == "debezium_avro":
-        raise _unsuited(topic, "envelopes of Debezium are made of JSON only, `value: debezium_json`")
+    format_ = find("value", topic.value)
+    if isinstance(format_, BySchema) and format_.cannot_generate:
+        raise _unsuited(topic, format_.cannot_generate)
     fields = list(generator.fields)
     tried = [fields]
     for at, (name, type_, way) in enumerate(fields):
@@ -218,25 +218,19 @@ class _Outbox:
 def _message(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> Message:
     key = {name: made.pop(name) for name in list(made) if name.partition(".")[0] in topic.key_columns}
     headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
-    return Message(_key(topic, key, writers) if key else None, _value(topic, made, moment, writers), headers)
+    if topic.changes and "value" not in writers:
+        made = dict(topic.changes.created(_nested(made), moment))
+    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, made, writers), headers)
 
 
-def _value(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> bytes:
-    if "value" in writers:
-        return writers["value"].columns(_nested(made))
-    if topic.value == "debezium_json":
-        source = {"ts_ms": _time(BIGINT, moment)}
-        return text({"op": "c", "before": None, "after": _nested(made), "source": source}).encode()
-    return (text(_nested(made)) if topic.value == "json" else str(made.get("value", ""))).encode()
-
-
-def _key(topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
-    if "key" in writers:
-        return writers["key"].columns(_nested(made))
-    if topic.key_format == "json":
-        return text(_nested(made)).encode()
-    (value,) = made.values()
-    return struct.pack(">q", value) if topic.key_format == "long" else str(value).encode()
+def _encoded(of: Of, topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
+    if of in writers:
+        return writers[of].columns(_nested(made))
+    format_ = find(of, topic.value if of == "value" else topic.key_format)
+    if isinstance(format_, Given):
+        return format_.encode(topic.columns_of(of), _nested(made))
+    assert isinstance(format_, Single)
+    return format_.encode(next(iter(made.values()), ""))
 
 
 def _nested(made: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 from framework.formats.avro import read as decoded
 from framework.formats.avro.schema import MOST, parse, shapes
 from framework.formats.avro.writer import encoder
-from framework.formats.versions import Unsupported, merge
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import Unsupported, merge
 from tests.registered import record
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import fastavro
 import pytest
 
-from framework import types
-from framework.formats import message_writer
+from framework import formats, types
+from framework.formats import avro
 from framework.formats.avro import shapes
 from framework.formats.avro.shown import decoder
 from framework.formats.avro.writer import encoder, schema_text
-from framework.formats.kinds import of_kind
-from framework.formats.versions import Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Unsupported
 from framework.types import Field
 from tests.registered import record
 
@@ -146,10 +145,10 @@ def test_fastavro_reads_what_is_written() -> None:
 
 @pytest.mark.parametrize("text", ['"string"', "string", '["null", "string"]'])
 def test_a_schema_that_is_no_record(text: str) -> None:
-    writer = message_writer.writer(3, Schema("AVRO", text))
+    writer = formats.writer(3, Schema("AVRO", text))
     assert writer.single
     assert writer.columns({"userid": "User_1"})[:5] == b"\0\0\0\0\3"
-    assert of_kind("AVRO").decoder(Schema("AVRO", text))(writer.whole("User_1")[5:]) == '"User_1"'
+    assert avro.decoder(Schema("AVRO", text))(writer.whole("User_1")[5:]) == '"User_1"'
 
 
 def test_a_name_from_another_subject_alone() -> None:
@@ -175,8 +174,8 @@ def test_a_schema_made_of_columns_has_them() -> None:
 
 def test_columns_with_another_name_than_the_fields() -> None:
     made = Schema("AVRO", json.dumps(record(("who", record(("mail", "string"), name="Who")))))
-    writer = message_writer.writer(1, made, ((("who",), "customer"), (("who", "mail"), "email")))
-    assert of_kind("AVRO").decoder(made)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
+    writer = formats.writer(1, made, ((("who",), "customer"), (("who", "mail"), "email")))
+    assert avro.decoder(made)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
     assert writer.column("who") == "customer"
 
 
@@ -189,14 +188,14 @@ def test_times_and_decimals_as_a_json_schema_has_them() -> None:
     for type_, n in (("string", '"/2o="'), ("number", "-1.50")):
         properties = {"at": at, "day": day, "n": {"type": type_, **decimal}}
         made = Schema("JSON", json.dumps({"type": "object", "properties": properties}))
-        assert message_writer.writer(1, made).columns(values)[5:].decode() == f'{{"at": 1767607200000, "day": 2, "n": {n}}}'
+        assert formats.writer(1, made).columns(values)[5:].decode() == f'{{"at": 1767607200000, "day": 2, "n": {n}}}'
 
 
 def test_a_json_schema_of_a_single_value() -> None:
     """It is called as the key's column is, and written as the schema says."""
     at = {"type": "integer", "title": "org.apache.kafka.connect.data.Timestamp"}
-    writer = message_writer.writer(1, Schema("JSON", json.dumps(at)))
+    writer = formats.writer(1, Schema("JSON", json.dumps(at)))
     assert writer.columns({"id": "2026-01-05T10:00:00Z"})[5:] == b"1767607200000"
-    assert message_writer.writer(2, Schema("JSON", '{"type": "string"}')).columns({"id": "x"})[5:] == b'"x"'
+    assert formats.writer(2, Schema("JSON", '{"type": "string"}')).columns({"id": "x"})[5:] == b'"x"'
     with pytest.raises(ValueError, match="it is one value, and there are `id`, `side`"):
         writer.columns({"id": 1, "side": "BUY"})

@@ -33,7 +33,7 @@ steps:
       otherwise: NORMAL
 into: {{table: markets.{name}, partition_by: [day(at)]}}
 """
-VALUES = "`json`, `avro`, `json_schema`, `protobuf`, `string`, `bytes`, `debezium_json` or `debezium_avro`"
+VALUES = "`avro`, `bytes`, `debezium_avro`, `debezium_json`, `json`, `json_schema`, `protobuf` or `string`"
 WRONG = "topic: a\nvalue: jsn\n---\npipeline: b\nfrom: {topic: c}\ninto: {table: x.y}\nruns: often\n"
 SAID = f"""\
 specs/a.yaml:1:1: no-cluster: there is no `cluster` in the specs

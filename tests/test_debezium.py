@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from framework.encoding.debezium import CHANGES
 from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
-from framework.formats import debezium
-from framework.formats.versions import Shape, Unsupported
+from framework.formats import debezium_avro, debezium_json
 from framework.model import Example, Message
+from framework.schemas.versions import Shape, Unsupported
 from framework.types import BIGINT, STRING, Field, Struct
 from tests.project import plan_for
 
@@ -129,7 +130,7 @@ def test_mysql(spark: SparkSession, lake: Path) -> None:
 GOOD = {"id": 1, "customer": "Ada", "due": 20460}
 NOT_THERE = "the value is no envelope of Debezium: it has no `op`"
 BAD: list[tuple[Any, str]] = [
-    (events("mongodb")["create"], debezium._TEXT),
+    (events("mongodb")["create"], debezium_json._TEXT),
     ({"op": "c", "before": None}, "the envelope has no `after`, and its op is c"),
     ({"op": "u", "after": None, "before": GOOD}, "the envelope has no `after`, and its op is u"),
     ({"op": "d", "before": None, "after": GOOD}, "the envelope has no `before`, and its op is d"),
@@ -258,7 +259,7 @@ ENVELOPE = (shape("before", *IMAGE), shape("after", *IMAGE), SOURCE, Shape("op",
 
 
 def test_the_columns_of_an_envelope() -> None:
-    assert debezium.unwrap(ENVELOPE) == (*IMAGE, *(Shape(each.name, each.type, each.doc) for each in debezium.COLUMNS))
+    assert debezium_avro.unwrap(ENVELOPE) == (*IMAGE, *(Shape(each.name, each.type, each.doc) for each in CHANGES.columns))
 
 
 @pytest.mark.parametrize(
@@ -277,14 +278,14 @@ def test_the_columns_of_an_envelope() -> None:
 )
 def test_what_is_no_schema_of_an_envelope(shapes: tuple[Shape, ...], message: str) -> None:
     with pytest.raises(Unsupported) as raised:
-        debezium.unwrap(shapes)
+        debezium_avro.unwrap(shapes)
     assert raised.value.message == message
     assert raised.value.hint
 
 
 @pytest.mark.spark
 def test_a_decoded_envelope(spark: SparkSession) -> None:
-    columns, faults, keep = debezium.of_envelope(["id", "customer"], "e")
+    columns, fault, keep = debezium_avro.of_envelope(["id", "customer"], "e")
     image, at = "struct<id: bigint, customer: string>", 1767348000000
     given = [
         {"op": "c", "after": {"id": 1, "customer": "a"}, "source": {"ts_ms": at}}, {"op": "d", "before": {"id": 2}, "after": {"id": 9}},
@@ -296,8 +297,9 @@ def test_a_decoded_envelope(spark: SparkSession) -> None:
     )
     type_ = f"struct<op: string, before: {image}, after: {image}, source: struct<ts_ms: bigint>>"
     frame = frame.selectExpr("n", f"from_json(text, '{type_}') AS e", "CAST(text AS BINARY) AS _sluice_value")
-    bad = " OR ".join(fault.when for fault in faults)
-    found = frame.selectExpr("n", *(f"{sql} AS {name}" for name, sql in columns), f"{bad} AS bad", f"{keep} AS keep").collect()
+    found = frame.selectExpr(
+        "n", *(f"{sql} AS {name}" for name, sql in columns), f"{fault.when} AS bad", f"{keep} AS keep"
+    ).collect()
     assert [tuple(each)[1:] for each in sorted(found, key=lambda each: int(each.n))] == [
         (1, "a", "c", datetime(2026, 1, 2, 10), False, True),
         (2, None, "d", None, False, True),

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework import types
+from framework.encoding import confluent_frame
 from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
-from framework.formats import confluent_frame, json_schema
-from framework.formats.versions import Merged, Unsupported, merge
-from framework.model import Example, Message
+from framework.formats import json_schema
+from framework.model import Example, Message, Of
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import Merged, Unsupported, merge
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -391,7 +392,7 @@ def test_what_is_written_by_a_schema_with_references() -> None:
 
 def run(spark: SparkSession, lake: Path, found: Merged, values: list[bytes], keys: list[bytes | None] | None = None) -> Outcome:
     """As a topic whose values (or keys) have the schemas of a registry."""
-    of_: confluent_frame.Of = "value" if keys is None else "key"
+    of_: Of = "value" if keys is None else "key"
     made = confluent_frame.decoding(of_, found, json_schema.read(of_, found), absent=(77,))
     said = ", ".join(f'"{each.name}": "{each.type.sql}"' for each in found.shapes)
     plan = plan_for(

@@ -20,13 +20,14 @@ MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
-        *("engine", "generate", "services", "init", "reference", "doctor", "ui", "clean", "preview_text", "components", "__version__"),
+        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean"),
+        *("preview_text", "components", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),
     "preview_text": ("amounts", "model", "engine.trials"),
-    "init": ("errors", "patience", "types", "model", "registry", "formats", "spec", "plan", "engine.kafka", "services"),
-    "generate": ("errors", "patience", "types", "model", "registry", "formats", "plan", "engine.kafka"),
+    "init": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka", "services"),
+    "generate": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "plan", "engine.kafka"),
     "engine.class_archive": ("java", "patience", "jars", "plan", "engine.spark", "engine.trials"),
     "engine.trials": (
         *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
@@ -46,16 +47,20 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.source": (*ENGINE, "engine.iceberg", "engine.rules"),
     "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.query": (*ENGINE, "engine.iceberg", "engine.spark"),
-    "engine.messages": (*ENGINE, "engine.kafka", "formats", "registry"),
+    "engine.messages": (*ENGINE, "engine.kafka", "formats", "encoding", "schemas", "registry"),
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
-    "engine.spark": (*ENGINE, "java", "jars", "formats", "processes"),
+    "engine.spark": (*ENGINE, "java", "jars", "processes"),
     "engine.rules": ("errors", "home", "model"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
-    "plan": ("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "registry"),
-    "formats": ("types", "model", "sql.quote"),
-    "registry": ("errors", "home", "hosts", "patience", "model", "secrets"),
+    "plan": (
+        *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),
+    ),
+    "formats": ("components", "types", "model", "sql.quote", "encoding", "schemas"),
+    "encoding": ("types", "model", "sql.quote", "schemas"),
+    "schemas": ("types", "model"),
+    "registry": ("formats", "errors", "home", "hosts", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
     "spec": ("components", "errors", "spelling", "model.secret"),
     "doctor": ("processes", "errors", "home", "java", "jars", "services"),
@@ -162,10 +167,10 @@ def files() -> Iterator[tuple[str, Path]]:
 BY_POSITION = {
     *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
     *("engine.rebuild.estimate.Foreign", "engine.rebuild.estimate.Lost", "engine.rebuild.estimate.Outlook"),
-    *("formats.avro.schema.Node", "formats.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
-    *("formats.message_writer.Writer", "formats.versions.Difference", "formats.versions.Shape", "formats.versions._Slot"),
+    *("formats.avro.schema.Node", "encoding.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
+    *("schemas.versions.Difference", "schemas.versions.Shape", "schemas.versions._Slot"),
     *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
-    *("plan.messages.Messages", "plan.registered.Asked", "plan.registered._Shown"),
+    *("plan.messages.Messages", "plan.registered.Asked"),
 }
 
 

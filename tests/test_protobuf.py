@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from framework.formats.confluent_frame import decoding
+from framework.encoding.confluent_frame import decoding
 from framework.formats.protobuf import Using, encoder, read, schema_text, shapes
 from framework.formats.protobuf.compiler import to_write
-from framework.formats.versions import Shape, Unsupported, merge
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import Shape, Unsupported, merge
 from framework.types import Field, Struct, parse
 
 IMPORTS = "".join(

@@ -20,9 +20,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.cli import main
+from framework.encoding.json_text import Decoded, in_one_line, indented
 from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages.decode import Reader
-from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
+from framework.formats import Given, Single, find
 from framework.plan.passes import make
 from framework.processes import began
 from tests.commands import Commands
@@ -112,7 +113,9 @@ def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
     ],
 )
 def test_bytes_by_a_format(format_: str, data: bytes, found: Decoded) -> None:
-    assert decoded(format_, data) == found
+    by = find("key", format_)
+    assert isinstance(by, Given | Single)
+    assert by.decoded(data) == found
 
 
 def test_json_keeps_every_digit() -> None:

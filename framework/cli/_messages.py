@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from rich.text import Text
 
 from framework.cli._terminal import console
+from framework.encoding.json_text import Decoded, as_text, in_one_line, indented
 from framework.engine.kafka.newest_messages import Message
 from framework.engine.messages.decode import Read, Reader
-from framework.engine.messages.plain_checks import Decoded, decoded, in_one_line, indented
 from framework.errors import visible
 
 _WIDEST = 4000  # characters of a value on a terminal
@@ -54,7 +54,7 @@ def document(reader: Reader, message: Message) -> str:
 
 
 def _of_header(data: bytes | None) -> Read | None:
-    return None if data is None else Read(decoded("string", data))
+    return None if data is None else Read(as_text(data))
 
 
 def _header(data: bytes | None) -> str:

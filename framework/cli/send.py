@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -108,33 +107,37 @@ class _Written:
     raw: bool
 
     def value(self, said: bytes) -> bytes:
-        from framework.engine.messages.plain_checks import AS_JSON, format_mismatch
+        from framework.formats import BySchema, find
 
+        format_ = find("value", self.topic.value)
         if "value" in self.schemas:
             return self.by_schema("value", said)
-        reason = None if self.raw else format_mismatch(self.topic.value, said)
+        if self.raw or format_ is None or isinstance(format_, BySchema) or format_.wrong is None:
+            return said
+        reason = format_.wrong(said)
         if reason:
-            wants = "one JSON object" if self.topic.value in AS_JSON else "UTF-8 text"
-            message = f"`{self.topic.name}` takes {wants}, and the value {reason}"
+            message = f"`{self.topic.name}` takes {format_.noun}, and the value {reason}"
             raise SluiceError("not-its-format", message, "--raw sends it all the same: it becomes a bad row")
         return said
 
     def key(self, said: str) -> bytes:
-        from framework.engine.messages.plain_checks import format_mismatch
+        from framework.formats import BySchema, Single, find
 
         data = said.encode("utf-8", "surrogateescape")
         if "key" in self.schemas:
             return self.by_schema("key", data)
-        if self.topic.key_format == "long":
-            with suppress(ValueError, struct.error):
-                return struct.pack(">q", int(said))
-            reason = "is no whole number of 8 bytes"
-        else:
-            reason = format_mismatch(self.topic.key_format, data) or ""
+        format_ = find("key", self.topic.key_format)
+        if format_ is None or isinstance(format_, BySchema):
+            return data
+        try:
+            encoded = format_.encode(said) if isinstance(format_, Single) else data
+            reason = format_.wrong(encoded) if format_.wrong else None
+        except ValueError as error:
+            encoded, reason = data, str(error)
         if reason and not self.raw:
             message = f"the keys of `{self.topic.name}` are {self.topic.key_format}, and the key {reason}"
             raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
-        return data
+        return encoded
 
     def by_schema(self, of: str, said: bytes) -> bytes:
         from framework.engine.messages.write_schemas import encoded

@@ -1,1 +1,192 @@
-"""How messages are written, one file each: what columns they become, and what makes a message unreadable."""
+"""The formats of messages, one file or package each: what columns messages become, what makes one unreadable, and how one is written.
+
+A file says as `VALUE` how its format is used for values, as `KEY` how for keys: `Given`, `Single` or `BySchema`. A plan loads the file,
+so a format's own libraries are imported inside functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, TypeAlias
+
+from framework import components
+from framework.encoding.confluent_frame import Read
+from framework.encoding.fields import Field
+from framework.encoding.json_text import Decoded
+from framework.encoding.schema_writer import Way, Writer
+from framework.model import Changes, Column, Decoding, Fault, Of, raw
+from framework.model.schemas import Schema
+from framework.schemas.versions import Merged, Path, Shape, Unsupported
+from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Struct, Type
+from framework.types import Field as Typed
+
+FORMATS = "framework.formats"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A message for the behaviour suite: its columns, their values as JSON has them, and bytes that are no such message, if there are."""
+
+    columns: tuple[Typed, ...]
+    values: Mapping[str, Any]
+    wrong: bytes | None
+
+
+OBJECT = Sample(
+    columns=(
+        *(Typed("id", BIGINT), Typed("name", STRING), Typed("price", Decimal(10, 2)), Typed("ratio", DOUBLE), Typed("day", DATE)),
+        *(Typed("at", TIMESTAMP), Typed("tags", Array(STRING)), Typed("place", Struct((Typed("floor", BIGINT),)))),
+    ),
+    values={
+        "id": 7, "name": "grün", "price": 1.25, "ratio": 0.5, "day": "2026-01-02", "at": "2026-01-02T03:04:05Z", "tags": ["a", "b"],
+        "place": {"floor": 3},
+    },
+    wrong=b'{"id": ',
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What `sluice init` asks of a message: its rows, from which columns are inferred, and the fields of a key. None: it is of another
+    format."""
+
+    rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
+    key: Callable[[bytes], Mapping[str, Any] | None]
+    are: str  # completes "3 of 4 messages are …"
+    are_not: str  # the same of the others
+
+
+def takes_all(_type: Type) -> tuple[str, str] | None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A message has the columns that the spec gives."""
+
+    needs_columns: ClassVar[bool] = True
+    takes_columns: ClassVar[bool] = True
+    in_registry: ClassVar[bool] = False
+
+    noun: str  # completes "the topic takes …"
+    decoding: Callable[[Sequence[Field], bool], Decoding]  # of columns; and whether a field that is none of them makes a bad row
+    encode: Callable[
+        [Sequence[Column], Mapping[str, Any]], bytes
+    ]  # of values as JSON has them; ValueError where there is no message
+    wrong: Callable[[bytes], str | None]  # why bytes are plainly no message, after "the value …"; most is judged by a batch
+    decoded: Callable[[bytes], Decoded]  # for people
+    sample: Sample
+    refuses: Callable[[Type], tuple[str, str] | None] = takes_all  # a column's type, with a message and a hint
+    written_as: bool = True  # whether a column's `format` means something
+    takes_unknown_fields: bool = False
+    changes: Changes | None = None
+    guess: Guess | None = None  # without it `sluice init` does not guess the format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """A message is one column, whose name is given."""
+
+    needs_columns: ClassVar[bool] = False
+    takes_columns: ClassVar[bool] = False
+    in_registry: ClassVar[bool] = False
+    takes_unknown_fields: ClassVar[bool] = False
+    changes: ClassVar[Changes | None] = None
+
+    noun: str
+    type: Type
+    decoding: Callable[[Of, str], Decoding]  # of a key or a value, as a column of that name
+    encode: Callable[[Any], bytes]  # of a text or a number; a ValueError completes "the key …"
+    wrong: Callable[[bytes], str | None] | None  # None: all bytes are of the format
+    decoded: Callable[[bytes], Decoded]
+    sample: Sample
+    typed: Type = STRING  # what people write for it
+    asks: tuple[str, str] = ("a text", "write a text")  # what a spec has to write for it, and the hint
+    guessed: str = ""  # completes "a column of the key, which …", where `sluice init` guesses it
+
+
+@dataclass(frozen=True, kw_only=True)
+class BySchema:
+    """Messages begin with the id of a schema in the registry, which says their columns."""
+
+    needs_columns: ClassVar[bool] = False
+    takes_columns: ClassVar[bool] = True
+    in_registry: ClassVar[bool] = True
+    takes_unknown_fields: ClassVar[bool] = False
+
+    kind: str  # of schemas, as a registry calls it
+    shapes: Callable[[Schema], tuple[Shape, ...]]
+    read: Callable[[Of, Merged], Read]  # messages of all versions
+    encoder: Callable[
+        [Schema], Callable[[Any], bytes]
+    ]  # of what stands behind the id; a ValueError says which field does not fit
+    decoder: Callable[[Schema], Callable[[bytes], str]]  # the same as one line of JSON; a ValueError says what is wrong
+    schema_text: (
+        Callable[[str, Sequence[Typed]], str] | None
+    )  # with these columns, none required; Unsupported; None: there is no such schema
+    sample: Sample
+    way: Callable[[Schema], Way] = lambda _: Way()
+    changes: Changes | None = None
+    cannot_generate: str = ""  # why `sluice generate` makes no such messages
+
+
+Format: TypeAlias = Given | Single | BySchema
+
+
+def every(of: Of) -> Mapping[str, Format]:
+    """The formats of keys or of values, by their names."""
+    name = "VALUE" if of == "value" else "KEY"
+    return {each: getattr(file, name) for each, file in components.load_all(FORMATS).items() if hasattr(file, name)}
+
+
+def find(of: Of, name: str) -> Format | None:
+    """None where messages have no such part, as of `key: none`."""
+    try:
+        file = components.load(FORMATS, name)
+    except ModuleNotFoundError as error:
+        if error.name != f"{FORMATS}.{name}":
+            raise
+        return None
+    found: Format | None = getattr(file, "VALUE" if of == "value" else "KEY", None)
+    return found
+
+
+def of_kind(kind: str) -> Mapping[str, BySchema]:
+    """The formats of values whose schemas are of this kind: the plain one first, then those of changes."""
+    formats = {name: each for name, each in every("value").items() if isinstance(each, BySchema) and each.kind == kind}
+    return dict(sorted(formats.items(), key=lambda each: each[1].changes is not None))
+
+
+def kinds() -> frozenset[str]:
+    """Of the schemas that can be read."""
+    return frozenset(each.kind for each in every("value").values() if isinstance(each, BySchema))
+
+
+def by_schema(schema: Schema) -> BySchema:
+    return next(iter(of_kind(schema.kind).values()))
+
+
+@lru_cache(maxsize=256)
+def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -> Writer:
+    """`names` are fields that columns call otherwise. Unsupported where the schema cannot be read."""
+    format_ = by_schema(schema)
+    back = {(path[:-1], column): path[-1] for path, column in names}
+    return Writer(id=id_, schema=schema, way=format_.way(schema), encode=format_.encoder(schema), back=back)
+
+
+def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
+    """A schema whose messages have these columns. Unsupported where a format has no such column, or no such schema."""
+    if format_.schema_text is None:
+        raise Unsupported("no schema of its messages can be made of columns")
+    return Schema(format_.kind, format_.schema_text(name, columns))
+
+
+def one_column(of: Of, name: str, sql: str, *, unless: str = "", is_not: str = "") -> Decoding:
+    """The decoding of a single column by SQL, and SQL that is true of bytes that are of the format."""
+    faults = [Fault("value", "null_value", "the message has no value", f"{raw(of)} IS NULL")] if of == "value" else []
+    if unless:
+        code = "undecodable" if of == "value" else "undecodable_key"
+        faults.append(Fault(of, code, f"the {of} {is_not}", f"NOT coalesce({unless}, true)"))
+    return Decoding(None, ((name, sql),), tuple(faults))

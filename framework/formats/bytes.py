@@ -1,20 +1,26 @@
-"""Bytes: the message is the column `value`, as it is, or the key a column."""
+"""Bytes: the message is one column, as it is."""
 
 from __future__ import annotations
 
-from framework.model import Column, Decoding, Fault
-from framework.types import BINARY
+import json
 
-COLUMNS = (Column("value", BINARY),)
-
-
-def decoding() -> Decoding:
-    return Decoding(
-        parse=None,
-        columns=(("value", "_sluice_value"),),
-        faults=(Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),),
-    )
+from framework.encoding.json_text import Decoded
+from framework.formats import Sample, Single, one_column
+from framework.model import Decoding, Of, raw
+from framework.types import BINARY, Field
 
 
-def key(name: str) -> tuple[tuple[Column, ...], Decoding]:
-    return (Column(name, BINARY, "The message's key"),), Decoding(None, ((name, "_sluice_key"),), ())
+def decoding(of: Of, name: str) -> Decoding:
+    return one_column(of, name, raw(of))
+
+
+VALUE = KEY = Single(
+    noun="any bytes",
+    type=BINARY,
+    decoding=decoding,
+    encode=lambda value: str(value).encode("utf-8", "surrogateescape"),
+    wrong=None,
+    decoded=lambda data: Decoded(f"0x{data.hex()}", json.dumps(data.hex())),
+    sample=Sample(columns=(Field("value", BINARY),), values={"value": "some text"}, wrong=None),
+    guessed="which is not always text",
+)

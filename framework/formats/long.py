@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from framework.model import Column, Decoding, Fault
-from framework.types import BIGINT
+import re
+import struct
+from typing import Any
+
+from framework.encoding.json_text import Decoded, undecoded
+from framework.formats import Sample, Single, one_column
+from framework.model import Decoding, Of, raw
+from framework.types import BIGINT, Field
 
 
-def key(name: str) -> tuple[tuple[Column, ...], Decoding]:
-    return (Column(name, BIGINT, "The message's key"),), Decoding(
-        parse=None,
-        columns=((name, "CAST(conv(hex(_sluice_key), 16, -10) AS BIGINT)"),),
-        faults=(Fault("key", "undecodable_key", "the key is not a number of 8 bytes", "octet_length(_sluice_key) <> 8"),),
-    )
+def decoding(of: Of, name: str) -> Decoding:
+    number = f"CAST(conv(hex({raw(of)}), 16, -10) AS BIGINT)"
+    return one_column(of, name, number, unless=f"octet_length({raw(of)}) = 8", is_not="is not a number of 8 bytes")
+
+
+def encode(value: Any) -> bytes:
+    if not re.fullmatch(r"-?\d{1,19}", str(value)) or not -(1 << 63) <= int(value) < 1 << 63:
+        raise ValueError("is no whole number of 8 bytes")
+    return struct.pack(">q", int(value))
+
+
+def decoded(data: bytes) -> Decoded:
+    if len(data) != 8:
+        return undecoded(data)
+    number = str(struct.unpack(">q", data)[0])
+    return Decoded(number, number)
+
+
+KEY = Single(
+    noun="a number of 8 bytes",
+    type=BIGINT,
+    decoding=decoding,
+    encode=encode,
+    wrong=lambda data: None if len(data) == 8 else "is not a number of 8 bytes",
+    decoded=decoded,
+    sample=Sample(columns=(Field("value", BIGINT),), values={"value": -5}, wrong=b"five"),
+    typed=BIGINT,
+    asks=("a number of 8 bytes", "write a whole number, such as 42"),
+    guessed="which always has 8 bytes, as Java's numbers have",
+)

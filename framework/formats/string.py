@@ -1,25 +1,24 @@
-"""Text: the message is the column `value`, or the key a column."""
+"""Text: the message is one column."""
 
 from __future__ import annotations
 
-from framework.model import Column, Decoding, Fault
-from framework.types import STRING
-
-COLUMNS = (Column("value", STRING),)
-
-
-def decoding() -> Decoding:
-    return Decoding(
-        parse=None,
-        columns=(("value", "_sluice_text"),),
-        faults=(
-            Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
-            Fault("value", "undecodable", "the value is not UTF-8 text", "NOT is_valid_utf8(_sluice_text)"),
-        ),
-    )
+from framework.encoding import json_text
+from framework.formats import Sample, Single, one_column
+from framework.model import Decoding, Of, raw
+from framework.types import STRING, Field
 
 
-def key(name: str) -> tuple[tuple[Column, ...], Decoding]:
-    text = "CAST(_sluice_key AS STRING)"
-    fault = Fault("key", "undecodable_key", "the key is not UTF-8 text", f"NOT coalesce(is_valid_utf8({text}), true)")
-    return (Column(name, STRING, "The message's key"),), Decoding(None, ((name, text),), (fault,))
+def decoding(of: Of, name: str) -> Decoding:
+    text = f"CAST({raw(of)} AS STRING)"
+    return one_column(of, name, text, unless=f"is_valid_utf8({text})", is_not="is not UTF-8 text")
+
+
+VALUE = KEY = Single(
+    noun="UTF-8 text",
+    type=STRING,
+    decoding=decoding,
+    encode=lambda value: str(value).encode("utf-8", "surrogateescape"),
+    wrong=json_text.no_text,
+    decoded=json_text.as_text,
+    sample=Sample(columns=(Field("value", STRING),), values={"value": "grün, 1"}, wrong=b"\xff"),
+)

@@ -5,7 +5,6 @@ Guarantee: a message of the sample that is one JSON object is no bad row with th
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -38,15 +37,6 @@ class Column:
     format: str | None
     required: bool
     said: tuple[str, ...]  # what was seen
-
-
-def one_object(value: bytes) -> dict[str, Any] | None:
-    """The JSON object that a message is, if it is one."""
-    try:
-        found = json.loads(value.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
@@ -149,7 +139,3 @@ def _kind_of_text(text: str) -> str:
 
 def _no_zone(value: str | None) -> bool:
     return value is not None and value[-1] != "Z" and value[-6] not in "+-"
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

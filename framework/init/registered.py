@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from framework.encoding.confluent_frame import id_of
 from framework.engine.kafka.newest_messages import Sample
 from framework.errors import NoSubject, Problem, Where, visible
-from framework.formats.confluent_frame import id_of
-from framework.formats.kinds import FORMATS
+from framework.formats import of_kind
 from framework.init.lines import Line, key, scalar, shown
-from framework.model import Cluster, Column, Registered, SecretStore
+from framework.model import Cluster, Column, Of, Registered, SecretStore
 from framework.patience import REGISTRY_NEEDED
 from framework.plan.registered import Asked, Found, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry
 from framework.types import TIMESTAMP, folded
 
-Of = Literal["key", "value"]
 _MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
 _MOST = 20  # ids that are asked for
-_ENVELOPE = {"op", "before", "after", "source"}
-CHANGES = "debezium_avro"
 _NOWHERE = Where("", 0, 0)
 
 
@@ -37,6 +33,7 @@ class Schemaed:
     single: str | None  # the column that a key without fields makes
     columns: tuple[Column, ...]
     registered: Registered
+    changes: bool  # they are changes of the rows that the columns are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +64,7 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
     keys = [message.key for message in sample.messages if message.key is not None]
     if not looks_so(keys):
         return Known(value=value)
-    if value.format == CHANGES:
+    if value.changes:
         return Known(value=value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
     found = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
     return Known(value=value, key_why=found) if isinstance(found, str) else Known(value=value, key=found)
@@ -88,20 +85,27 @@ def _schemaed(
     if subject is None:
         return f"the registry has no subject `{own}` and none for schema {ids[0]}" if ids else ""
     versions = registry.subject(subject).versions
-    format_ = FORMATS[versions[-1].schema.kind]
+    format_, *others = of_kind(versions[-1].schema.kind)
     single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
     asked = Asked(kafka_name, of, format_, subject, _NOWHERE, (), {}, single if of == "key" else None)
     found, problems = _resolved(asked, cluster, secrets, taken)
-    if of == "value" and format_ == "avro" and {column.name for column in found.columns} >= _ENVELOPE:
-        changes, refused = _resolved(replace(asked, format=CHANGES), cluster, secrets, taken)
+    changes = False
+    for other in others if of == "value" else ():  # of changes
+        rows, refused = _resolved(replace(asked, format=other), cluster, secrets, taken)
         if not refused:
-            format_, found, problems = CHANGES, changes, refused
+            format_, found, problems, changes = other, rows, refused, True
     if problems:
         return f"{subject}: {problems[0].message}"
     alone = len(found.columns) == 1 and found.columns[0].name == single
-    other = None if subject == own else subject
+    elsewhere = None if subject == own else subject
     return Schemaed(
-        of=of, format=format_, subject=other, single=single if alone else None, columns=found.columns, registered=found.registered
+        of=of,
+        format=format_,
+        subject=elsewhere,
+        single=single if alone else None,
+        columns=found.columns,
+        registered=found.registered,
+        changes=changes,
     )
 
 
@@ -145,7 +149,7 @@ def value_lines(found: Schemaed) -> Iterator[Line]:
     yield Line(f"value: {found.format}", [f"by {found.registered.newest} of {_named(found)}"])
     if found.subject:
         yield Line(f"subject: {scalar(found.subject)}")
-    what = "the rows" if found.format == CHANGES else "the schema"
+    what = "the rows" if found.changes else "the schema"
     yield Line(f"# The columns are the fields of all versions of {what}. With those of today they are:")
     width = max(len(column.name) for column in found.columns)
     yield from (_column(column, width) for column in found.columns)

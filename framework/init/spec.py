@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from framework.encoding.json_text import one_object, utf8
 from framework.engine.kafka.newest_messages import Sample
 from framework.errors import SluiceError
-from framework.init import debezium, infer, project, registered
+from framework.formats import BySchema, every
+from framework.init import guess, infer, project, registered
+from framework.init.guess import Guessed
 from framework.init.infer import Column
 from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
 from framework.init.registered import Known, Schemaed
@@ -25,7 +28,6 @@ from framework.spec import scalars
 from framework.types import TIMESTAMP, folded
 
 NAMESPACE = "raw"
-_MOSTLY = 0.9  # of the messages with a value are JSON objects where a topic is taken for JSON
 _MOST_COLUMNS = 500
 _LONGEST_ID = 100  # characters
 _UNKNOWN = Known(value=None)
@@ -36,7 +38,7 @@ _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scal
 @dataclass(frozen=True)
 class Spec:
     text: str
-    value: str  # json | debezium_json | string | bytes, or a format of the registry
+    value: str  # the format
     columns: int
     left_out: tuple[str, ...]  # fields that are no columns
 
@@ -52,7 +54,7 @@ def name_of(kafka_name: str) -> str:
 def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Known = _UNKNOWN) -> Spec:
     """Columns that the language refuses are left out, with its own reason. What the registry has is not said again."""
     if known.value:
-        row_keys = known.row_keys if known.value.format == registered.CHANGES else None
+        row_keys = known.row_keys if known.value.changes else None
         pipeline = _pipeline(name_of(kafka_name), catalog, row_keys)
         lines = (*_head(kafka_name, sample), *_registered(known.value, known, sample), *pipeline)
         return Spec(text(lines), known.value.format, len(known.value.columns) + len(known.key.columns if known.key else ()), ())
@@ -60,24 +62,20 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Kn
     if not values:
         what = "none of its newest messages has a value" if sample.messages else "it has no messages"
         raise SluiceError("no-messages", f"{kafka_name} does not tell its columns: {what}", "write its spec by hand")
-    changes = debezium.changes(sample)
-    objects = [each for value in values if (each := infer.one_object(value)) is not None]
-    found = infer.columns(changes.rows if changes else objects) if len(objects) >= _MOSTLY * len(values) else ()
+    guessed = guess.of_values(values)
+    found = infer.columns(guessed.rows) if guessed else ()
     out = {column.name: "there are too many" for column in found[_MOST_COLUMNS:]}
     out |= {column.name: "no column can have such a name" for column in found if not _can_be_a_column(column.name)}
     name = name_of(kafka_name)
     while True:
         kept = [column for column in found if column.name not in out]
         head = list(_head(kafka_name, sample))
-        if kept and changes:
-            head += debezium.lines(kept, out, sample)
-        else:
-            head += _json(kept, out, sample) if kept else _other(sample, values, len(objects), known)
+        head += _given(guessed, kept, out, sample) if kept and guessed else _other(sample, values, known)
         refused = _refused([*head, *_pipeline(name, None)])
         if not refused:
-            head += _pipeline(name, catalog, debezium.keys(changes, kept) if changes else None)
-            format_ = "debezium_json" if changes else "json"
-            return Spec(text(head), format_ if kept else _other_format(values), max(1, len(kept)), tuple(out))
+            row_keys = guess.row_keys(guessed, sample, kept) if guessed and guessed.changes else None
+            format_ = guessed.name if kept and guessed else _other_format(values)
+            return Spec(text([*head, *_pipeline(name, catalog, row_keys)]), format_, max(1, len(kept)), tuple(out))
         out |= refused
 
 
@@ -107,14 +105,17 @@ def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
     yield Line(f"partitions: {sample.partitions}")
 
 
-def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Iterator[Line]:
+def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Iterator[Line]:
+    if guessed.changes:
+        yield from guess.change_lines(guessed, columns, out, sample)
+        return
     of = len(sample.messages)
     empty = _without_value(sample)
-    other = sum(message.value is not None and infer.one_object(message.value) is None for message in sample.messages)
+    other = guessed.others(sample)
     yield from _key(sample, {folded(column.name) for column in columns})
-    yield Line("value: json", [
+    yield Line(f"value: {guessed.name}", [
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
-        *([f"{other:,} of {of:,} messages are not one JSON object, which makes bad rows"] if other else []),
+        *([f"{other:,} of {of:,} messages are {guessed.guess.are_not}, which makes bad rows"] if other else []),
     ])  # fmt: skip
     if any(column.required for column in columns):
         yield Line("# `required: true`: no message of the sample lacks it, and one that does will be a bad row.")
@@ -129,7 +130,7 @@ def _json(columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Ite
 
 def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]:
     empty = _without_value(sample)
-    changes = value.format == registered.CHANGES
+    changes = value.changes
     if known.key:
         yield registered.key_line(known.key)
     elif known.key_why:
@@ -144,13 +145,14 @@ def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]
     yield from _headers(sample)
 
 
-def _other(sample: Sample, values: Sequence[bytes], objects: int, known: Known) -> Iterator[Line]:
+def _other(sample: Sample, values: Sequence[bytes], known: Known) -> Iterator[Line]:
     of = len(sample.messages)
-    texts = sum(_text(value) is not None for value in values)
+    texts = sum(utf8(value) is not None for value in values)
+    partly = {each.are: sum(each.rows(value) is not None for value in values) for _, each in guess.guesses("value").values()}
     empty = _without_value(sample)
     yield from _key(sample, {"value"})
     yield Line(f"value: {_other_format(values)}", [
-        *([f"{objects:,} of {of:,} messages are JSON objects"] if objects else []),
+        *(f"{count:,} of {of:,} messages are {what}" for what, count in partly.items() if count),
         *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
         *([_of_which_registry(known)] if _of_a_registry(values) else []),
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
@@ -159,14 +161,16 @@ def _other(sample: Sample, values: Sequence[bytes], objects: int, known: Known) 
 
 
 def _other_format(values: Sequence[bytes]) -> str:
-    return "bytes" if _of_a_registry(values) or any(_text(value) is None for value in values) else "string"
+    return guess.of_no_columns(values, _of_a_registry(values))
 
 
 def _of_which_registry(known: Known) -> str:
     looks = "they begin as those of a schema registry do"
     if known.why:
         return f"{looks}, but {known.why}"
-    return f"{looks}: name it, by `registry: URL` in the cluster, and write `value: avro`, `json_schema` or `protobuf`"
+    first, *others = (f"`{name}`" for name, each in every("value").items() if isinstance(each, BySchema) and not each.changes)
+    formats = " or ".join(filter(None, (", ".join([first.replace("`", "`value: ", 1), *others[:-1]]), *others[-1:])))
+    return f"{looks}: name it, by `registry: URL` in the cluster, and write {formats}"
 
 
 def _of_a_registry(values: Sequence[bytes]) -> bool:
@@ -182,18 +186,16 @@ def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
     free = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in columns)
     lacking = len(sample.messages) - len(keys)
     said = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
-    texts = [found for each in keys if (found := _text(each)) is not None]
-    asked, why, fields = f"{{format: string, as: {free}}}", "", ""
+    format_, why = guess.of_keys(keys)
+    asked, fields = f"{{format: {format_}, as: {free}}}", ""
     same = _same_field(sample)
-    if len(texts) < len(keys):
-        number = all(len(each) == 8 for each in keys)
-        asked = f"{{format: {'long' if number else 'bytes'}, as: {free}}}"
-        why = "which always has 8 bytes, as Java's numbers have" if number else "which is not always text"
+    if why:
+        pass
     elif same is not None and folded(same) in columns:
         why = f"which is always {shown(same)}"
     elif fields := _fields_of_keys(keys, columns):
-        asked, why = f"{{format: json, columns: {{{fields}}}}}", "which is an object; those that are columns already are left out"
-    elif not all(map(_like_an_id, texts)):
+        asked, why = f"{{{fields}}}", "which is an object; those that are columns already are left out"
+    elif not all(_like_an_id(utf8(each) or "") for each in keys):
         why = "which does not look like an id"
     if why:
         yield Line(f"# key: {asked}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *said])
@@ -202,24 +204,27 @@ def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
 
 
 def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
-    """The fields of keys that are objects, as a spec says them in one line."""
-    objects = [infer.one_object(each) for each in keys]
-    if None in objects:
-        return ""
-    taken, found = set(columns), []
-    for column in infer.columns([each for each in objects if each is not None]):
-        if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken:
-            taken.add(folded(column.name))
-            found.append(in_braces(column))
-    return ", ".join(found)
+    """The format and the fields of keys that have some, as a spec says them in one line."""
+    for name, (_, each) in guess.guesses("key").items():
+        rows = [fields for key in keys if (fields := each.key(key)) is not None]
+        if len(rows) < len(keys):
+            continue
+        taken, found = set(columns), []
+        for column in infer.columns(rows):
+            if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken:
+                taken.add(folded(column.name))
+                found.append(in_braces(column))
+        if found:
+            return f"format: {name}, columns: {{{', '.join(found)}}}"
+    return ""
 
 
 def _same_field(sample: Sample) -> str | None:
     """The field that is the key in all messages."""
     names: set[str] | None = None
     for message in sample.messages:
-        found = infer.one_object(message.value) if message.value is not None else None
-        key_ = None if message.key is None else _text(message.key)
+        found = one_object(message.value) if message.value is not None else None
+        key_ = None if message.key is None else utf8(message.key)
         same = {name for name, value in (found or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
         names = same if names is None else names & same
     return min(names) if names else None
@@ -238,20 +243,13 @@ def _pipeline(name: str, catalog: str | None, row_keys: Sequence[str] | None = N
     yield Line("---")
     yield Line(f"pipeline: {name}")
     yield Line(f"from: {{topic: {name}}}")
-    how = debezium.write_options(row_keys or ())
-    yield from debezium.pipeline_lines(row_keys) if row_keys is not None else ()
+    how = guess.write_options(row_keys or ())
+    yield from guess.pipeline_lines(row_keys) if row_keys is not None else ()
     yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}{how}}}")
 
 
 def _can_be_a_column(name: str) -> bool:
     return bool(_COLUMN.search(name)) and name.isprintable()
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _like_an_id(text_: str) -> bool:

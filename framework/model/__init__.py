@@ -32,6 +32,7 @@ from framework.model.topic import (
     EVENT_TIME,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
+    Changes,
     Cluster,
     Column,
     Decoding,
@@ -40,10 +41,12 @@ from framework.model.topic import (
     Generator,
     Login,
     Native,
+    Of,
     Registered,
     SecretStore,
     Security,
     Topic,
+    raw,
 )
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "KAFKA_TOPIC",
     "VERSION",
     "Catalog",
+    "Changes",
     "Cluster",
     "Column",
     "ColumnSql",
@@ -72,6 +76,7 @@ __all__ = [
     "Memory",
     "Message",
     "Native",
+    "Of",
     "PartitionField",
     "Pipeline",
     "Plan",
@@ -90,4 +95,5 @@ __all__ = [
     "Topic",
     "columns_read",
     "in_order",
+    "raw",
 ]

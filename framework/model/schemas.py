@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from framework.errors import SluiceError
-
-Kind = Literal["AVRO", "JSON", "PROTOBUF"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +12,7 @@ class Schema:
     """A registered schema. `behind` is all that its text takes from other subjects, by the names that it calls them: each name once,
     what others need first, and none of them with a list of its own, so that a schema is never larger than its texts."""
 
-    kind: Kind
+    kind: str  # as the registry calls it
     text: str
     behind: tuple[tuple[str, Schema], ...] = ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -32,6 +32,14 @@ KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # wh
 EVENT_TIME = "_event_time"
 
 
+Of = Literal["key", "value"]
+
+
+def raw(of: Of) -> str:
+    """SQL of the message's key or value, whole."""
+    return f"_sluice_{of}"
+
+
 @dataclass(frozen=True)
 class Fault:
     """What can be wrong with one message: `when` is SQL that is true where it is. `why` is SQL of what is said of one message, over
@@ -53,6 +61,9 @@ class Decoding:
     columns: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
     _: KW_ONLY
+    meant: Mapping[str, str] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # SQL that plain names stand for in this process
     explain: tuple[tuple[str, str], ...] = ()
     explained: str = "NULL"  # what `explain` calls `_sluice_parsed`
     apart: tuple[tuple[str, str], ...] = ()  # columns and SQL of what is computed before all this, once
@@ -67,10 +78,28 @@ class Native:
     """A column that Python computes of the messages' `key` or `value`, whole Arrow arrays at a time. `using` takes a binary array
     and gives a struct array of the type; it must be something that can be pickled."""
 
-    of: Literal["key", "value"]
+    of: Of
     into: str
     type: Struct
     using: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """Of messages that are not rows of a table but changes of them. `op` and `at` are columns behind the row's own: what was done, as
+    one of the texts in `writes`, `deletes` and `truncates`, and when."""
+
+    op: Column
+    at: Column
+    writes: tuple[str, ...]  # the message has the row as it is then
+    deletes: tuple[str, ...]  # of one row, by its key
+    truncates: tuple[str, ...]  # of all rows
+    unsent: Callable[[Type], str]  # SQL over `?`, a column of the type: whether its value was not sent; empty where it always is
+    created: Callable[[Mapping[str, Any], datetime], Mapping[str, Any]]  # the message that a row was made
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.op, self.at
 
 
 @dataclass(frozen=True)
@@ -122,7 +151,7 @@ class Registered:
     """What the registry said of a topic's keys or values when the plan was made. `refused` are versions that not every table takes:
     the schema's id, what it does, and that in words. `trouble`: the registry did not answer, or has no such subject."""
 
-    of: Literal["key", "value"]
+    of: Of
     subject: str
     numbers: tuple[int, ...]
     refused: tuple[tuple[int, str, str], ...]
@@ -152,3 +181,11 @@ class Topic:
     start_from: Literal["earliest", "latest"] | datetime
     generator: Generator | None
     registered: tuple[Registered, ...] = ()
+    changes: Changes | None = None
+
+    def columns_of(self, of: Of) -> tuple[Column, ...]:
+        """Those that a message's key, or its value, becomes."""
+        elsewhere = (*self.key_columns, *self.headers)
+        return tuple(
+            each for each in self.columns if (each.name in self.key_columns if of == "key" else each.name not in elsewhere)
+        )

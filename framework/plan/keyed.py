@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Column, ColumnSql, Fault, Keyed, Step, Topic
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Changes, Column, ColumnSql, Fault, Keyed, Step, Topic
 from framework.plan import unsent
+from framework.plan.change_events import changes_of, is_end, is_one_of
 from framework.plan.modes import Mode, mode
 from framework.plan.rows import Rows
 from framework.spec import kinds
-from framework.sql.quote import identifier, literal
+from framework.sql.quote import identifier
 from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
@@ -30,7 +31,7 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
     )
     keep = topic.decoding.keep
     if into.deletes == "ignore":
-        is_row = f"NOT {_op(topic, 'd', 't')}" if is_debezium((topic,)) else there
+        is_row = f"NOT {is_end(topic, topic.changes)}" if topic.changes else there
         keep = f"{is_row} AND ({keep})" if keep else is_row
     return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
 
@@ -51,8 +52,8 @@ def resolve(
         rows.problems.extend(_without_order(into, rows))
     write = mode(into.write)
     rows.problems.extend(write.problems(into, order, read, rows))
-    changes = is_debezium(read) and into.deletes != "ignore"
-    ends = "_sluice_value IS NULL" if tombstones else _op(read[0], "d", "t") if changes else None
+    changes = changes_of(read) if into.deletes != "ignore" else None
+    ends = "_sluice_value IS NULL" if tombstones else is_end(read[0], changes) if changes else None
     deletes, faults = _deletes(into, ends, rows)
     if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
@@ -64,9 +65,10 @@ def resolve(
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
-        truncates=_op(read[0], "t") if changes and len(read) == 1 else None, remember=into.remember_deletes_for, says=_says(into, ends),
+        truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
+        remember=into.remember_deletes_for, says=_says(into, ends, changes),
         stands_in=tombstones and not _known(order, read, steps),
-        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if is_debezium(read) else (),
+        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
@@ -76,13 +78,14 @@ def resolve(
 
 def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
     """The topic, with what its messages cannot do to rows that go by keys."""
-    if not is_debezium((topic,)):
+    changes = topic.changes
+    if not changes:
         return topic
     topic = unsent.refused(topic, steps, keyed.deletes)
     if keyed.truncates or not keyed.ends:
         return topic
     message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
-    truncated = Fault("value", "truncated", message, _op(topic, "t"))
+    truncated = Fault("value", "truncated", message, is_one_of(topic, changes.truncates))
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
 
 
@@ -93,17 +96,12 @@ def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
     return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
 
 
-def _says(into: kinds.Into, ends: str | None) -> str:
+def _says(into: kinds.Into, ends: str | None, changes: Changes | None) -> str:
     found = [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
     if ends:
-        found.append("a message without a value" if into.deletes == "tombstones" else "a change with the op d or t")
+        ops = f"a change with the op {' or '.join((*changes.deletes, *changes.truncates))}" if changes else ""
+        found.append("a message without a value" if into.deletes == "tombstones" else ops)
     return " or ".join(found)
-
-
-def _op(topic: Topic, *ops: str) -> str:
-    """SQL of whether an envelope of Debezium says one of these; where it is no envelope, null is no op."""
-    op = dict(topic.decoding.columns).get("_op", "NULL")
-    return f"coalesce({op} IN ({', '.join(map(literal, ops))}), false)"
 
 
 def _of_keys(keyed: Keyed) -> Iterator[Fault]:
@@ -152,7 +150,7 @@ def _comparable(type_: Type) -> bool:
 
 def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
     where = into.place("deletes")
-    if is_debezium(read):
+    if changes_of(read):
         hint = "its envelopes say what is deleted: remove `deletes`"
         yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
         return
@@ -180,11 +178,6 @@ def _made_anew(name: str, steps: Iterable[Step]) -> bool:
     return any(name in dict(each.assign) or (each.each is not None and each.each.into == name) for each in steps)
 
 
-def is_debezium(read: tuple[Topic, ...]) -> bool:
-    """Topics of one pipeline have one format."""
-    return bool(read) and read[0].value.startswith("debezium_")
-
-
 def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
     """Of a time, Kafka's own takes its place."""
     column = next((each for each in rows.columns if each.name == into.order_by), None)
@@ -205,7 +198,7 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
         return into.order_by
     moment = read[0].event_time if read else None
     there = {column.name: column.type for column in rows.columns}
-    if moment is None or is_debezium(read):  # a connector sends changes of one key in their order
+    if moment is None or changes_of(read):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import Literal
+from typing import Any
 
+from framework.encoding import json_values
+from framework.encoding.schema_writer import Writer
 from framework.errors import Problem, Where
-from framework.formats import json_values, message_writer
-from framework.formats.kinds import of_kind
-from framework.formats.message_writer import Writer
-from framework.formats.versions import Unsupported
-from framework.model import Column, Message, Pipeline
-from framework.plan.values import Wrong, json_object, json_text, plain_json
+from framework.formats import BySchema, Format, Given, Single, by_schema, find, writer
+from framework.model import Column, Message, Of, Pipeline
+from framework.plan.values import Wrong, json_text, plain_json
+from framework.schemas.versions import Unsupported
 from framework.spec import kinds
-from framework.spec.kinds.topic import REGISTERED
 from framework.spec.node import Node
 from framework.spelling import did_you_mean
 from framework.types import VOID, Type
@@ -87,8 +85,8 @@ class Messages:
             return _Value(None, None, ())
         if node.kind == "map":
             return self.value({key.text: value for key, value in node.entries}, {key.text: key.where for key, _ in node.entries})
-        if node.kind == "scalar" and self.topic.value in ("string", "bytes"):
-            return _Value(None, node.text.encode(), ())
+        if node.kind == "scalar" and isinstance(self.format("value"), Single):
+            return _Value(None, self.single("value", node, ""), ())
         hint = 'write the columns, `value: {…}`, or the text itself, `raw: "…"`'
         self.refuse(node.where, "wrong-type", "a value is a map of columns", hint)
         return _Value(None, None, ())
@@ -101,15 +99,14 @@ class Messages:
         parts: dict[str, Node] = {}  # of the key
         topic = self.pipeline.topic
         known = {**{column.name: column.type for column in topic.columns}, **self.beside()}
-        envelope = topic.value.startswith("debezium_")
         for name, node in given.items():
-            if name not in known and not envelope:
+            if name not in known and not topic.changes:
                 hint = did_you_mean(name, known, f"the topic has {', '.join(f'`{each}`' for each in known)}")
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
-            elif name in topic.key_columns and (topic.key_format == "json" or topic.key_format in REGISTERED):
-                parts[name] = node
+            elif name in topic.key_columns and isinstance(self.format("key"), Single):
+                key = self.single("key", node, f"`{name}`")
             elif name in topic.key_columns:
-                key = self.long(node, f"`{name}`") if self.topic.key.format == "long" else self.text(node, f"`{name}`")
+                parts[name] = node
             elif name in self.topic.headers:
                 headers.append((name, self.text(node, f"`{name}`")))
             else:
@@ -122,8 +119,8 @@ class Messages:
         """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
         found: dict[str, Type] = {}
         for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
-            made = self.writer(of) if contract and self.topic.value != "debezium_avro" else None
-            found |= {made.column(each.name): each.type for each in of_kind(made.schema.kind).shapes(made.schema)} if made else {}
+            made = self.writer(of) if contract and not self.pipeline.topic.changes else None
+            found |= {made.column(each.name): each.type for each in by_schema(made.schema).shapes(made.schema)} if made else {}
         return found
 
     def writer(self, of: str) -> Writer | None:
@@ -131,38 +128,46 @@ class Messages:
         for each in self.pipeline.topic.registered:
             if each.of == of and each.newest:
                 try:
-                    return message_writer.writer(each.newest.id, each.newest.schema, each.names)
+                    return writer(each.newest.id, each.newest.schema, each.names)
                 except Unsupported:
                     return None
         return None
 
-    def fields(
-        self, of: Literal["key", "value"], given: Mapping[str, Node], known: Mapping[str, Type], places: Mapping[str, Where]
-    ) -> bytes | None:
-        format_ = self.topic.value if of == "value" else self.topic.key.format
-        if of == "value" and format_.startswith("debezium_"):
-            envelope = json_object((name, plain_json(node)) for name, node in given.items())
-            if format_ == "debezium_json":
-                return envelope.encode()
-            return self.by_schema(of, lambda writer: writer.whole(json_values.loads(envelope)), places)
-        if format_ == "json":
-            options = self.topic.columns if of == "value" else self.topic.key.columns
-            formats = {name: option.format for name, option in options.items()}
-            made = ((name, self.json(node, Column(name, known[name]), formats.get(name))) for name, node in given.items())
-            return json_object(made).encode()
-        if format_ not in REGISTERED:
-            texts = [self.text(node, f"`{name}`") for name, node in given.items()]
+    def format(self, of: Of) -> Format | None:
+        return find(of, self.topic.value if of == "value" else self.topic.key.format)
+
+    def fields(self, of: Of, given: Mapping[str, Node], known: Mapping[str, Type], places: Mapping[str, Where]) -> bytes | None:
+        format_, topic = self.format(of), self.pipeline.topic
+        if isinstance(format_, Single):
+            texts = [self.single(of, node, f"`{name}`") for name, node in given.items()]
             return texts[-1] if texts else None
         before = len(self.problems)
-        said = {name: self.json(node, Column(name, known[name]), None) for name, node in given.items()}
-        if len(self.problems) > before or not known:
+        whole = of == "value" and topic.changes is not None
+        values = self.plain(given) if whole else self.typed(of, given, known)
+        if isinstance(format_, Given):
+            return format_.encode(topic.columns_of(of), values)
+        if not whole and (len(self.problems) > before or not known):
             return None
-        values = {name: json_values.loads(text) for name, text in said.items()}
-        return self.by_schema(of, lambda writer: writer.columns(values), places)
+        return self.by_schema(of, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
 
-    def by_schema(
-        self, of: Literal["key", "value"], write: Callable[[Writer], bytes], places: Mapping[str, Where]
-    ) -> bytes | None:
+    def plain(self, given: Mapping[str, Node]) -> dict[str, Any]:
+        """Values by their looks alone."""
+        values: dict[str, Any] = {}
+        for name, node in given.items():
+            try:
+                values[name] = json_values.loads(plain_json(node))
+            except ValueError:  # Python reads no number of thousands of digits
+                self.refuse(node.where, "wrong-type", f"`{name}` has a number that is too long", _RAW)
+        return values
+
+    def typed(self, of: Of, given: Mapping[str, Node], known: Mapping[str, Type]) -> dict[str, Any]:
+        options = self.topic.columns if of == "value" else self.topic.key.columns
+        ways = {name: option.format for name, option in options.items()} if isinstance(self.format(of), Given) else {}
+        return {
+            name: json_values.loads(self.json(node, Column(name, known[name]), ways.get(name))) for name, node in given.items()
+        }
+
+    def by_schema(self, of: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
         writer = self.writer(of)
         if writer is None or any(problem.where in places.values() for problem in self.problems):  # which has been said
             return None
@@ -195,9 +200,9 @@ class Messages:
         if taken:
             made = self.topic.key.as_ or ", ".join(self.topic.key.columns)
             self.refuse(where, "duplicate-key", f"`{made}` is made of the key, and is given as well", "keep one of them")
-        if self.topic.key.format in REGISTERED and not node.is_null:
+        if isinstance(self.format("key"), BySchema) and not node.is_null:
             return self.key_by_schema(node)
-        return self.long(node, "`key`") if self.topic.key.format == "long" else self.text(node, "`key`")
+        return self.single("key", node, "`key`")
 
     def key_by_schema(self, node: Node) -> bytes | None:
         writer = self.writer("key")
@@ -214,16 +219,25 @@ class Messages:
             (name,) = self.pipeline.topic.key_columns
             value = json_values.loads(self.json(node, Column(name, types[name]), None))
             return self.by_schema("key", lambda writer: writer.columns({name: value}), places)
-        said = json_values.loads(json_object((key.text, plain_json(value)) for key, value in entries))
+        said = self.plain({key.text: value for key, value in entries})
         return self.by_schema("key", lambda writer: writer.whole(said), places)
 
-    def long(self, node: Node, what: str) -> bytes | None:
+    def single(self, of: Of, node: Node, what: str) -> bytes | None:
+        """A key or value that is one scalar; of another format it is the text itself."""
+        format_ = self.format(of)
+        if not isinstance(format_, Single):
+            return self.text(node, what)
         if node.is_null:
             return None
-        if node.kind != "scalar" or not re.fullmatch(r"-?\d{1,19}", node.text) or not -(1 << 63) <= int(node.text) < 1 << 63:
-            self.refuse(node.where, "wrong-type", f"{what} is a number of 8 bytes", "write a whole number, such as 42")
+        noun, hint = format_.asks
+        if node.kind != "scalar":
+            self.refuse(node.where, "wrong-type", f"{what} is {noun}, not a {node.kind}", hint)
             return None
-        return struct.pack(">q", int(node.text))
+        try:
+            return format_.encode(node.text)
+        except ValueError:
+            self.refuse(node.where, "wrong-type", f"{what} is {noun}", hint)
+            return None
 
     def text(self, node: Node, what: str) -> bytes | None:
         if node.kind != "scalar":

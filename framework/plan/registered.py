@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from framework.encoding import confluent_frame, fields
+from framework.encoding.confluent_frame import Read
 from framework.errors import NoRegistry, Problem, SluiceError, Where
-from framework.formats import confluent_frame, debezium, json, message_writer
-from framework.formats.confluent_frame import Of, Read
-from framework.formats.kinds import KINDS, Format, of_kind
-from framework.formats.versions import Merged, Shape, Unsupported, merge
-from framework.model import Cluster, Column, Decoding, Fault, Registered, SecretStore
-from framework.model.schemas import Kind, Schema, Subject, Version
+from framework.formats import BySchema, find, schema_of
+from framework.model import Cluster, Column, Decoding, Of, Registered, SecretStore
+from framework.model.schemas import Schema, Subject, Version
 from framework.plan.schema_fit import reshaped, unlike
+from framework.schemas.versions import Merged, Shape, Unsupported, merge
 from framework.spelling import did_you_mean
-from framework.sql.quote import literal
 from framework.types import Field, folded
 
 if TYPE_CHECKING:
@@ -57,9 +56,15 @@ class Asked:
     format: str
     subject: str
     where: Where
-    contract: Sequence[json.Field]
+    contract: Sequence[fields.Field]
     contract_places: Mapping[str, Where]
     single: str | None
+
+    @property
+    def by(self) -> BySchema:
+        found = find(self.of, self.format)
+        assert isinstance(found, BySchema)
+        return found
 
 
 @dataclass(frozen=True)
@@ -86,34 +91,26 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
 
 
 def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> Found:
-    kind = KINDS[asked.format]
-    format_ = of_kind(kind)
-    said = [(version, _shapes(asked, format_, kind, version)) for version in subject.versions]
+    said = [(version, _shapes(asked, version)) for version in subject.versions]
     if isinstance(said[-1][1], str):
         message = f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}"
         problems.append(Problem(asked.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
         return _unread(asked, SluiceError("unsupported-schema", said[-1][1]))
-    said += [
-        (each, _shapes(asked, format_, kind, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))
-    ]
+    said += [(each, _shapes(asked, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))]
     merged = merge((version, shapes) for version, shapes in said if not isinstance(shapes, str))
     unreadable = tuple((version, reason) for version, reason in said if isinstance(reason, str))
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
     try:
         _refuse_alike(merged.shapes)
-        shown = _shown(asked, merged, format_.read(asked.of, merged))
+        read = asked.by.read(asked.of, merged)
     except Unsupported as error:
         problems.append(Problem(asked.where, "unsupported-schema", f"`{asked.subject}`: {error.message}", error.hint))
         return _unread(asked, SluiceError("unsupported-schema", error.message, error.hint))
-    columns, required = _columns(asked, shown, problems)
+    columns, required = _columns(asked, merged, read, problems)
     absent = (id_ for id_, schema in also.items() if schema is None)
-    read = replace(shown.read, columns=tuple((column.name, text) for column, text in columns))
-    decoding = confluent_frame.decoding(
-        asked.of, merged, read, absent, [(name, shown.lacks(dict(read.columns)[name])) for name in required]
-    )
-    if shown.keep:  # a tombstone is left out
-        faults = (*(fault for fault in decoding.faults if fault.code != "null_value"), *shown.faults)
-        decoding = replace(decoding, faults=faults, keep=shown.keep)
+    read = replace(read, columns=tuple((column.name, sql) for column, sql in columns))
+    lacks = [(name, read.lacks(dict(read.columns)[name])) for name in required]
+    decoding = confluent_frame.decoding(asked.of, merged, read, absent, lacks)
     refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest = subject.versions[-1]
@@ -133,34 +130,6 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
         _refuse_alike(shape.inside, (*path, shape.name))
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """The fields that can be columns, and how they are read. `own` are columns that are there whatever `columns` says."""
-
-    shapes: tuple[Shape, ...]
-    read: Read
-    own: tuple[Column, ...] = ()
-    keep: str | None = None
-    faults: tuple[Fault, ...] = ()
-
-    def lacks(self, sql: str) -> str:
-        """SQL that is true where a message lacks a column that has to be there."""
-        return debezium.lacks_value(dict(self.read.columns)["_op"], sql) if self.keep else f"{sql} IS NULL"
-
-
-def _shown(asked: Asked, merged: Merged, read: Read) -> _Shown:
-    """Of Debezium's envelopes, what they say of a row."""
-    if asked.format != "debezium_avro":
-        return _Shown(merged.shapes, read)
-    shapes = debezium.unwrap(merged.shapes)
-    own = tuple(column.name for column in debezium.COLUMNS)
-    parts = ", ".join(f"{literal(name)}, {sql}" for name, sql in read.columns)
-    envelope = ("_sluice_envelope", f"CASE WHEN {read.apart[0][0]} IS NOT NULL THEN named_struct({parts}) END")
-    columns, faults, keep = debezium.of_envelope([each.name for each in shapes if each.name not in own], envelope[0])
-    read = replace(read, columns=tuple(columns), apart=(*read.apart, envelope))
-    return _Shown(shapes, read, debezium.COLUMNS, keep, tuple(faults))
-
-
 def _unread(asked: Asked, error: SluiceError) -> Found:
     """What is known without the registry. Only tests run by it."""
     found = _of_columns(asked, error)
@@ -173,32 +142,32 @@ def _unread(asked: Asked, error: SluiceError) -> Found:
 
 def _of_columns(asked: Asked, error: SluiceError) -> Found | None:
     """By a schema that is made of the columns, where these can be had of one."""
-    if not asked.contract or asked.format == "debezium_avro":
+    if not asked.contract:
         return None
     problems: list[Problem] = []
     try:
-        schema = message_writer.schema_of(asked.format, asked.topic, [Field(each.name, each.type) for each in asked.contract])
+        schema = schema_of(asked.by, asked.topic, [Field(each.name, each.type) for each in asked.contract])
         found = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
     except (Unsupported, KeyError):
         return None
     return None if problems else replace(found, registered=replace(found.registered, numbers=(), trouble=error))
 
 
-def _shapes(asked: Asked, format_: Format, kind: Kind, version: Version) -> tuple[Shape, ...] | str:
+def _shapes(asked: Asked, version: Version) -> tuple[Shape, ...] | str:
     """The version's fields, or why they are none."""
-    if version.schema.kind != kind:
+    if version.schema.kind != asked.by.kind:
         return f"is of the kind {version.schema.kind}, and the spec says {asked.format}"
     try:
-        shapes = format_.shapes(version.schema)
+        shapes = asked.by.shapes(version.schema)
     except Unsupported as error:
         return f"cannot become columns: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return shapes or "has no field that could be a column"
 
 
-def _columns(asked: Asked, shown: _Shown, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
+def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
     """The columns with the SQL that makes them, and those that may not be null."""
-    sql = dict(shown.read.columns)
-    shapes = {shape.name: shape for shape in shown.shapes}
+    sql = dict(read.columns)
+    shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
     if not asked.contract:
         alone = len(shapes) == 1 and "value" in shapes and asked.single
         return [
@@ -222,7 +191,7 @@ def _columns(asked: Asked, shown: _Shown, problems: list[Problem]) -> tuple[list
         made = reshaped(sql[each.name], shape.type, each.type)
         found.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), made))
     required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in found}]
-    found += [(column, sql[column.name]) for column in shown.own]
+    found += [(column, sql[column.name]) for column in read.own]
     return found, required
 
 

@@ -6,31 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from framework import types
+from framework.encoding.fields import Field, suits
 from framework.errors import MOST_PROBLEMS, Problem, Where
-from framework.formats import bytes as bytes_format
-from framework.formats import json, long, string
+from framework.formats import BySchema, Format, Given, Single, find
 from framework.model import Cluster, Column, Decoding, Fault, Generated, Generator, Registered, Topic
 from framework.plan import generated
 from framework.plan.registered import Asked, Schemas
 from framework.plan.registered import resolve as resolve_registered
 from framework.plan.rows import name_problems
 from framework.spec import kinds
-from framework.spec.kinds.topic import REGISTERED
 from framework.spelling import did_you_mean
 from framework.sql.quote import literal
 from framework.types import Type
 
-_KEYS = {"string": string.key, "bytes": bytes_format.key, "long": long.key}
+_VALUE = "value"  # the column of a message that is a single one
 
 
 def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
     before = len(problems)
-    fields = _fields(said, problems)
+    value = find("value", said.value or "")
+    fields = _fields(said, value, problems)
     registered: list[Registered] = []
-    value_columns, decoding = _value(said, fields, cluster, schemas, registered, problems)
+    value_columns, decoding = _value(said, value, fields, cluster, schemas, registered, problems)
     key_columns, key_fields, key = _key(said, cluster, schemas, registered, problems)
-    if said.value in REGISTERED and said.value != "debezium_avro":
-        fields = [json.Field(column.name, column.type) for column in value_columns]
+    if isinstance(value, Single):
+        fields = [*fields, Field(_VALUE, value.typed)]
+    elif isinstance(value, BySchema) and not value.changes:
+        fields = [Field(column.name, column.type) for column in value_columns]
     made = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in said.headers))
     places = dict(_places(said))
     columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in made)
@@ -58,13 +60,15 @@ def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         start_from=said.start_from,
         generator=generator,
         registered=tuple(registered),
+        changes=value.changes if value else None,
     )
 
 
 def unclear(said: kinds.Topic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in said.gaps and not any(_keys(said, option))]
-    nothing = said.value in ("json", "debezium_json", None) and not any(_keys(said, "columns"))
+    value = find("value", said.value or "")
+    nothing = (value is None or value.needs_columns) and not any(_keys(said, "columns"))
     return bool(unnamed) or nothing or "key" in said.gaps or not said.key.gaps <= {"format"}
 
 
@@ -90,9 +94,9 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
             )  # fmt: skip
 
 
-def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json.Field]:
+def _fields(said: kinds.Topic | kinds.Key, format_: Format | None, problems: list[Problem]) -> list[Field]:
     fields = []
-    said_as_json = (said.value if isinstance(said, kinds.Topic) else said.format) in ("json", "debezium_json")
+    given = format_ if isinstance(format_, Given) else None
     for name, column in said.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
@@ -101,75 +105,70 @@ def _fields(said: kinds.Topic | kinds.Key, problems: list[Problem]) -> list[json
         except types.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
-        if said_as_json and (wrong := _other_keys(type_)):
-            hint = f"JSON's objects have text as keys: write `map<string,{wrong.value}>`"
-            problems.append(Problem(column.place("type"), "bad-type", f"JSON has no {wrong}", hint))
-        fits = column.format is None or json.suits(column.format, type_)
-        if not fits:
+        if given and (refused := given.refuses(type_)):
+            problems.append(Problem(column.place("type"), "bad-type", *refused))
+        written_as = given is None or given.written_as
+        fits = column.format is None or (written_as and suits(column.format, type_))
+        if not written_as and not fits:
+            message = f"`format` means nothing for {given.noun}" if given else ""
+            problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
+        elif not fits:
             hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
-        fields.append(json.Field(name, type_, column.required, column.format if fits else None))
+        fields.append(Field(name, type_, column.required, column.format if fits else None))
     return fields
-
-
-def _other_keys(type_: Type) -> types.Map | None:
-    """A map in it whose keys are no text."""
-    if isinstance(type_, types.Map):
-        return type_ if type_.key != types.STRING else _other_keys(type_.value)
-    inside = [type_.element] if isinstance(type_, types.Array) else []
-    inside += [field.type for field in type_.fields] if isinstance(type_, types.Struct) else []
-    return next((found for each in inside if (found := _other_keys(each))), None)
 
 
 def _value(
     said: kinds.Topic,
-    fields: list[json.Field],
+    format_: Format | None,
+    fields: list[Field],
     cluster: Cluster,
     schemas: Schemas,
     registered: list[Registered],
     problems: list[Problem],
 ) -> tuple[tuple[Column, ...], Decoding]:
     docs = {name: column.doc or "" for name, column in said.columns.items()}
-    if said.value == "json":
-        return tuple(Column(field.name, field.type, docs[field.name]) for field in fields), json.decoding(
-            fields, said.unknown_fields
-        )
-    if said.value == "debezium_json":
-        from framework.formats import debezium
-
-        return debezium.decoding(fields)
-    if said.value in REGISTERED:
-        subject = said.subject or f"{said.kafka_name or said.name}-value"
-        places = dict(_keys(said, "columns"))
-        asked = Asked(said.name, "value", said.value, subject, said.place("value"), fields, places, None)
-        found = resolve_registered(asked, cluster, schemas, problems)
-        registered.append(found.registered)
-        return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in found.columns), found.decoding
-    module = string if said.value == "string" else bytes_format
-    return module.COLUMNS, module.decoding()
+    match format_:
+        case Given():
+            columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
+            own = format_.changes.columns if format_.changes else ()
+            return (*columns, *own), format_.decoding(fields, said.unknown_fields == "bad")
+        case Single():
+            return (Column(_VALUE, format_.type),), format_.decoding("value", _VALUE)
+        case BySchema():
+            subject = said.subject or f"{said.kafka_name or said.name}-value"
+            places = dict(_keys(said, "columns"))
+            asked = Asked(said.name, "value", said.value, subject, said.place("value"), fields, places, None)
+            found = resolve_registered(asked, cluster, schemas, problems)
+            registered.append(found.registered)
+            return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in found.columns), found.decoding
+    return (), Decoding(None, (), ())
 
 
 def _key(
     said: kinds.Topic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
-) -> tuple[tuple[Column, ...], list[json.Field], Decoding]:
+) -> tuple[tuple[Column, ...], list[Field], Decoding]:
     """The columns that the key makes, its fields, and how it is decoded."""
     key = said.key
-    if key.format == "json":
-        fields = _fields(key, problems)
-        columns, decoding = json.key(fields, {name: column.doc or "" for name, column in key.columns.items()})
-        return columns, fields, decoding
-    if key.format in REGISTERED:
-        subject = key.subject or f"{said.kafka_name or said.name}-key"
-        where = key.place("format") if key.node.get("format") else said.place("key")
-        asked = Asked(said.name, "key", key.format, subject, where, _fields(key, problems), dict(_keys(key, "columns")), key.as_)
-        found = resolve_registered(asked, cluster, schemas, problems)
-        registered.append(found.registered)
-        return found.columns, [json.Field(column.name, column.type) for column in found.columns], found.decoding
-    if key.as_ is None:
-        return (), [], Decoding(None, (), ())
-    columns, decoding = _KEYS[key.format](key.as_)
-    generated_as = types.STRING if key.format == "bytes" else columns[0].type
-    return columns, [json.Field(key.as_, generated_as)], decoding
+    format_ = find("key", key.format)
+    match format_:
+        case Given():
+            fields = _fields(key, format_, problems)
+            columns = tuple(Column(field.name, field.type, key.columns[field.name].doc or "") for field in fields)
+            return columns, fields, format_.decoding(fields, False)
+        case Single() if key.as_ is not None:
+            column = Column(key.as_, format_.type, "The message's key")
+            return (column,), [Field(key.as_, format_.typed)], format_.decoding("key", key.as_)
+        case BySchema():
+            subject = key.subject or f"{said.kafka_name or said.name}-key"
+            where = key.place("format") if key.node.get("format") else said.place("key")
+            fields = _fields(key, format_, problems)
+            asked = Asked(said.name, "key", key.format, subject, where, fields, dict(_keys(key, "columns")), key.as_)
+            found = resolve_registered(asked, cluster, schemas, problems)
+            registered.append(found.registered)
+            return found.columns, [Field(column.name, column.type) for column in found.columns], found.decoding
+    return (), [], Decoding(None, (), ())
 
 
 def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
@@ -186,7 +185,8 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
     return replace(
         decoding, columns=tuple(columns), faults=tuple(faults), apart=(*decoding.apart, *key.apart),
-        natively=(*decoding.natively, *key.natively), unknown=f"coalesce({', '.join(unknown)})" if unknown else None,
+        natively=(*decoding.natively, *key.natively), meant={**decoding.meant, **key.meant},
+        unknown=f"coalesce({', '.join(unknown)})" if unknown else None,
         schema_id=f"CASE WHEN stage = 'key' THEN {key.schema_id} ELSE {decoding.schema_id} END",
     )  # fmt: skip
 
@@ -206,8 +206,8 @@ def _column_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
 
 def _places(said: kinds.Topic) -> Iterator[tuple[str, Where]]:
     """Every column and where it is named, even if its type is wrong."""
-    if said.value in ("string", "bytes"):
-        yield "value", said.place("value")
+    if isinstance(find("value", said.value or ""), Single):
+        yield _VALUE, said.place("value")
     yield from _keys(said, "columns")
     if said.key.as_ is not None:
         yield said.key.as_, said.place("key", "as")
@@ -234,7 +234,7 @@ def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iter
         )
 
 
-def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[Problem]) -> Generator | None:
+def _generator(said: kinds.Topic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
     generate = said.generate
     assert generate is not None
     fields = tuple(fields)
@@ -266,11 +266,11 @@ def _generator(said: kinds.Topic, fields: Iterable[json.Field], problems: list[P
     return Generator(generate.rate, tuple(made))
 
 
-def _generated(said: kinds.Topic, fields: Iterable[json.Field]) -> Iterator[tuple[str, Type]]:
+def _generated(said: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)
-    for name in (*(["value"] if said.value in ("string", "bytes") else []), *said.headers):
+    for name in said.headers:
         yield name, types.STRING
 
 

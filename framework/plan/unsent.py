@@ -1,24 +1,20 @@
-"""Values that Debezium did not send, since they had not changed: a marker stands in their place.
+"""Values of changes that were not sent, since they had not changed: a marker stands in their place.
 
 A column that comes through all steps as it is takes the value that was there before. A step that looks at one cannot know it: then it
 is a bad row.
-Limit: `unavailable.value.placeholder` of the connector is as it comes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.model import Column, Fault, Step, Topic, columns_read
+from framework.plan.change_events import is_one_of
 from framework.plan.rows import Rows
-from framework.sql.quote import identifier, literal
-from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Type
+from framework.sql.quote import identifier
+from framework.types import Type
 
-_MARKER = "__debezium_unavailable_value"
 _WHY = "the database did not send `{}`, which has not changed, and the spec needs it: give the table REPLICA IDENTITY FULL"
 
 
@@ -26,27 +22,31 @@ def carried(topic: Topic, steps: Sequence[Step], rows: Rows, but: Iterable[str])
     """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
     columns, _ = _followed(topic, steps, ())
     there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
-    return tuple((name, _is_marker(column.type)) for name, column in columns.items() if there.get(name) == column.type)
+    return tuple((name, _unsent(topic, column.type)) for name, column in columns.items() if there.get(name) == column.type)
 
 
 def refused(topic: Topic, steps: Sequence[Step], *more: str | None) -> Topic:
     """The topic, of which a message is a bad row where a step, or other SQL over its columns, needs a value that was not sent."""
     _, read = _followed(topic, steps, more)
     sql = dict(topic.decoding.columns)
-    if not read or "_op" not in sql:
+    if not read or not topic.changes or topic.changes.op.name not in sql:
         return topic
-    changes = f"coalesce({sql['_op']} IN ('c', 'u', 'r'), false)"
+    changes = is_one_of(topic, topic.changes.writes)
     faults = (
         Fault(
             "value",
             "value_not_sent",
             _WHY.format(each.name),
-            f"{changes} AND {holds(_is_marker(each.type), sql[each.name])}",
+            f"{changes} AND {holds(_unsent(topic, each.type), sql[each.name])}",
         )
         for each in topic.columns
         if each.name in read
     )
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, *faults)))
+
+
+def _unsent(topic: Topic, type_: Type) -> str:
+    return topic.changes.unsent(type_) if topic.changes else ""
 
 
 def holds(marked: str, column: str) -> str:
@@ -56,7 +56,7 @@ def holds(marked: str, column: str) -> str:
 
 def _followed(topic: Topic, steps: Sequence[Step], more: Iterable[str | None]) -> tuple[dict[str, Column], set[str]]:
     """The topic's columns that come through the steps, by what they are called behind them; and the names of those that are read."""
-    columns = {column.name: column for column in topic.columns if _is_marker(column.type)}
+    columns = {column.name: column for column in topic.columns if _unsent(topic, column.type)}
     read: set[str] = set()
     for step in steps:
         read |= {columns[name].name for sql in _texts(step, columns) if sql for name in columns_read(sql, columns)}
@@ -78,27 +78,3 @@ def _texts(step: Step, columns: Iterable[str]) -> Iterator[str | None]:
 def _only(sql: str, columns: Iterable[str]) -> str:
     """The column that the text is and nothing else."""
     return next((name for name in columns if sql == identifier(name)), "")
-
-
-def _is_marker(type_: Type) -> str:
-    """SQL over `?`; nothing where Debezium has no marker."""
-    made = f"? IN ({', '.join(_markers(type_))})"
-    if isinstance(type_, Map) and (type_.key, type_.value) == (STRING, STRING):
-        made = f"map_keys(?) = array({literal(_MARKER)})"
-    return "" if made == "? IN ()" else f"coalesce({made}, false)"
-
-
-def _markers(type_: Type) -> Iterator[str]:
-    """What stands in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
-    if type_ == STRING:
-        yield from (literal(_MARKER), literal(json.dumps({_MARKER: _MARKER}, separators=(",", ":"))))
-    elif type_ == BINARY:
-        yield f"CAST({literal(_MARKER)} AS BINARY)"
-    elif isinstance(type_, Array) and type_.element == STRING:
-        digest = uuid.UUID(bytes=hashlib.md5(_MARKER.encode()).digest(), version=3)
-        yield from (f"array({literal(_MARKER)})", f"array('{digest}')")
-    elif isinstance(type_, Array) and type_.element == BINARY:
-        yield f"array(CAST({literal(_MARKER)} AS BINARY))"
-    elif isinstance(type_, Array) and type_.element in (INT, BIGINT):
-        numbers = ", ".join(f"CAST({byte} AS {type_.element.sql})" for byte in _MARKER.encode())
-        yield f"array({numbers})"

@@ -11,8 +11,8 @@ from datetime import date, datetime, timezone
 from decimal import Decimal as Number
 from typing import Any
 
+from framework.encoding import json_values
 from framework.errors import Where
-from framework.formats import json_values
 from framework.spec.node import Node
 from framework.spec.scalars import read_time
 from framework.spelling import did_you_mean

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from framework.errors import visible
-from framework.model.schemas import Kind
+from framework.formats import kinds
 from framework.registry.http import Strange
 
 MOST_REFERENCES = 1000
 """Of a schema, all those of its references counted; and each by itself."""
 _MOST_VERSIONS = 10_000
-_KINDS = ("AVRO", "JSON", "PROTOBUF")
+UNNAMED = "AVRO"  # the kind of a schema for which a registry names none
 _SHOWN = 300  # characters of what a registry says
 _LARGEST = 2**31 - 1
 
@@ -30,7 +30,7 @@ class Entry:
     """A schema as the registry has it. `id` is None where it was asked for by its id."""
 
     id: int | None
-    kind: Kind
+    kind: str
     text: str
     references: tuple[Reference, ...]
 
@@ -60,8 +60,8 @@ def id_of(said: Any) -> int:
 
 
 def entry(said: Any) -> Entry:
-    kind = _of(said, "schemaType") or "AVRO"
-    if kind not in _KINDS:
+    kind = _of(said, "schemaType") or UNNAMED
+    if not isinstance(kind, str) or kind not in kinds():
         raise Strange(f"has a schema of the kind {str(kind)[:40]!r}")
     there = _list(_of(said, "references") or [], "references")
     if len(there) > MOST_REFERENCES:
@@ -73,9 +73,7 @@ def entry(said: Any) -> Entry:
         for each in there
     )
     id_ = said.get("id")
-    return Entry(
-        None if id_ is None else _number(id_, "id"), cast(Kind, kind), _text(_of(said, "schema"), "schema"), tuple(references)
-    )
+    return Entry(None if id_ is None else _number(id_, "id"), kind, _text(_of(said, "schema"), "schema"), tuple(references))
 
 
 def code_of(said: Any) -> int | None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
-from framework.model.schemas import Kind, Schema, Subject, Version
+from framework.model.schemas import Schema, Subject, Version
 from framework.patience import REGISTRY
 from framework.registry import answers, cache
 from framework.registry.answers import Entry, Reference
@@ -120,9 +120,9 @@ class Registry:
         except _Absent:
             return ()
 
-    def register(self, name: str, kind: Kind, text: str) -> int:
+    def register(self, name: str, kind: str, text: str) -> int:
         """The schema's id, under which the subject has it from now on if it had not before."""
-        said = {"schema": text, **({} if kind == "AVRO" else {"schemaType": kind})}
+        said = {"schema": text, **({} if kind == answers.UNNAMED else {"schemaType": kind})}
         try:
             return self._asked(answers.id_of, "POST", f"/subjects/{quote(name, safe='')}/versions", said)
         except _Absent:

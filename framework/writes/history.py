@@ -21,7 +21,7 @@ from framework.engine.staging.merge import inserts, merge
 from framework.engine.staging.ranges import Near
 from framework.errors import Problem
 from framework.model import EVENT_TIME, IS_CURRENT, VERSION, Column, Keyed, Topic
-from framework.plan.keyed import is_debezium
+from framework.plan.change_events import changes_of
 from framework.plan.modes import Mode
 from framework.plan.rows import Rows
 from framework.spec import kinds
@@ -132,17 +132,16 @@ def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
 def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
     """The problems of a history: it needs a time as its order."""
     column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
+    changes = changes_of(topics)
     is_time = order == EVENT_TIME or column is None or column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
     if into.order_by and column is not None and not is_time:
         message = f"`{order}` is {column.type}, and `write: history` needs a time: since when a row is valid"
         yield Problem(
             into.place("order_by"), "bad-order", message, "order by a time, or leave `order_by` out for Kafka's timestamp"
         )
-    elif into.order_by and is_debezium(topics) and column in rows.columns and order != "_source_at" and into.deletes != "ignore":
-        message = f"a delete has no `{order}`"
-        yield Problem(
-            into.place("order_by"), "bad-order", message, "order by `_source_at`, or leave `order_by` out for Kafka's timestamp"
-        )
+    elif into.order_by and changes and column in rows.columns and order != changes.at.name and into.deletes != "ignore":
+        hint = f"order by `{changes.at.name}`, or leave `order_by` out for Kafka's timestamp"
+        yield Problem(into.place("order_by"), "bad-order", f"a delete has no `{order}`", hint)
     if order in into.keys:
         message = f"`{order}` is one of the keys, so all rows of a key have the same order"
         yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")

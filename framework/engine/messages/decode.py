@@ -6,23 +6,21 @@ Limit: while the registry does not answer, messages whose schemas were not loade
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
+from framework.encoding.confluent_frame import id_of
+from framework.encoding.json_text import Decoded, undecoded, utf8
 from framework.engine.kafka.newest_messages import Message
-from framework.engine.messages import plain_checks
-from framework.engine.messages.plain_checks import Decoded
 from framework.errors import NoSubject, SluiceError
-from framework.formats.confluent_frame import id_of
-from framework.formats.kinds import of_kind
-from framework.formats.versions import Unsupported
-from framework.model import SecretStore, Topic
+from framework.formats import BySchema, by_schema, find
+from framework.model import Of, SecretStore, Topic
 from framework.model.schemas import Version
 from framework.patience import REGISTRY
 from framework.registry.client import Registry
+from framework.schemas.versions import Unsupported
 
-Of = Literal["key", "value"]
+BadReason = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Read:
 
     decoded: Decoded
     version: Version | None = None
-    bad_reason: tuple[str, str] | None = None
+    bad_reason: BadReason | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class DecodedMessage:
 
     key: Read | None
     value: Read | None
-    bad_reason: tuple[str, str] | None
+    bad_reason: BadReason | None
 
 
 @dataclass(kw_only=True)
@@ -69,10 +67,12 @@ class Reader:
             self._versions[each.of] = {version.id: version for version in subject.versions}
 
     def read(self, of: Of, data: bytes) -> Read:
-        if all(each.of != of for each in self.topic.registered):
-            format_ = self.topic.value if of == "value" else self.topic.key_format
-            reason = plain_checks.format_mismatch(format_, data)
-            return Read(plain_checks.decoded(format_, data), None, (_code(of), f"the {of} {reason}") if reason else None)
+        format_ = find(of, self.topic.value if of == "value" else self.topic.key_format)
+        if format_ is None:
+            return Read(undecoded(data))
+        if not isinstance(format_, BySchema):
+            reason = format_.wrong(data) if format_.wrong else None
+            return Read(format_.decoded(data), None, (_code(of), f"the {of} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
         id_ = id_of(data)
         if id_ is None:
@@ -93,10 +93,17 @@ class Reader:
     def decode_message(self, message: Message) -> DecodedMessage:
         key = None if message.key is None else self.read("key", message.key)
         value = None if message.value is None else self.read("value", message.value)
-        bad_reason = plain_checks.plain_bad_reason(
-            self.topic, message, value.bad_reason if value else None, key.bad_reason if key else None
-        )
-        return DecodedMessage(key, value, bad_reason)
+        codes = {fault.code for fault in self.topic.decoding.faults}
+        reasons = self._bad_reasons(message, key, value)
+        return DecodedMessage(key, value, next((reason for reason in reasons if reason and reason[0] in codes), None))
+
+    def _bad_reasons(self, message: Message, key: Read | None, value: Read | None) -> Iterator[BadReason | None]:
+        yield value.bad_reason if value else ("null_value", "the message has no value")
+        yield key.bad_reason if key else None
+        headers = dict(message.headers)  # of equal names the last counts
+        for name in self.topic.headers:
+            if utf8(headers.get(name) or b"") is None:
+                yield "undecodable_header", f"the header `{name}` is not UTF-8 text"
 
     def _version(self, of: Of, id_: int) -> Version | None:
         versions = self._versions.setdefault(of, {})
@@ -113,7 +120,7 @@ class Reader:
     def _decoder(self, version: Version) -> Callable[[bytes], str] | str:
         if version.id not in self._decoders:
             try:
-                self._decoders[version.id] = of_kind(version.schema.kind).decoder(version.schema)
+                self._decoders[version.id] = by_schema(version.schema).decoder(version.schema)
             except Unsupported as error:
                 self._decoders[version.id] = error.message
         return self._decoders[version.id]

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from framework.encoding.confluent_frame import ALL
 from framework.errors import BatchError, SpecError, UnreachableError
-from framework.formats.confluent_frame import ALL
 from framework.model import Pipeline, Plan, Registered, Topic
 from framework.model.schemas import Schema
 from framework.patience import REGISTRY, REGISTRY_FOR_BATCH

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from framework import formats
+from framework.encoding import json_values
+from framework.encoding.schema_writer import Writer
 from framework.errors import NoSubject, SluiceError
-from framework.formats import json_values, message_writer
-from framework.formats.message_writer import Writer
-from framework.formats.versions import Unsupported
-from framework.model import Registered, SecretStore, Topic
+from framework.model import Of, Registered, SecretStore, Topic
 from framework.model.schemas import Version
 from framework.patience import REGISTRY_NEEDED
 from framework.registry.client import Registry
+from framework.schemas.versions import Unsupported
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteSchema:
     """A schema that keys or values are written with. `new`: the subject has no schema yet, and this one waits to be registered."""
 
-    of: Literal["key", "value"]
+    of: Of
     subject: str
     version: Version
     writer: Writer
@@ -53,7 +53,7 @@ def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteS
 
 def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = ()) -> Writer:
     try:
-        return message_writer.writer(version.id, version.schema, names)
+        return formats.writer(version.id, version.schema, names)
     except Unsupported as error:
         raise SluiceError("unsupported-schema", f"nothing can be written with {version}: {error.message}", error.hint) from None
 

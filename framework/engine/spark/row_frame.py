@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.formats.avro import MARK_BYTES
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, State, Step
 from framework.sql.quote import identifier, literal, substituted
 
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
 
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
-_END = f"_sluice_end_{token_hex(8)}"
-_MEANT = {  # what plain names in a decoding's SQL stand for
-    "_sluice_text": "CAST(_sluice_value AS STRING)",
-    # Marks behind a message's end, which no message can know.
-    "_sluice_end": _END,
-    "_sluice_end_text": literal(f'{{"{_END}":true}}'),
-    "_sluice_end_list": literal(f"array<struct<{_END}:boolean>>"),
-    "_sluice_end_field": literal(f"{_END}:boolean>>"),
-    # No byte can end one of Avro's numbers.
-    "_sluice_mark_bytes": f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'",
-}
 _INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
@@ -213,19 +200,21 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     rows = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
     message = "message"
     if decoding.explain:
-        rows = rows.selectExpr("*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding.explained)} END AS _sluice_parsed")
+        rows = rows.selectExpr(
+            "*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding, decoding.explained)} END AS _sluice_parsed"
+        )
         cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
-        message = f"CASE WHEN code = 'undecodable' THEN {_explained(f'CASE {cases} ELSE message END')} ELSE message END"
-    why = " ".join(f"WHEN {at} THEN {_explained(fault.why)}" for at, fault in enumerate(faults) if fault.why)
+        message = f"CASE WHEN code = 'undecodable' THEN {_explained(decoding, f'CASE {cases} ELSE message END')} ELSE message END"
+    why = " ".join(f"WHEN {at} THEN {_explained(decoding, fault.why)}" for at, fault in enumerate(faults) if fault.why)
     message = f"CASE fault {why} ELSE {message} END" if why else message
     return rows.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
-        f"CAST({_explained(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+        f"CAST({_explained(decoding, decoding.schema_id)} AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
 
-def _explained(sql: str) -> str:
-    return substituted(_inlined(sql), {"_sluice_value": "value", "_sluice_key": "key"})
+def _explained(decoding: Decoding, sql: str) -> str:
+    return substituted(_inlined(decoding, sql), {"_sluice_value": "value", "_sluice_key": "key"})
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
@@ -255,12 +244,12 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
         *(native.into for native in decoding.natively),
     )  # fmt: skip
     for name, sql in decoding.apart:
-        rows = rows.selectExpr("*", f"{_inlined(sql)} AS {name}")
+        rows = rows.selectExpr("*", f"{_inlined(decoding, sql)} AS {name}")
     parse = decoding.parse
     if parse and len(decoding.columns) > _INLINED:
-        rows = rows.selectExpr("*", f"{_inlined(parse)} AS _sluice_decoded")
+        rows = rows.selectExpr("*", f"{_inlined(decoding, parse)} AS _sluice_decoded")
         parse = None
-    return rows.selectExpr(*(f"{_inlined(sql, parse)} AS {name}" for name, sql in columns.items()))
+    return rows.selectExpr(*(f"{_inlined(decoding, sql, parse)} AS {name}" for name, sql in columns.items()))
 
 
 def _natively(messages: DataFrame, native: Native) -> DataFrame:
@@ -315,9 +304,10 @@ def _own_columns(pipeline: Pipeline) -> dict[str, str]:
     return columns
 
 
-def _inlined(sql: str, parse: str | None = None) -> str:
+def _inlined(decoding: Decoding, sql: str, parse: str | None = None) -> str:
+    """The SQL with what the plain names of a decoding stand for."""
     sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
-    return substituted(sql, _MEANT)
+    return substituted(sql, {"_sluice_text": "CAST(_sluice_value AS STRING)", **decoding.meant})
 
 
 def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:

@@ -7,21 +7,27 @@ Limit: a field that a message's schema does not have is null, also where the sch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from secrets import token_bytes
 from typing import Any
 
 from framework import types
-from framework.formats import json_values
+from framework.encoding import json_values
+from framework.encoding.confluent_frame import Read, decoded, id_literal, prefix
+from framework.encoding.schema_writer import Way
+from framework.formats import OBJECT, BySchema
 from framework.formats.avro.reader import MARK_BYTES, Writer, schemas
-from framework.formats.avro.schema import record, shapes
-from framework.formats.confluent_frame import Of, Read, decoded, id_literal, prefix, raw
-from framework.formats.versions import Merged
+from framework.formats.avro.schema import parse, record, shapes
+from framework.model import Of, raw
 from framework.model.schemas import Schema
+from framework.schemas.versions import Merged
 from framework.sql.quote import identifier, literal
 from framework.types import Type
 
-__all__ = ["MARK_BYTES", "decoder", "encoder", "read", "schema_text", "shapes"]
+__all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
 
-MARK = "_sluice_mark_bytes"  # the engine puts bytes in its place that are new in each process
+MARK = "_sluice_mark_bytes"
+# A message cannot know them, for they are new in each process; and no byte can end one of Avro's numbers.
+_MEANT = {MARK: f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'"}
 _FEW = 8  # versions that are told apart by comparing
 
 
@@ -40,6 +46,7 @@ def read(of: Of, merged: Merged) -> Read:
         columns=columns,
         wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *unfit]),
         apart=((into, f"from_avro({message}, {literal(made.writer)}, {options})"),),
+        meant=_MEANT,
     )
 
 
@@ -99,3 +106,15 @@ def _zigzag(number: int) -> bytes:
     while number > 0x7F:
         made, number = made + bytes([number & 0x7F | 0x80]), number >> 7
     return made + bytes([number])
+
+
+VALUE = KEY = BySchema(
+    kind="AVRO",
+    shapes=shapes,
+    read=read,
+    encoder=encoder,
+    decoder=decoder,
+    schema_text=schema_text,
+    sample=OBJECT,
+    way=lambda schema: Way(single=parse(schema).kind != "record"),
+)

@@ -17,7 +17,7 @@ from typing import Any
 
 from framework import types
 from framework.formats.avro.schema import Node, member_names
-from framework.formats.versions import Path, Shape, Unsupported
+from framework.schemas.versions import Path, Shape, Unsupported
 from framework.sql.quote import identifier, literal
 from framework.types import Type
 

@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from framework import types
-from framework.formats.versions import Shape, Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Shape, Unsupported
 from framework.types import Type
 
 _PLAIN: dict[str, Type] = {

@@ -24,10 +24,10 @@ from uuid import UUID
 import fastavro
 
 from framework import types
-from framework.formats import json_values
+from framework.encoding import json_values
 from framework.formats.avro.schema import loaded
-from framework.formats.versions import Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Unsupported
 from framework.types import Array, Decimal, Field, Map, Struct, Type
 
 Path = tuple[str, ...]

@@ -14,12 +14,16 @@ from functools import lru_cache
 from typing import Any
 
 from framework import types
-from framework.formats import json, json_values
-from framework.formats.confluent_frame import Of, Read, decoded, id_literal, prefix, raw
+from framework.encoding import json_columns, json_object, json_values
+from framework.encoding.confluent_frame import Read, decoded, id_literal, prefix
+from framework.encoding.fields import Field, Written
+from framework.encoding.schema_writer import Way
+from framework.formats import OBJECT, BySchema
 from framework.formats.json_schema.keyword_types import Said
 from framework.formats.json_schema.text import said_of
-from framework.formats.versions import Merged, Path, Shape
+from framework.model import Of, raw
 from framework.model.schemas import Schema
+from framework.schemas.versions import Merged, Path, Shape
 from framework.sql.quote import identifier, literal
 from framework.types import Array, Decimal, Map, Struct, Type
 
@@ -56,7 +60,7 @@ def _shape(name: str, said: Said) -> Shape:
 def _plain(type_: Type) -> Type:
     """The column's type, however it is written."""
     match type_:
-        case json.Written():
+        case Written():
             return type_.type
         case Array():
             return Array(_plain(type_.element))
@@ -71,17 +75,19 @@ def read(of: Of, merged: Merged) -> Read:
     """One parse for all ids. A version that writes a time otherwise than those before it, of which the columns say nothing, has
     messages that are none of these."""
     ways, others = _ways(merged)
-    fields = [json.Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
+    fields = [Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
     text, not_alone = _text(of, merged)
-    parse = json.parse(fields)
-    apart = ((decoded(of), json.behind(parse, text, "")),) if len(fields) > _INLINED else ()
+    parse = json_object.parse(fields)
+    apart = ((decoded(of), json_object.behind(parse, text, "")),) if len(fields) > _INLINED else ()
 
     def here(sql: str) -> str:
-        return json.behind(sql, text, decoded(of) if apart else f"({parse})")
+        return json_object.behind(sql, text, decoded(of) if apart else f"({parse})")
 
-    columns = tuple((field.name, here(json.value(f"_sluice_decoded.{identifier(field.name)}", field.type))) for field in fields)
-    wrong = [*(f"{prefix(of)} = {each}" for each in others), *not_alone, here(json.wrong(fields))]
-    return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here))
+    columns = tuple(
+        (field.name, here(json_columns.value(f"_sluice_decoded.{identifier(field.name)}", field.type))) for field in fields
+    )
+    wrong = [*(f"{prefix(of)} = {each}" for each in others), *not_alone, here(json_object.wrong(fields))]
+    return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here), meant=json_object.MEANT)
 
 
 def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
@@ -92,14 +98,18 @@ def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
         return text, []
     alone = f"{prefix(of)} IN ({', '.join(singles)})"
     around = f"concat(X'{_OPENS.hex()}', {text}, X'7D')"
-    return f"CASE WHEN {alone} THEN {around} ELSE {text} END", [f"{alone} AND NOT {json.is_one_value(f'CAST({text} AS STRING)')}"]
+    return f"CASE WHEN {alone} THEN {around} ELSE {text} END", [
+        f"{alone} AND NOT {json_object.is_one_value(f'CAST({text} AS STRING)')}"
+    ]
 
 
-def _why(of: Of, fields: Sequence[json.Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
-    found = [json.NOT_AN_OBJECT, json.explained(fields, "$"), [json.SOMETHING]]
+def _why(of: Of, fields: Sequence[Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
+    found = [json_object.NOT_AN_OBJECT, json_object.explained(fields, "$"), [json_object.SOMETHING]]
     unknown = literal("the value does not fit its schema")  # it is too large to be looked at
     cases = " ".join(f"WHEN {when} THEN {unknown if says == 'message' else says}" for part in found for when, says in part)
-    sql = here(f"transform(array({json.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace("'the value ", f"'the {of} ")
+    sql = here(f"transform(array({json_object.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace(
+        "'the value ", f"'the {of} "
+    )
     if not others:
         return sql
     return (
@@ -129,7 +139,7 @@ def _written(fields: Iterable[tuple[str, Said]], path: Path) -> Iterator[tuple[P
         inside = said
         while inside.inner:
             inside = inside.inner
-        if isinstance(inside.type, json.Written):
+        if isinstance(inside.type, Written):
             yield here, inside.type.format
         elif inside.type in (types.DATE, types.TIMESTAMP):
             yield here, "text"
@@ -147,7 +157,7 @@ def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str])
             inside = (types.Field(each.name, _as_written(each, each.type, here, ways)) for each in shape.inside)
             return Struct(tuple(inside))
     way = ways.get(here, "text")
-    return type_ if way == "text" else json.Written(type_, way)
+    return type_ if way == "text" else Written(type_, way)
 
 
 _SAYS: Mapping[Type, Mapping[str, Any]] = {
@@ -221,3 +231,20 @@ def decoder(_schema: Schema) -> Callable[[bytes], str]:
 
 def _short(said: str) -> str:
     return said if len(said) <= _SHOWN else said[: _SHOWN - 2] + " …"
+
+
+def _way(schema: Schema) -> Way:
+    said = _said(schema)
+    return Way(single=said.single, types={name: each.type for name, each in said.fields})
+
+
+VALUE = KEY = BySchema(
+    kind="JSON",
+    shapes=shapes,
+    read=read,
+    encoder=encoder,
+    decoder=decoder,
+    schema_text=schema_text,
+    sample=OBJECT,
+    way=_way,
+)

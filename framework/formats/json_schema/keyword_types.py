@@ -9,8 +9,8 @@ from functools import reduce
 from typing import Any, Literal
 
 from framework import types
-from framework.formats.json import Written
-from framework.formats.versions import Unsupported
+from framework.encoding.fields import Written
+from framework.schemas.versions import Unsupported
 from framework.types import Array, Decimal, Map, Struct, Type
 
 _NUMBERS: Sequence[Type] = (types.INT, types.BIGINT, types.FLOAT, types.DOUBLE)  # each holds those before it, or nearly

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from framework.formats.json_schema.keyword_types import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
 from framework.formats.json_schema.wellformed import document
-from framework.formats.versions import Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Unsupported
 
 if TYPE_CHECKING:
     from referencing import Registry, Resource

@@ -10,7 +10,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from framework.formats.versions import Unsupported
+from framework.schemas.versions import Unsupported
 
 _LOOK = "see what the registry has"
 _ONE = frozenset((

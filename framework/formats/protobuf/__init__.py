@@ -13,16 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from framework.formats.confluent_frame import Of, Read, decoded
+from framework.encoding.confluent_frame import Read, decoded
+from framework.formats import OBJECT, BySchema
 from framework.formats.protobuf.columns import shapes
 from framework.formats.protobuf.encode import encoder, schema_text
-from framework.formats.versions import Merged, Path
-from framework.model import Native
+from framework.model import Native, Of
 from framework.model.schemas import Schema
+from framework.schemas.versions import Merged, Path
 from framework.sql.quote import identifier
 from framework.types import BOOLEAN, Field, Struct
 
-__all__ = ["Using", "Written", "decoder", "encoder", "read", "schema_text", "shapes"]
+__all__ = ["KEY", "VALUE", "Using", "Written", "decoder", "encoder", "read", "schema_text", "shapes"]
 
 WRONG = "_sluice_wrong"
 
@@ -65,3 +66,14 @@ def read(of: Of, merged: Merged) -> Read:
         wrong=f"coalesce({decoded(of)}.{WRONG}, false)",
         natively=(Native(of, decoded(of), type_, Using(versions, type_)),),
     )
+
+
+VALUE = KEY = BySchema(
+    kind="PROTOBUF",
+    shapes=shapes,
+    read=read,
+    encoder=encoder,
+    decoder=decoder,
+    schema_text=schema_text,
+    sample=OBJECT,
+)

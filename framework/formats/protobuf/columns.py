@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from framework.formats.protobuf.compiler import Descriptor, Messages, messages, meta
 from framework.formats.protobuf.well_known_types import DECIMAL, KNOWN, UNSIGNED, decimal_type
-from framework.formats.versions import Shape, Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Shape, Unsupported
 from framework.types import BIGINT, BINARY, BOOLEAN, DEEPEST, DOUBLE, FLOAT, INT, STRING, Array, Field, Map, Struct, Type
 
 MOST = 5_000

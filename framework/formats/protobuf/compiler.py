@@ -19,8 +19,8 @@ from threading import Lock
 from typing import Any
 
 from framework.formats.protobuf.imports import FILES
-from framework.formats.versions import Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Unsupported
 
 Descriptor = Any  # protobuf has no types for mypy
 _ONE_AT_A_TIME = Lock()

@@ -14,8 +14,8 @@ from framework import types
 from framework.formats.protobuf.columns import BOOL_FIELD, ENUM, MESSAGE, STRING_FIELD
 from framework.formats.protobuf.compiler import Descriptor, messages
 from framework.formats.protobuf.well_known_types import KNOWN
-from framework.formats.versions import Path
 from framework.model.schemas import Schema
+from framework.schemas.versions import Path
 from framework.types import Array, Decimal, Map, Struct, Type
 
 PIECE = 1_000  # messages that are objects at one time; more are slower, since they do not stay in the processor's caches

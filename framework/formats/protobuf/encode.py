@@ -10,12 +10,12 @@ from decimal import InvalidOperation
 from typing import Any
 
 from framework import types
-from framework.formats import json_values
+from framework.encoding import json_values
 from framework.formats.protobuf.columns import STRING_FIELD
 from framework.formats.protobuf.compiler import Descriptor, meta, to_write
 from framework.formats.protobuf.well_known_types import DECIMAL, decimal_type
-from framework.formats.versions import Unsupported
 from framework.model.schemas import Schema
+from framework.schemas.versions import Unsupported
 from framework.types import Array, Decimal, Field, Map, Struct, Type
 
 _FIRST_TYPE = b"\0"  # the place of the message type in the schema

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from framework.formats import json_values
-from framework.formats.confluent_frame import prefix_bytes
+from framework.encoding import json_values
+from framework.encoding.confluent_frame import prefix_bytes
 from framework.formats.protobuf import WRONG
 from framework.formats.protobuf.columns import shapes
 from framework.model.schemas import Schema

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from framework import components
 from framework.errors import Problem
-from framework.spec.options import Bound, Kind, option
+from framework.spec.options import Bound, Kind, Named, option
 from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Subject, Time
 
-REGISTERED = ("avro", "json_schema", "protobuf", "debezium_avro")  # formats whose schemas are in the registry
+FORMATS = "framework.formats"
+VALUES = Named(FORMATS, "VALUE")
+KEYS = Named(FORMATS, "KEY", besides=("none",))
+_DEFAULT = "json"
 
 EXAMPLE = """\
 topic: stock_trades
@@ -69,7 +73,7 @@ class Key(Bound):
 
     short: ClassVar[str | None] = "format"
 
-    format: Literal["string", "bytes", "long", "json", "avro", "json_schema", "protobuf", "none"] = option(
+    format: Annotated[str, KEYS] = option(
         "How the key is written; `long` is a whole number of 8 bytes.", default="string", example="string", aka=["type"],
     )  # fmt: skip
     as_: ColumnName | None = option(
@@ -89,30 +93,32 @@ class Key(Bound):
     )  # fmt: skip
 
     def problems(self) -> Iterable[Problem]:
-        if self.as_ is not None and self.format in ("json", "none"):
-            why, instead = (
-                ("its fields are columns", "columns") if self.format == "json" else ("there is no key", "format: string")
-            )
+        if "format" in self.gaps:
+            return
+        format_ = None if self.format == "none" else components.load(FORMATS, self.format).KEY
+        needs, takes, by_schema = (format_.needs_columns, format_.takes_columns, format_.in_registry) if format_ else (False,) * 3
+        if self.as_ is not None and (needs or not format_):
+            why, instead = ("its fields are columns", "columns") if needs else ("there is no key", "format: string")
             yield Problem(
                 self.key_place("as"), "unused-key", f"`as` means nothing with `format: {self.format}`: {why}",
                 f"remove it, or write `{instead}`",
             )  # fmt: skip
-        if self.format == "json" and not self.columns:
+        if needs and not self.columns:
             yield Problem(
-                self.place("format"), "missing-key", "a key with `format: json` needs `columns`",
+                self.place("format"), "missing-key", f"a key with `format: {self.format}` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `order_id: long`",
             )  # fmt: skip
-        if self.format not in ("json", *REGISTERED) and self.columns:
+        if not takes and self.columns:
             yield Problem(
                 self.key_place("columns"), "unused-key", f"`columns` means nothing with `format: {self.format}`",
                 "remove it, or write `format: json`; `as: NAME` makes one column of the key",
             )  # fmt: skip
-        if self.format not in REGISTERED and self.subject is not None:
+        if not by_schema and self.subject is not None:
             yield Problem(
                 self.key_place("subject"), "unused-key", f"`subject` means nothing with `format: {self.format}`",
                 "remove it, or write `format: avro`",
             )  # fmt: skip
-        if self.as_ is not None and self.columns and self.format in REGISTERED:
+        if self.as_ is not None and self.columns and by_schema:
             yield Problem(
                 self.key_place("as"), "unused-key", "`as` names the one column of a key that is a single value, and `columns` has those"
                 " of a key with fields", "keep one of them",
@@ -157,8 +163,8 @@ class Topic(Kind):
 
     partly: ClassVar[bool] = True
 
-    value: Literal["json", "avro", "json_schema", "protobuf", "string", "bytes", "debezium_json", "debezium_avro"] = option(
-        "How the message is written; `string` and `bytes` make one column, `value`.", example="json", aka=["format", "type"],
+    value: Annotated[str, VALUES] = option(
+        "How the message is written; `string` and `bytes` make one column, `value`.", example=_DEFAULT, aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
     kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
@@ -190,20 +196,22 @@ class Topic(Kind):
     def problems(self) -> Iterable[Problem]:
         if "value" in self.gaps:
             return
-        if self.value in ("json", "debezium_json") and not self.columns and "columns" not in self.gaps:
+        formats: dict[str, Any] = VALUES.components()
+        format_ = formats[self.value]
+        if format_.needs_columns and not self.columns and "columns" not in self.gaps:
             yield Problem(
                 self.key_place("columns") if self.node.get("columns") else self.place("value"),
                 "missing-key", f"`value: {self.value}` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `side: string`",
             )  # fmt: skip
-        for key, means in (
-            ("unknown_fields", self.value == "json"),
-            ("columns", self.value not in ("string", "bytes")),
-            ("subject", self.value in REGISTERED),
+        for key, attribute in (
+            ("unknown_fields", "takes_unknown_fields"),
+            ("columns", "takes_columns"),
+            ("subject", "in_registry"),
         ):
-            if not means and self.node.get(key):
-                instead = "avro" if key == "subject" else "json"
+            if self.node.get(key) and not getattr(format_, attribute):
+                others = {name: None for name in (_DEFAULT, *formats) if getattr(formats[name], attribute)}
                 yield Problem(
                     self.key_place(key), "unused-key", f"`{key}` means nothing with `value: {self.value}`",
-                    f"remove it, or write `value: {instead}`",
+                    f"remove it, or write `value: {next(iter(others))}`",
                 )  # fmt: skip

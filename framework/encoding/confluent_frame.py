@@ -7,14 +7,12 @@ not have is no bad row before the registry has been asked for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
-from framework.formats.versions import Merged
-from framework.model import Decoding, Fault, Native
+from framework.model import Column, Decoding, Fault, Native, Of, raw
+from framework.schemas.versions import Merged, Shape
 from framework.sql.quote import literal
 
-Of = Literal["key", "value"]
 ALL = 0
 """Among ids that the registry does not have: it is not asked for any, since messages name too many."""
 
@@ -29,11 +27,16 @@ class Read:
     apart: tuple[tuple[str, str], ...] = ()
     natively: tuple[Native, ...] = ()
     why: str | None = None  # SQL of what is wrong with one message, over `raw(of)` alone
+    meant: Mapping[str, str] = field(default_factory=dict)
+    shapes: tuple[Shape, ...] | None = None  # where the columns are not the fields of the schemas
+    own: tuple[Column, ...] = ()  # columns that are there whatever the spec gives
+    keep: str | None = None  # as of a decoding; a message without a value is left out then
+    faults: tuple[Fault, ...] = ()
+    required: str = ""  # SQL that is true of messages that have to have the required columns
 
-
-def raw(of: Of) -> str:
-    """The message's key or value, whole."""
-    return f"_sluice_{of}"
+    def lacks(self, sql: str) -> str:
+        """SQL that is true where a message lacks a column that has to be there."""
+        return f"{self.required} AND {sql} IS NULL" if self.required else f"{sql} IS NULL"
 
 
 def decoded(of: Of) -> str:
@@ -87,15 +90,17 @@ def decoding(of: Of, merged: Merged, read: Read, absent: Iterable[int], required
         for code, message, when, why in found
         if when != "false"
     ]
-    if of == "value":
+    if of == "value" and not read.keep:
         faults.insert(0, Fault("value", "null_value", "the message has no value", f"{raw(of)} IS NULL"))
     for column, lacks in required:
         faults.append(
             Fault(of, "missing_field", f"`{column}` is required and missing or null", f"{raw(of)} IS NOT NULL AND {lacks}")
         )
+    faults += read.faults
     elsewhere = f"{framed} AND NOT ({known} OR {refused} OR {_among(of, map(id_literal, sorted(absent)))})"
     return Decoding(
         parse=None, columns=read.columns, faults=tuple(faults), apart=read.apart, natively=read.natively, schema_id=schema_id(of),
+        meant=read.meant, keep=read.keep,
         unknown=None if ALL in absent else f"CASE WHEN {elsewhere} THEN {_number(of)} END",
     )  # fmt: skip
 

@@ -1,41 +1,45 @@
-"""Messages by a schema of the registry, written outside of Spark of what people say or `generate` makes.
+"""Messages by a schema of the registry, written outside of Spark of what people write or `generate` makes.
 
 Values are what plain JSON has: dates and times are ISO text or the numbers that the schema has, decimals numbers or text, bytes base64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal as Number
-from functools import lru_cache
 from typing import Any
 
-from framework.formats import json_values
-from framework.formats.confluent_frame import prefix_bytes
-from framework.formats.kinds import KINDS, of_kind
-from framework.formats.versions import Path
+from framework.encoding import json_values
+from framework.encoding.confluent_frame import prefix_bytes
+from framework.encoding.fields import Written
 from framework.model.schemas import Schema
-from framework.types import Array, Decimal, Field, Map, Struct, Type
-
-
-def schema_of(format_: str, name: str, columns: Sequence[Field]) -> Schema:
-    """A schema whose messages have these columns. Unsupported where a format has no such column."""
-    kind = KINDS[format_]
-    return Schema(kind, of_kind(kind).schema_text(name, columns))
+from framework.schemas.versions import Path
+from framework.types import Array, Decimal, Map, Struct, Type
 
 
 @dataclass(frozen=True)
+class Way:
+    """How values of a schema are written. `single`: they have no fields. `types` say how JSON's times and decimals are written."""
+
+    single: bool = False
+    types: Mapping[str, Type] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Writes keys or values by one schema. `single`: they are one value that has no fields."""
+    """Writes keys or values by one schema."""
 
     id: int
     schema: Schema
-    single: bool
+    way: Way
     encode: Callable[[Any], bytes]
-    ways: Mapping[str, Type]  # of JSON the fields' types, which say how times and decimals are written
     back: Mapping[tuple[Path, str], str]  # by its place and what columns call it: a field's own name
+
+    @property
+    def single(self) -> bool:
+        return self.way.single
 
     def whole(self, value: Any) -> bytes:
         """A message, of a value as JSON has it."""
@@ -51,9 +55,12 @@ class Writer:
         if self.single and len(values) > 1:
             raise ValueError(f"it is one value, and there are {', '.join(f'`{name}`' for name in values)}")
         wrong: ValueError | None = None
-        for base64_ in (False, True) if self.ways else (False,):  # a decimal is a number, or text where the schema takes none
+        for base64_ in (
+            (False, True) if self.way.types else (False,)
+        ):  # a decimal is a number, or text where the schema takes none
             said = {
-                name: _written(value, self.ways.get("value" if self.single else name), base64_) for name, value in values.items()
+                name: _written(value, self.way.types.get("value" if self.single else name), base64_)
+                for name, value in values.items()
             }
             try:
                 return self.whole(next(iter(said.values()), None) if self.single else _renamed(said, (), self.back))
@@ -65,23 +72,6 @@ class Writer:
     def column(self, field: str) -> str:
         """What columns call a field of the message."""
         return next((column for (path, column), name in self.back.items() if not path and name == field), field)
-
-
-@lru_cache(maxsize=256)
-def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -> Writer:
-    """`names` are fields that columns call otherwise. Unsupported where the schema cannot be read."""
-    single, ways = False, {}
-    if schema.kind == "AVRO":
-        from framework.formats.avro.schema import parse
-
-        single = parse(schema).kind != "record"
-    elif schema.kind == "JSON":
-        from framework.formats.json_schema.text import said_of
-
-        said = said_of(schema)
-        single, ways = said.single, {name: each.type for name, each in said.fields}
-    back = {(path[:-1], column): path[-1] for path, column in names}
-    return Writer(id_, schema, single, of_kind(schema.kind).encoder(schema), ways, back)
 
 
 def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> Any:
@@ -97,8 +87,6 @@ def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> An
 
 
 def _written(value: Any, type_: Type | None, base64_: bool) -> Any:
-    from framework.formats.json import Written
-
     match type_:
         case Array() if isinstance(value, list):
             return [_written(each, type_.element, base64_) for each in value]

@@ -1,0 +1,127 @@
+"""JSON as text, for people: what a text is, plainly, and its lines. No digit of a number is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_BLANKS = " \t\r\n"  # of JSON
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_KINDS = ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "true or false"), (int, "a number"))
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Bytes by their format: `text` for people, `json` as a JSON document, which is None where they are not of that format."""
+
+    text: str
+    json: str | None
+
+
+def utf8(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def undecoded(data: bytes) -> Decoded:
+    """Bytes that are of no format: what is no text is shown by its hexadecimal digits."""
+    text = utf8(data)
+    return Decoded(f"0x{data.hex()}" if text is None else text, None)
+
+
+def as_text(data: bytes) -> Decoded:
+    text = utf8(data)
+    return undecoded(data) if text is None else Decoded(text, json.dumps(text, ensure_ascii=False))
+
+
+def as_json(data: bytes) -> Decoded:
+    """One JSON document. As deep as Python cannot walk, it is shown as it is."""
+    text = utf8(data)
+    try:
+        found = _first(text) if text is not None else None
+    except RecursionError:
+        found = None
+    return Decoded(text, text.strip(_BLANKS)) if text is not None and found and not found.more else undecoded(data)
+
+
+def no_text(data: bytes) -> str | None:
+    """Why these bytes are no text."""
+    return "is not UTF-8 text" if utf8(data) is None else None
+
+
+def no_object(data: bytes) -> str | None:
+    """Why these bytes are not one JSON object; None where they are, or where that cannot be said here."""
+    text = utf8(data)
+    if text is None:
+        return no_text(data)
+    if not text.strip(_BLANKS):
+        return "is empty"
+    try:
+        found = _first(text)
+    except RecursionError:
+        return None
+    if found is None:
+        return "is not JSON"
+    if found.kind != "an object":
+        return f"is no JSON object but {found.kind}"
+    return "has more text behind the JSON object" if found.more else None
+
+
+def one_object(data: bytes) -> Mapping[str, Any] | None:
+    """The JSON object that a message is, if it is one."""
+    try:
+        found = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def in_one_line(document: str) -> str:
+    """The JSON document without its line breaks. Its tokens stay as they are: no digit of a number is lost."""
+    return "".join({",": ", ", ":": ": "}.get(token, token) for token in _TOKEN.findall(document))
+
+
+def indented(document: str) -> list[str]:
+    """The lines of the JSON document, one for each field and item."""
+    lines = [""]
+    depth = 0
+    before = ""
+    for token in _TOKEN.findall(document):
+        opened, closes = before in ("{", "["), token in ("}", "]")
+        depth -= closes
+        if before == "," or opened != closes:
+            lines.append("  " * depth)
+        lines[-1] += ": " if token == ":" else token
+        depth += token in ("{", "[")
+        before = token
+    return lines
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first document of a text."""
+
+    kind: str
+    more: bool  # whether anything follows
+
+
+def _first(text: str) -> _First | None:
+    text = text.strip(_BLANKS)
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    return _First(next((noun for type_, noun in _KINDS if isinstance(value, type_)), "null"), end < len(text))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+# Numbers are not looked at: Python would refuse one of very many digits. `NaN` is no JSON, though Python's parser takes it.
+_DECODER = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_refuse)
