@@ -145,7 +145,12 @@ class Messages:
         whole = of == "value" and topic.changes is not None
         values = self.plain(given) if whole else self.typed(of, given, known)
         if isinstance(format_, Given):
-            return format_.encode(topic.columns_of(of), values)
+            try:
+                return format_.encode(topic.columns_of(of), values)
+            except ValueError as error:
+                where = next(iter(places.values()), self.test.place())
+                self.refuse(where, "wrong-type", f"the {of} does not fit `{topic.name}`: {error}", _RAW)
+                return None
         if not whole and (len(self.problems) > before or not known):
             return None
         return self.by_schema(of, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
