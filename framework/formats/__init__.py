@@ -49,8 +49,8 @@ OBJECT = Sample(
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What `sluice init` asks of a message: its rows, from which columns are inferred, and the fields of a key. None: it is of another
-    format."""
+    """What `sluice init` asks of a message: its rows, from which columns are inferred, and the fields of a key. None: the message is of
+    another format."""
 
     rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
     key: Callable[[bytes], Mapping[str, Any] | None]
@@ -58,36 +58,40 @@ class Guess:
     are_not: str  # the same of the others
 
 
-def takes_all(_type: Type) -> tuple[str, str] | None:
-    return None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """A message has the columns that the spec gives."""
+    """A message has the columns that the spec gives.
+
+    `decoding`: of these columns, as Spark's SQL; and whether a field that is none of them makes a bad row.
+    `encode`: a message of values as JSON has them, by their columns. A ValueError says why there is none.
+    `wrong`: why bytes are plainly no message, after "the value …". Most is judged by a batch only.
+    """
 
     needs_columns: ClassVar[bool] = True
     takes_columns: ClassVar[bool] = True
     in_registry: ClassVar[bool] = False
 
     noun: str  # completes "the topic takes …"
-    decoding: Callable[[Sequence[Field], bool], Decoding]  # of columns; and whether a field that is none of them makes a bad row
-    encode: Callable[
-        [Sequence[Column], Mapping[str, Any]], bytes
-    ]  # of values as JSON has them; ValueError where there is no message
-    wrong: Callable[[bytes], str | None]  # why bytes are plainly no message, after "the value …"; most is judged by a batch
+    decoding: Callable[[Sequence[Field], bool], Decoding]
+    encode: Callable[[Sequence[Column], Mapping[str, Any]], bytes]
+    wrong: Callable[[bytes], str | None]
     decoded: Callable[[bytes], Decoded]  # for people
     sample: Sample
-    refuses: Callable[[Type], tuple[str, str] | None] = takes_all  # a column's type, with a message and a hint
+    refuses: Callable[[Type], tuple[str, str] | None] = lambda _: None  # a column's type, with a message and a hint
     written_as: bool = True  # whether a column's `format` means something
     takes_unknown_fields: bool = False
     changes: Changes | None = None
-    guess: Guess | None = None  # without it `sluice init` does not guess the format
+    guess: Guess | None = None  # None: `sluice init` does not guess the format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Single:
-    """A message is one column, whose name is given."""
+    """A message is one column, whose name is given.
+
+    `decoding`: of a key or a value, as a column of that name.
+    `encode`: a message of a text or a number. A ValueError completes "the key …".
+    `wrong`: as of `Given`. None: all bytes are of the format.
+    """
 
     needs_columns: ClassVar[bool] = False
     takes_columns: ClassVar[bool] = False
@@ -97,19 +101,25 @@ class Single:
 
     noun: str
     type: Type
-    decoding: Callable[[Of, str], Decoding]  # of a key or a value, as a column of that name
-    encode: Callable[[Any], bytes]  # of a text or a number; a ValueError completes "the key …"
-    wrong: Callable[[bytes], str | None] | None  # None: all bytes are of the format
+    decoding: Callable[[Of, str], Decoding]
+    encode: Callable[[Any], bytes]
+    wrong: Callable[[bytes], str | None] | None
     decoded: Callable[[bytes], Decoded]
     sample: Sample
-    typed: Type = STRING  # what people write for it
+    typed: Type = STRING  # of what people write for it
     asks: tuple[str, str] = ("a text", "write a text")  # what a spec has to write for it, and the hint
     guessed: str = ""  # completes "a column of the key, which …", where `sluice init` guesses it
 
 
 @dataclass(frozen=True, kw_only=True)
 class BySchema:
-    """Messages begin with the id of a schema in the registry, which says their columns."""
+    """A message begins with the id of a schema in the registry, which says the columns.
+
+    `read`: SQL of the columns of all versions, and of what is wrong with a message.
+    `encoder`: writes what stands behind the id. A ValueError says which field does not fit.
+    `decoder`: what stands behind the id as one line of JSON. A ValueError says what is wrong with it.
+    `schema_text`: a schema with these columns, none of them required; Unsupported if there is none. None: columns make no schema.
+    """
 
     needs_columns: ClassVar[bool] = False
     takes_columns: ClassVar[bool] = True
@@ -118,14 +128,10 @@ class BySchema:
 
     kind: str  # of schemas, as a registry calls it
     shapes: Callable[[Schema], tuple[Shape, ...]]
-    read: Callable[[Of, Merged], Read]  # messages of all versions
-    encoder: Callable[
-        [Schema], Callable[[Any], bytes]
-    ]  # of what stands behind the id; a ValueError says which field does not fit
-    decoder: Callable[[Schema], Callable[[bytes], str]]  # the same as one line of JSON; a ValueError says what is wrong
-    schema_text: (
-        Callable[[str, Sequence[Typed]], str] | None
-    )  # with these columns, none required; Unsupported; None: there is no such schema
+    read: Callable[[Of, Merged], Read]
+    encoder: Callable[[Schema], Callable[[Any], bytes]]
+    decoder: Callable[[Schema], Callable[[bytes], str]]
+    schema_text: Callable[[str, Sequence[Typed]], str] | None
     sample: Sample
     way: Callable[[Schema], Way] = lambda _: Way()
     changes: Changes | None = None
