@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from framework import components
 from framework.errors import Problem
@@ -196,8 +196,7 @@ class Topic(Kind):
     def problems(self) -> Iterable[Problem]:
         if "value" in self.gaps:
             return
-        formats: dict[str, Any] = VALUES.components()
-        format_ = formats[self.value]
+        format_ = components.load(FORMATS, self.value).VALUE
         if format_.needs_columns and not self.columns and "columns" not in self.gaps:
             yield Problem(
                 self.key_place("columns") if self.node.get("columns") else self.place("value"),
@@ -210,8 +209,9 @@ class Topic(Kind):
             ("subject", "in_registry"),
         ):
             if self.node.get(key) and not getattr(format_, attribute):
-                others = {name: None for name in (_DEFAULT, *formats) if getattr(formats[name], attribute)}
+                formats = VALUES.components()
+                instead = next(name for name in (_DEFAULT, *formats) if getattr(formats[name], attribute))
                 yield Problem(
                     self.key_place(key), "unused-key", f"`{key}` means nothing with `value: {self.value}`",
-                    f"remove it, or write `value: {next(iter(others))}`",
+                    f"remove it, or write `value: {instead}`",
                 )  # fmt: skip
