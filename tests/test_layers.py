@@ -166,7 +166,7 @@ def files() -> Iterator[tuple[str, Path]]:
 # Dataclasses of over four fields that still take more than three of them by position.
 BY_POSITION = {
     *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
-    *("engine.rebuild.estimate.Foreign", "engine.rebuild.estimate.Lost", "engine.rebuild.estimate.Outlook"),
+    *("engine.rebuild.estimate.Estimate", "engine.rebuild.estimate.ForeignCommit", "engine.rebuild.estimate.LostRows"),
     *("formats.avro.schema.Node", "encoding.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
     *("schemas.versions.Difference", "schemas.versions.Shape", "schemas.versions._Slot"),
     *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
