@@ -54,8 +54,8 @@ class Guess:
 
     rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
     key: Callable[[bytes], Mapping[str, Any] | None]
-    are: str  # completes "3 of 4 messages are …"
-    are_not: str  # the same of the others
+    are_not: str  # completes "3 of 4 messages are …", of those that are of another format
+    are: str = ""  # the same of messages of this one, where most are of another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,7 @@ class Given:
     `wrong`: why bytes are plainly no message, after "the value …". Most is judged by a batch only.
     """
 
-    needs_columns: ClassVar[bool] = True
-    takes_columns: ClassVar[bool] = True
-    in_registry: ClassVar[bool] = False
+    columns_from: ClassVar[str] = "spec"
 
     noun: str  # completes "the topic takes …"
     decoding: Callable[[Sequence[Field], bool], Decoding]
@@ -93,9 +91,7 @@ class Single:
     `wrong`: as of `Given`. None: all bytes are of the format.
     """
 
-    needs_columns: ClassVar[bool] = False
-    takes_columns: ClassVar[bool] = False
-    in_registry: ClassVar[bool] = False
+    columns_from: ClassVar[str] = "format"
     takes_unknown_fields: ClassVar[bool] = False
     changes: ClassVar[Changes | None] = None
 
@@ -121,9 +117,7 @@ class BySchema:
     `schema_text`: a schema with these columns, none of them required; Unsupported if there is none. None: columns make no schema.
     """
 
-    needs_columns: ClassVar[bool] = False
-    takes_columns: ClassVar[bool] = True
-    in_registry: ClassVar[bool] = True
+    columns_from: ClassVar[str] = "registry"
     takes_unknown_fields: ClassVar[bool] = False
 
     kind: str  # of schemas, as a registry calls it

@@ -114,7 +114,5 @@ VALUE = replace(
     decoding=decoding,
     takes_unknown_fields=False,
     changes=debezium.CHANGES,
-    guess=Guess(
-        rows=rows, key=lambda data: payload(json_text.one_object(data)), are="envelopes of Debezium", are_not="no envelopes"
-    ),
+    guess=Guess(rows=rows, key=lambda data: payload(json_text.one_object(data)), are_not="no envelopes"),
 )

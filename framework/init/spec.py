@@ -152,7 +152,7 @@ def _other(sample: Sample, values: Sequence[bytes], known: Known) -> Iterator[Li
     empty = _without_value(sample)
     yield from _key(sample, {"value"})
     yield Line(f"value: {_other_format(values)}", [
-        *(f"{count:,} of {of:,} messages are {what}" for what, count in partly.items() if count),
+        *(f"{count:,} of {of:,} messages are {what}" for what, count in partly.items() if what and count),
         *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
         *([_of_which_registry(known)] if _of_a_registry(values) else []),
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),

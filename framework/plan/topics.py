@@ -68,7 +68,7 @@ def unclear(said: kinds.Topic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in said.gaps and not any(_keys(said, option))]
     value = find("value", said.value or "")
-    nothing = (value is None or value.needs_columns) and not any(_keys(said, "columns"))
+    nothing = (value is None or isinstance(value, Given)) and not any(_keys(said, "columns"))
     return bool(unnamed) or nothing or "key" in said.gaps or not said.key.gaps <= {"format"}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from framework import components
 from framework.errors import Problem
@@ -96,7 +96,8 @@ class Key(Bound):
         if "format" in self.gaps:
             return
         format_ = None if self.format == "none" else components.load(FORMATS, self.format).KEY
-        needs, takes, by_schema = (format_.needs_columns, format_.takes_columns, format_.in_registry) if format_ else (False,) * 3
+        columns_from = format_.columns_from if format_ else "format"
+        needs, by_schema = columns_from == "spec", columns_from == "registry"
         if self.as_ is not None and (needs or not format_):
             why, instead = ("its fields are columns", "columns") if needs else ("there is no key", "format: string")
             yield Problem(
@@ -108,7 +109,7 @@ class Key(Bound):
                 self.place("format"), "missing-key", f"a key with `format: {self.format}` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `order_id: long`",
             )  # fmt: skip
-        if not takes and self.columns:
+        if columns_from == "format" and self.columns:
             yield Problem(
                 self.key_place("columns"), "unused-key", f"`columns` means nothing with `format: {self.format}`",
                 "remove it, or write `format: json`; `as: NAME` makes one column of the key",
@@ -197,21 +198,24 @@ class Topic(Kind):
         if "value" in self.gaps:
             return
         format_ = components.load(FORMATS, self.value).VALUE
-        if format_.needs_columns and not self.columns and "columns" not in self.gaps:
+        if format_.columns_from == "spec" and not self.columns and "columns" not in self.gaps:
             yield Problem(
                 self.key_place("columns") if self.node.get("columns") else self.place("value"),
                 "missing-key", f"`value: {self.value}` needs `columns`",
                 "add `columns:` with a name and a type per field, such as `side: string`",
             )  # fmt: skip
-        for key, attribute in (
-            ("unknown_fields", "takes_unknown_fields"),
-            ("columns", "takes_columns"),
-            ("subject", "in_registry"),
-        ):
-            if self.node.get(key) and not getattr(format_, attribute):
+        for key in ("unknown_fields", "columns", "subject"):
+            if self.node.get(key) and not _takes(format_, key):
                 formats = VALUES.components()
-                instead = next(name for name in (_DEFAULT, *formats) if getattr(formats[name], attribute))
+                instead = next(name for name in (_DEFAULT, *formats) if _takes(formats[name], key))
                 yield Problem(
                     self.key_place(key), "unused-key", f"`{key}` means nothing with `value: {self.value}`",
                     f"remove it, or write `value: {instead}`",
                 )  # fmt: skip
+
+
+def _takes(format_: Any, key: str) -> bool:
+    """Whether the option means something with this format of values."""
+    if key == "unknown_fields":
+        return bool(format_.takes_unknown_fields)
+    return bool(format_.columns_from == "registry" or (key == "columns" and format_.columns_from == "spec"))
