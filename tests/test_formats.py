@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework import components, generate
+from framework.cli import send
 from framework.encoding.confluent_frame import prefix_bytes
 from framework.encoding.schema_writer import Writer
 from framework.engine.trials.trial import Trials
-from framework.errors import Where
+from framework.errors import SluiceError, Where
 from framework.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
 from framework.model import Cluster, Example, Message, Of, Plan, Topic
 from framework.model.schemas import Schema, Subject, Version
@@ -167,6 +168,9 @@ def test_the_columns_of_a_topic(of: Of, name: str, tmp_path: Path) -> None:
     columns = [(each.name, each.type) for each in topic.columns_of(of)]
     assert columns == expected
     assert [column for column, _ in topic.decoding.columns if column in dict(columns)] == [column for column, _ in columns]
+    text = repr(topic.decoding)  # of which a digest is kept from process to process
+    assert not [mark for mark in topic.decoding.meant.values() if mark in text]
+    assert " at 0x" not in text
 
 
 @pytest.mark.parametrize(("of", "name"), USES)
@@ -185,6 +189,26 @@ def test_the_sample_is_shown_as_json(of: Of, name: str, tmp_path: Path) -> None:
     if format_.sample.wrong and isinstance(format_, Single):
         assert format_.wrong is not None
         assert format_.wrong(format_.sample.wrong)
+
+
+@pytest.mark.parametrize(("of", "name"), USES)
+def test_the_sample_is_sent_as_it_is_and_another_message_is_refused(of: Of, name: str, tmp_path: Path) -> None:
+    (topic,) = planned(tmp_path, of, name)[0].topics
+    format_ = of_name(of, name)
+    if isinstance(format_, BySchema):
+        return  # which the newest schema in the registry writes
+    data = encoded(of, topic, format_)
+    writes = send._Written(topic, {}, raw=False)
+    if of == "value":
+        assert writes.value(data) == data
+    elif isinstance(format_, Single):
+        assert writes.key(str(next(iter(format_.sample.values.values())))) == data
+    else:
+        assert writes.key(data.decode()) == data
+    if format_.wrong and format_.wrong(b"\xff"):
+        with pytest.raises(SluiceError) as refused:
+            writes.value(b"\xff") if of == "value" else writes.key(b"\xff".decode("utf-8", "surrogateescape"))
+        assert refused.value.code == "not-its-format"
 
 
 @pytest.mark.spark

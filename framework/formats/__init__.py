@@ -183,10 +183,10 @@ def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
     return Schema(format_.kind, format_.schema_text(name, columns))
 
 
-def one_column(of: Of, name: str, sql: str, *, unless: str = "", is_not: str = "") -> Decoding:
-    """The decoding of a single column by SQL, and SQL that is true of bytes that are of the format."""
+def one_column(of: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
+    """The decoding of a single column by SQL, and SQL that is true of bytes that are not of the format."""
     faults = [Fault("value", "null_value", "the message has no value", f"{raw(of)} IS NULL")] if of == "value" else []
-    if unless:
+    if wrong:
         code = "undecodable" if of == "value" else "undecodable_key"
-        faults.append(Fault(of, code, f"the {of} {is_not}", f"NOT coalesce({unless}, true)"))
+        faults.append(Fault(of, code, f"the {of} {why}", wrong))
     return Decoding(None, ((name, sql),), tuple(faults))

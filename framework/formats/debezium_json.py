@@ -79,7 +79,7 @@ def _explain(fields: Sequence[Field]) -> Iterator[tuple[str, str]]:
     other_op = f"concat('the envelope has the op ', left({op}, 20), ', which is none of c, u, d, r, t and m')"
     yield from json_object.NOT_AN_OBJECT
     yield f"{op} IS NULL", literal("the value is no envelope of Debezium: it has no `op`")
-    yield f"NOT {debezium.is_op(op, *debezium.OPS)}", other_op
+    yield debezium.is_op(f"{op} NOT", *debezium.OPS), other_op
     yield f"'STRING' IN ({after}, {before})", literal(_TEXT)
     no_after = f"{debezium.has_after(op)} AND {absent.format(after)}"
     yield no_after, f"concat('the envelope has no `after`, and its op is ', {op})"

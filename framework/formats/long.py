@@ -14,7 +14,7 @@ from framework.types import BIGINT, Field
 
 def decoding(of: Of, name: str) -> Decoding:
     number = f"CAST(conv(hex({raw(of)}), 16, -10) AS BIGINT)"
-    return one_column(of, name, number, unless=f"octet_length({raw(of)}) = 8", is_not="is not a number of 8 bytes")
+    return one_column(of, name, number, wrong=f"octet_length({raw(of)}) <> 8", why="is not a number of 8 bytes")
 
 
 def encode(value: Any) -> bytes:

@@ -9,8 +9,10 @@ from framework.types import STRING, Field
 
 
 def decoding(of: Of, name: str) -> Decoding:
+    if of == "value":
+        return one_column(of, name, "_sluice_text", wrong="NOT is_valid_utf8(_sluice_text)", why="is not UTF-8 text")
     text = f"CAST({raw(of)} AS STRING)"
-    return one_column(of, name, text, unless=f"is_valid_utf8({text})", is_not="is not UTF-8 text")
+    return one_column(of, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
 
 
 VALUE = KEY = Single(
