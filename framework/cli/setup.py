@@ -35,7 +35,19 @@ def command() -> None:
             click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
         else:
             click.echo(f"{name} jars: ready")
+    _build_decoders()
     _keep_classes()
+
+
+def _build_decoders() -> None:
+    from framework.jvm import build
+
+    if build.jar().exists():
+        click.echo("decoders: ready")
+        return
+    began = time.monotonic()
+    build.build()
+    click.echo(f"decoders: compiled, {time.monotonic() - began:.0f} s")
 
 
 _SLOW = "Spark takes twice as long to start"

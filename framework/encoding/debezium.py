@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from framework.encoding.fields import Written
-from framework.encoding.json_columns import misfit, value
+from framework.encoding import decoder
 from framework.model import Changes, Column
 from framework.sql.quote import literal
 from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Map, Type
@@ -24,40 +23,11 @@ from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Map, 
 OP = Column("_op", STRING, "What was done: c create, u update, d delete, r read in a snapshot, t truncate")
 SOURCE_AT = Column("_source_at", TIMESTAMP, "When the database did it")
 OPS = tuple("cudrtm")  # m: a message of the database's log
-MILLIS = Written(TIMESTAMP, "epoch_millis")
+ENVELOPE = {"envelope": "debezium", "absent": "null"}  # of a description
+_STRUCT = decoder.struct("value")
+# Without a value, or of the database's log or schema, a message is left out; one that is not an envelope is a bad row.
+KEEP = f"_sluice_value IS NOT NULL AND coalesce({_STRUCT}._op <> 'm', {_STRUCT}._code IS NOT NULL)"
 MARKER = "__debezium_unavailable_value"
-NOT_ONE = "the value is not an envelope of Debezium with these columns"
-_WITH_AFTER = ("c", "u", "r")
-
-
-def is_op(op: str, *ops: str) -> str:
-    """SQL of whether it is one of these."""
-    return f"{op} IN ({', '.join(map(literal, ops))})"
-
-
-def has_after(op: str) -> str:
-    return is_op(op, *_WITH_AFTER)
-
-
-def columns_asked(op: str) -> str:
-    """SQL that is true where required columns are asked for: of a row that was deleted Debezium may know the key alone."""
-    return f"coalesce({has_after(op)}, false)"
-
-
-def image(envelope: str) -> str:
-    return f"(CASE WHEN {envelope}.op = 'd' THEN {envelope}.before ELSE {envelope}.after END)"
-
-
-def source_at(millis: str) -> tuple[str, str]:
-    return SOURCE_AT.name, value(millis, MILLIS)
-
-
-def incomplete(envelope: str) -> str:
-    """SQL that is true where an envelope lacks what its `op` needs."""
-    op = f"{envelope}.op"
-    after = f"{has_after(op)} AND {envelope}.after IS NULL"
-    at = misfit(f"{envelope}.source.ts_ms", MILLIS)
-    return f"NOT coalesce({is_op(op, *OPS)}, false) OR ({after}) OR ({op} = 'd' AND {envelope}.before IS NULL) OR ({at})"
 
 
 def _unsent(type_: Type) -> str:
@@ -89,5 +59,5 @@ def _created(row: Mapping[str, Any], moment: datetime) -> Mapping[str, Any]:
 
 
 CHANGES = Changes(
-    op=OP, at=SOURCE_AT, writes=_WITH_AFTER, deletes=("d",), truncates=("t",), unsent=_unsent, created=_created
+    op=OP, at=SOURCE_AT, writes=("c", "u", "r"), deletes=("d",), truncates=("t",), unsent=_unsent, created=_created
 )  # fmt: skip

@@ -111,7 +111,7 @@ class Single:
 class BySchema:
     """A message begins with the id of a schema in the registry, which says the columns.
 
-    `read`: SQL of the columns of all versions, and of what is wrong with a message.
+    `read`: what the decoder is told of the columns and of the schemas of all versions.
     `encoder`: writes what stands behind the id. A ValueError says which field does not fit.
     `decoder`: what stands behind the id as one line of JSON. A ValueError says what is wrong with it.
     `schema_text`: a schema with these columns, none of them required; Unsupported if there is none. None: columns make no schema.
@@ -189,4 +189,4 @@ def one_column(of: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -
     if wrong:
         code = "undecodable" if of == "value" else "undecodable_key"
         faults.append(Fault(of, code, f"the {of} {why}", wrong))
-    return Decoding(None, ((name, sql),), tuple(faults))
+    return Decoding(((name, sql),), tuple(faults))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from framework.encoding import debezium
-from framework.encoding.confluent_frame import Read
+from framework.encoding.confluent_frame import Read, columns_of
 from framework.formats import avro
-from framework.model import Fault, Of
+from framework.model import Of
 from framework.schemas.versions import Merged, Shape, Unsupported
-from framework.sql.quote import identifier, literal
 from framework.types import BIGINT
-
-ENVELOPE = "_sluice_envelope"
 
 
 def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
@@ -42,33 +38,11 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     return (*images["after"], *(Shape(column.name, column.type, column.doc) for column in debezium.CHANGES.columns))
 
 
-def of_envelope(columns: Sequence[str], envelope: str) -> tuple[tuple[tuple[str, str], ...], Fault, str]:
-    """SQL of these columns, `_op` and `_source_at` from a decoded struct whose `before` and `after` have all of them, as `unwrap`
-    makes sure; what is wrong with it, if it is there; and which messages become rows."""
-    own = ((debezium.OP.name, f"{envelope}.op"), debezium.source_at(f"{envelope}.source.ts_ms"))
-    wrong = f"{envelope} IS NOT NULL AND ({debezium.incomplete(envelope)})"
-    keep = f"_sluice_value IS NOT NULL AND coalesce({envelope}.op <> 'm', true)"
-    of_row = ((name, f"{debezium.image(envelope)}.{identifier(name)}") for name in columns)
-    return (*of_row, *own), Fault("value", "undecodable", debezium.NOT_ONE, wrong), keep
-
-
 def read(of: Of, merged: Merged) -> Read:
-    """What an envelope says of a row. A tombstone is left out."""
-    whole = avro.read(of, merged)
+    """What an envelope says of a row."""
     shapes, own = unwrap(merged.shapes), debezium.CHANGES.columns
-    parts = ", ".join(f"{literal(name)}, {sql}" for name, sql in whole.columns)
-    envelope = f"CASE WHEN {whole.apart[0][0]} IS NOT NULL THEN named_struct({parts}) END"
-    columns, fault, keep = of_envelope([shape.name for shape in shapes[: -len(own)]], ENVELOPE)
-    return replace(
-        whole,
-        columns=columns,
-        apart=(*whole.apart, (ENVELOPE, envelope)),
-        shapes=shapes,
-        own=own,
-        keep=keep,
-        faults=(fault,),
-        required=debezium.columns_asked(f"{ENVELOPE}.op"),
-    )
+    image = columns_of(shapes[: -len(own)])
+    return replace(avro.read(of, merged), columns=image, more=debezium.ENVELOPE, shapes=shapes, own=own, keep=debezium.KEEP)
 
 
 VALUE = replace(

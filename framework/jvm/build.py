@@ -36,6 +36,14 @@ def jar(into: Path | None = None) -> Path:
     return (into or folder()) / f"sluice-decoders-{digest()}.jar"
 
 
+def built() -> Path:
+    """The jar of these sources, which `sluice setup` builds."""
+    if not (target := jar()).exists():
+        message = "the jar of the decoders is not on this machine yet, or its sources have changed"
+        raise SetupError("jars-missing", message, "`sluice setup` builds it")
+    return target
+
+
 def digest() -> str:
     """Of all sources and what they are compiled for."""
     whole = hashlib.sha256(RELEASE.encode())

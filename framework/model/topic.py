@@ -10,7 +10,7 @@ from typing import Any, Literal
 from framework.errors import SluiceError, Where
 from framework.model.schemas import Version
 from framework.model.secret import SecretRef
-from framework.types import BIGINT, INT, STRING, TIMESTAMP, Struct, Type
+from framework.types import BIGINT, INT, STRING, TIMESTAMP, Type
 
 
 @dataclass(frozen=True)
@@ -54,34 +54,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a message becomes columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and over
-    `_sluice_decoded`, which stands for `parse`. What the fault `undecodable` says of one message is found later, by `explain`."""
+    """How a message becomes columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and the names in
+    `structs`, each of which stands for the struct that a decoder makes of the message."""
 
-    parse: str | None
     columns: tuple[tuple[str, str], ...]
     faults: tuple[Fault, ...]
     _: KW_ONLY
-    meant: Mapping[str, str] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # SQL that plain names stand for in this process
-    explain: tuple[tuple[str, str], ...] = ()
-    explained: str = "NULL"  # what `explain` calls `_sluice_parsed`
-    apart: tuple[tuple[str, str], ...] = ()  # columns and SQL of what is computed before all this, once
-    natively: tuple[Native, ...] = ()  # columns that Python computes before that
+    structs: tuple[tuple[str, str], ...] = ()
     keep: str | None = None  # SQL that is true of messages that become rows; others are left out and counted
     schema_id: str = "NULL"  # SQL of the id of a bad row's schema
     unknown: str | None = None  # SQL of a schema's id that is none of those known here, else null; of these the registry is asked
-
-
-@dataclass(frozen=True)
-class Native:
-    """A column that Python computes of the messages' `key` or `value`, whole Arrow arrays at a time. `using` takes a binary array
-    and gives a struct array of the type; it must be something that can be pickled."""
-
-    of: Of
-    into: str
-    type: Struct
-    using: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from framework.encoding import confluent_frame, fields
+from framework.encoding import confluent_frame, decoder, fields
 from framework.encoding.confluent_frame import Read
 from framework.errors import NoRegistry, Problem, SluiceError, Where
 from framework.formats import BySchema, find, schema_of
@@ -108,9 +108,8 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
         return _unread(asked, SluiceError("unsupported-schema", error.message, error.hint))
     columns, required = _columns(asked, merged, read, problems)
     absent = (id_ for id_, schema in also.items() if schema is None)
-    read = replace(read, columns=tuple((column.name, sql) for column, sql in columns))
-    lacks = [(name, read.lacks(dict(read.columns)[name])) for name in required]
-    decoding = confluent_frame.decoding(asked.of, merged, read, absent, lacks)
+    sql = ((column.name, sql) for column, sql in columns)
+    decoding = confluent_frame.decoding(asked.of, merged, read, sql, required, absent)
     refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest = subject.versions[-1]
@@ -136,7 +135,7 @@ def _unread(asked: Asked, error: SluiceError) -> Found:
     if found:
         return found
     columns = tuple(Column(each.name, each.type, "", asked.contract_places.get(each.name)) for each in asked.contract)
-    decoding = Decoding(None, tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
+    decoding = Decoding(tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
     return Found(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
 
 
@@ -166,8 +165,8 @@ def _shapes(asked: Asked, version: Version) -> tuple[Shape, ...] | str:
 
 def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
     """The columns with the SQL that makes them, and those that may not be null."""
-    sql = dict(read.columns)
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
+    sql = {name: decoder.column_sql(asked.of, name) for name in (*shapes, *(column.name for column in read.own))}
     if not asked.contract:
         alone = len(shapes) == 1 and "value" in shapes and asked.single
         return [

@@ -143,7 +143,7 @@ def _value(
             found = resolve_registered(asked, cluster, schemas, problems)
             registered.append(found.registered)
             return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in found.columns), found.decoding
-    return (), Decoding(None, (), ())
+    return (), Decoding((), ())
 
 
 def _key(
@@ -168,7 +168,7 @@ def _key(
             found = resolve_registered(asked, cluster, schemas, problems)
             registered.append(found.registered)
             return found.columns, [Field(column.name, column.type) for column in found.columns], found.decoding
-    return (), [], Decoding(None, (), ())
+    return (), [], Decoding((), ())
 
 
 def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
@@ -184,8 +184,7 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
     return replace(
-        decoding, columns=tuple(columns), faults=tuple(faults), apart=(*decoding.apart, *key.apart),
-        natively=(*decoding.natively, *key.natively), meant={**decoding.meant, **key.meant},
+        decoding, columns=tuple(columns), faults=tuple(faults), structs=(*decoding.structs, *key.structs),
         unknown=f"coalesce({', '.join(unknown)})" if unknown else None,
         schema_id=f"CASE WHEN stage = 'key' THEN {key.schema_id} ELSE {decoding.schema_id} END",
     )  # fmt: skip

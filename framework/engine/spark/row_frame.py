@@ -5,11 +5,11 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Native, Pipeline, State, Step
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Pipeline, State, Step
 from framework.sql.quote import identifier, literal, substituted
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
-_INLINED = 40  # columns up to which a message is parsed in the projection that uses it
 _TRAVELLING = (
     "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"
@@ -195,32 +194,24 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
 def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     """Rows of the bad rows' table, from travelling bad rows: their codes and messages are added here, off the fast path."""
     faults = pipeline.faults
-    decoding = Decoding(None, (), ()) if pipeline.source else pipeline.topic.decoding
+    decoding = Decoding((), ()) if pipeline.source else pipeline.topic.decoding
     lookup = {part: ", ".join(literal(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
     rows = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
-    message = "message"
-    if decoding.explain:
-        rows = rows.selectExpr(
-            "*", f"CASE WHEN code = 'undecodable' THEN {_explained(decoding, decoding.explained)} END AS _sluice_parsed"
-        )
-        cases = " ".join(f"WHEN {when} THEN {says}" for when, says in decoding.explain)
-        message = f"CASE WHEN code = 'undecodable' THEN {_explained(decoding, f'CASE {cases} ELSE message END')} ELSE message END"
-    why = " ".join(f"WHEN {at} THEN {_explained(decoding, fault.why)}" for at, fault in enumerate(faults) if fault.why)
-    message = f"CASE fault {why} ELSE {message} END" if why else message
+    rows = rows.selectExpr("*", *(f"{_of_bad_row(sql)} AS {name}" for name, sql in decoding.structs))
+    why = " ".join(f"WHEN {at} THEN {_of_bad_row(fault.why)}" for at, fault in enumerate(faults) if fault.why)
+    message = f"coalesce(CASE fault {why} END, message)" if why else "message"
     return rows.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
-        f"CAST({_explained(decoding, decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+        f"CAST({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
 
-def _explained(decoding: Decoding, sql: str) -> str:
-    return substituted(_inlined(decoding, sql), {"_sluice_value": "value", "_sluice_key": "key"})
+def _of_bad_row(sql: str) -> str:
+    return substituted(_plain(sql), {"_sluice_value": "value", "_sluice_key": "key"})
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
-    """One projection that parses, converts and judges. The parse stands in it many times and is computed once (common
-    subexpressions are): as a column of its own it would be copied for each message, and so would the message's bytes, which
-    are wanted of bad rows only. With very many columns the plan would be too large for that."""
+    """Each message is decoded once, into a struct; its columns and its faults are taken from there."""
     decoding = pipeline.topic.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
@@ -235,44 +226,13 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     if decoding.unknown:
         columns["_sluice_unknown"] = decoding.unknown
     columns |= _own_columns(pipeline)
-    for native in decoding.natively:
-        messages = _natively(messages, native)
     rows = messages.selectExpr(
         *(f"{sql} AS {name}" for name, sql in raw.items()),
         *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
         "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
-        *(native.into for native in decoding.natively),
     )  # fmt: skip
-    for name, sql in decoding.apart:
-        rows = rows.selectExpr("*", f"{_inlined(decoding, sql)} AS {name}")
-    parse = decoding.parse
-    if parse and len(decoding.columns) > _INLINED:
-        rows = rows.selectExpr("*", f"{_inlined(decoding, parse)} AS _sluice_decoded")
-        parse = None
-    return rows.selectExpr(*(f"{_inlined(decoding, sql, parse)} AS {name}" for name, sql in columns.items()))
-
-
-def _natively(messages: DataFrame, native: Native) -> DataFrame:
-    """Adds a column that Python computes from the key or the value, in batches of Arrow. As `mapInArrow` does, which
-    wants pandas to be there and does not use it; a function of columns would be called twice where a filter names its result."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
-    from pyspark.sql.udf import _create_udf
-    from pyspark.util import PythonEvalType
-
-    whole = messages.schema
-    of, using, into = native.of, native.using, native.into
-
-    def with_column(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            yield batch.append_column(into, using(batch.column(of)))
-
-    schema = StructType([*whole.fields, *cast(StructType, StructType.fromDDL(f"{into} {native.type.sql}")).fields])
-    columns = _create_udf(with_column, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)(
-        *(messages[name] for name in messages.columns)
-    )
-    jvm: Any = messages
-    return DataFrame(jvm._jdf.mapInArrow(cast(Any, columns)._jc, False, None), messages.sparkSession)
+    rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in decoding.structs))
+    return rows.selectExpr(*(f"{_plain(sql)} AS {name}" for name, sql in columns.items()))
 
 
 def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -304,10 +264,8 @@ def _own_columns(pipeline: Pipeline) -> dict[str, str]:
     return columns
 
 
-def _inlined(decoding: Decoding, sql: str, parse: str | None = None) -> str:
-    """The SQL with what the plain names of a decoding stand for."""
-    sql = substituted(sql, {"_sluice_decoded": f"({parse})"}) if parse else sql
-    return substituted(sql, {"_sluice_text": "CAST(_sluice_value AS STRING)", **decoding.meant})
+def _plain(sql: str) -> str:
+    return substituted(sql, {"_sluice_text": "CAST(_sluice_value AS STRING)"})
 
 
 def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from framework import jars
+from framework.encoding import decoder
 from framework.engine.spark.java_package import Package
 from framework.errors import SetupError
 from framework.home import home, private
+from framework.jvm import build
 from framework.model import Catalog, Plan
 from framework.sql.meaning import LOCAL, MEANING, OLDER
 
@@ -41,7 +43,8 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
-        "spark.driver.extraClassPath": jars.class_path("spark"),
+        "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
+        f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS,
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),

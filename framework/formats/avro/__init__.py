@@ -6,48 +6,40 @@ Limit: a field that a message's schema does not have is null, also where the sch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from secrets import token_bytes
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from framework import types
 from framework.encoding import json_values
-from framework.encoding.confluent_frame import Read, decoded, id_literal, prefix
+from framework.encoding.confluent_frame import Read, columns_of, renamed
 from framework.encoding.schema_writer import Way
 from framework.formats import OBJECT, BySchema
-from framework.formats.avro.reader import MARK_BYTES, Writer, schemas
-from framework.formats.avro.schema import parse, record, shapes
-from framework.model import Of, raw
+from framework.formats.avro.schema import loaded, parse, shapes
+from framework.model import Of
 from framework.model.schemas import Schema
-from framework.schemas.versions import Merged
-from framework.sql.quote import identifier, literal
-from framework.types import Type
+from framework.schemas.versions import Merged, Path
 
 __all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
 
-MARK = "_sluice_mark_bytes"
-# A message cannot know them, for they are new in each process; and no byte can end one of Avro's numbers.
-_MEANT = {MARK: f"X'{bytes(byte | 0x80 for byte in token_bytes(MARK_BYTES)).hex()}'"}
-_FEW = 8  # versions that are told apart by comparing
+_NOT_NEEDED = ("doc", "aliases", "default", "order")  # by a reader
 
 
-def read(of: Of, merged: Merged) -> Read:
-    """All versions by one `from_avro`."""
-    writers = [Writer(at, record(fit.version.schema), fit.names) for at, fit in enumerate(merged.fits)]
-    made = schemas(merged.shapes, writers)
-    message = f"concat({_index(of, merged)}, substring({raw(of)}, 6), {MARK})"
-    options = f"map('mode', 'PERMISSIVE', 'avroSchema', {literal(made.reader)})"
-    into = decoded(of)
-    columns = tuple((name, convert(f"{into}.v")) for name, convert in made.columns)
-    unfit = [
-        found for (_, sql), shape in zip(columns, merged.shapes, strict=True) if (found := _unfit(sql, shape.type))
-    ]  # Avro gives texts and times as they are
-    return Read(
-        columns=columns,
-        wrong=" OR ".join([f"coalesce({into}._sluice_mark <> {MARK}, true)", *unfit]),
-        apart=((into, f"from_avro({message}, {literal(made.writer)}, {options})"),),
-        meant=_MEANT,
-    )
+def read(_of: Of, merged: Merged) -> Read:
+    writers = {fit.version.id: _writer(fit.version.schema, fit.names) for fit in merged.fits}
+    return Read(format="avro", columns=columns_of(merged.shapes), writers=writers)
+
+
+def _writer(schema: Schema, names: Mapping[Path, str]) -> dict[str, Any]:
+    references = {"references": [_bare(loaded(behind.text)) for _, behind in schema.behind]} if schema.behind else {}
+    return {"schema": _bare(loaded(schema.text)), **references, **renamed(names)}
+
+
+def _bare(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _bare(value) for key, value in schema.items() if key not in _NOT_NEEDED}
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
@@ -67,45 +59,6 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
 
     values = shown.decoder(schema)
     return lambda data: json_values.text(values(data))
-
-
-def _index(of: Of, merged: Merged) -> str:
-    """SQL of the union's index, as Avro writes it, of the version that a message is of; null where it is of none."""
-    there = [(id_literal(fit.version.id), f"X'{_zigzag(at).hex()}'") for at, fit in enumerate(merged.fits)]
-    if len(there) <= _FEW:
-        return "CASE " + prefix(of) + " " + " ".join(f"WHEN {id_} THEN {index}" for id_, index in there) + " END"
-    return f"try_element_at(map({', '.join(f'{id_}, {index}' for id_, index in there)}), {prefix(of)})"
-
-
-def _unfit(sql: str, type_: Type, depth: int = 0) -> str | None:
-    """SQL that is true where a text is not UTF-8 or a time is not of the years 1 to 9999, beyond which readers fail."""
-    variable = f"u{depth}"
-    match type_:
-        case types.STRING:
-            return f"NOT coalesce(is_valid_utf8({sql}), true)"
-        case types.DATE | types.TIMESTAMP | types.TIMESTAMP_NTZ:
-            name = str(type_).upper()
-            first, behind = (f"{name}'{day}'" for day in ("0001-01-01", "+10000-01-01"))
-            return f"NOT coalesce({sql} >= {first} AND {sql} < {behind}, true)"
-        case types.Array():
-            found = _unfit(variable, type_.element, depth + 1)
-            return f"coalesce(exists({sql}, {variable} -> {found}), false)" if found else None
-        case types.Map():
-            ways = [(f"map_keys({sql})", type_.key), (f"map_values({sql})", type_.value)]
-            found_in = ((of, _unfit(variable, each, depth + 1)) for of, each in ways)
-            return " OR ".join(f"coalesce(exists({of}, {variable} -> {found}), false)" for of, found in found_in if found)
-        case types.Struct():
-            parts = (_unfit(f"{sql}.{identifier(each.name)}", each.type, depth) for each in type_.fields)
-            return " OR ".join(part for part in parts if part) or None
-    return None
-
-
-def _zigzag(number: int) -> bytes:
-    """A number that is not below 0, as Avro writes it."""
-    number, made = number << 1, b""
-    while number > 0x7F:
-        made, number = made + bytes([number & 0x7F | 0x80]), number >> 7
-    return made + bytes([number])
 
 
 VALUE = KEY = BySchema(

@@ -14,22 +14,20 @@ from functools import lru_cache
 from typing import Any
 
 from framework import types
-from framework.encoding import json_columns, json_object, json_values
-from framework.encoding.confluent_frame import Read, decoded, id_literal, prefix
-from framework.encoding.fields import Field, Written
+from framework.encoding import decoder as decoder_
+from framework.encoding import json_values
+from framework.encoding.confluent_frame import Read, renamed
+from framework.encoding.fields import Written
 from framework.encoding.schema_writer import Way
 from framework.formats import OBJECT, BySchema
 from framework.formats.json_schema.keyword_types import Said
 from framework.formats.json_schema.text import said_of
-from framework.model import Of, raw
+from framework.model import Of
 from framework.model.schemas import Schema
 from framework.schemas.versions import Merged, Path, Shape
-from framework.sql.quote import identifier, literal
 from framework.types import Array, Decimal, Map, Struct, Type
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-_INLINED = 40  # columns up to which a message is parsed in the projection that uses it, as plain JSON is
-_OPENS = b'{"value":'
 _SHOWN = 200  # characters of what a validator says
 _WAYS = {
     "text": "text",
@@ -71,65 +69,29 @@ def _plain(type_: Type) -> Type:
     return type_
 
 
-def read(of: Of, merged: Merged) -> Read:
-    """One parse for all ids. A version that writes a time otherwise than those before it, of which the columns say nothing, has
-    messages that are none of these."""
+def read(_of: Of, merged: Merged) -> Read:
+    """A version that writes a time otherwise than those before it, of which the columns say nothing, has messages that are none of
+    these."""
     ways, others = _ways(merged)
-    fields = [Field(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes]
-    text, not_alone = _text(of, merged)
-    parse = json_object.parse(fields)
-    apart = ((decoded(of), json_object.behind(parse, text, "")),) if len(fields) > _INLINED else ()
-
-    def here(sql: str) -> str:
-        return json_object.behind(sql, text, decoded(of) if apart else f"({parse})")
-
-    columns = tuple(
-        (field.name, here(json_columns.value(f"_sluice_decoded.{identifier(field.name)}", field.type))) for field in fields
-    )
-    wrong = [*(f"{prefix(of)} = {each}" for each in others), *not_alone, here(json_object.wrong(fields))]
-    return Read(columns, " OR ".join(wrong), apart, why=_why(of, fields, others, here), meant=json_object.MEANT)
+    columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
+    writers: dict[int, Mapping[str, Any]] = {
+        fit.version.id: {"single": True} if _said(fit.version.schema).single else renamed(fit.names) for fit in merged.fits
+    }
+    writers |= {id_: {"refused": why, "code": "undecodable"} for id_, why in others.items()}
+    return Read(format="json", columns=columns, writers=writers, more={"largest": decoder_.LARGEST})
 
 
-def _text(of: Of, merged: Merged) -> tuple[str, list[str]]:
-    """SQL of the bytes of one object, which is put around single values, and of whether such a value is more than one."""
-    text = f"substring({raw(of)}, 6)"
-    singles = [id_literal(fit.version.id) for fit in merged.fits if _said(fit.version.schema).single]
-    if not singles:
-        return text, []
-    alone = f"{prefix(of)} IN ({', '.join(singles)})"
-    around = f"concat(X'{_OPENS.hex()}', {text}, X'7D')"
-    return f"CASE WHEN {alone} THEN {around} ELSE {text} END", [
-        f"{alone} AND NOT {json_object.is_one_value(f'CAST({text} AS STRING)')}"
-    ]
-
-
-def _why(of: Of, fields: Sequence[Field], others: Mapping[str, str], here: Callable[[str], str]) -> str:
-    found = [json_object.NOT_AN_OBJECT, json_object.explained(fields, "$"), [json_object.SOMETHING]]
-    unknown = literal("the value does not fit its schema")  # it is too large to be looked at
-    cases = " ".join(f"WHEN {when} THEN {unknown if says == 'message' else says}" for part in found for when, says in part)
-    sql = here(f"transform(array({json_object.EXPLAINED}), _sluice_parsed -> CASE {cases} END)[0]").replace(
-        "'the value ", f"'the {of} "
-    )
-    if not others:
-        return sql
-    return (
-        f"CASE {prefix(of)} "
-        + " ".join(f"WHEN {each} THEN {literal(said)}" for each, said in others.items())
-        + f" ELSE {sql} END"
-    )
-
-
-def _ways(merged: Merged) -> tuple[dict[Path, str], dict[str, str]]:
+def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
     """How times and decimals are written, by the names of the columns; and the versions that write one otherwise, with what is
     said of them."""
     ways: dict[Path, str] = {}
-    others: dict[str, str] = {}
+    others: dict[int, str] = {}
     for fit in merged.fits:
         for path, way in _written(_said(fit.version.schema).fields, ()):
             place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
             if ways.setdefault(place, way) != way:
                 said = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
-                others[id_literal(fit.version.id)] = said
+                others[fit.version.id] = said
     return ways, others
 
 

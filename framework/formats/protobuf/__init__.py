@@ -4,51 +4,22 @@ Guarantee: bytes that are cut off, that have fields which the schema does not ha
 its column cannot take make a bad row, never another value and never an error.
 Limit: only the first message type of a schema; one that contains itself, a group and an extension have no columns. Of times only
 whole microseconds are kept.
-Cost: a Python worker, and a few microseconds per message there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from framework.encoding.confluent_frame import Read, decoded
+from framework.encoding.confluent_frame import Read, columns_of, renamed
 from framework.formats import OBJECT, BySchema
+from framework.formats.protobuf import descriptions
 from framework.formats.protobuf.columns import shapes
 from framework.formats.protobuf.encode import encoder, schema_text
-from framework.model import Native, Of
+from framework.model import Of
 from framework.model.schemas import Schema
-from framework.schemas.versions import Merged, Path
-from framework.sql.quote import identifier
-from framework.types import BOOLEAN, Field, Struct
+from framework.schemas.versions import Merged
 
-__all__ = ["KEY", "VALUE", "Using", "Written", "decoder", "encoder", "read", "schema_text", "shapes"]
-
-WRONG = "_sluice_wrong"
-
-
-@dataclass(frozen=True)
-class Written:
-    """By what messages with this id are written; `names` are its fields that have another name in the columns."""
-
-    id: int
-    schema: Schema
-    names: tuple[tuple[Path, str], ...]
-
-
-@dataclass(frozen=True)
-class Using:
-    """Messages become structs: the columns, and last whether the message is not what its schema says. Null for a message that has
-    none of these ids. Holds plain data only, since it travels to Python workers; each of them compiles a schema once."""
-
-    versions: tuple[Written, ...]
-    type: Struct
-
-    def __call__(self, array: Any) -> Any:
-        from framework.formats.protobuf.decode import structs
-
-        return structs(array, tuple((each.id, each.schema, each.names) for each in self.versions), self.type)
+__all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:
@@ -57,15 +28,9 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     return shown.decoder(schema)
 
 
-def read(of: Of, merged: Merged) -> Read:
-    columns = tuple(Field(shape.name, shape.type) for shape in merged.shapes)
-    type_ = Struct((*columns, Field(WRONG, BOOLEAN)))
-    versions = tuple(Written(fit.version.id, fit.version.schema, tuple(sorted(fit.names.items()))) for fit in merged.fits)
-    return Read(
-        columns=tuple((column.name, f"{decoded(of)}.{identifier(column.name)}") for column in columns),
-        wrong=f"coalesce({decoded(of)}.{WRONG}, false)",
-        natively=(Native(of, decoded(of), type_, Using(versions, type_)),),
-    )
+def read(_of: Of, merged: Merged) -> Read:
+    writers = {fit.version.id: {**descriptions.writer(fit.version.schema), **renamed(fit.names)} for fit in merged.fits}
+    return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
 
 
 VALUE = KEY = BySchema(

@@ -10,10 +10,11 @@ from typing import Any
 
 from framework.encoding import json_values
 from framework.encoding.confluent_frame import prefix_bytes
-from framework.formats.protobuf import WRONG
 from framework.formats.protobuf.columns import shapes
 from framework.model.schemas import Schema
 from framework.types import BOOLEAN, TIMESTAMP, Array, Field, Map, Struct, Type
+
+WRONG = "_sluice_wrong"  # the last field: whether the message is not what its schema says
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:

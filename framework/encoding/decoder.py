@@ -1,4 +1,7 @@
-"""The description of a decoder: JSON that says what a message holds and which columns it becomes. `Description.java` reads it.
+"""Calls of Sluice's own decoders, which are Java functions inside Spark (`framework/jvm`), and what they find wrong with a message.
+
+The name of such a function is its description: JSON that says what a message holds and which columns it becomes. `Description.java`
+reads it.
 
 | key | what it says |
 | --- | --- |
@@ -20,7 +23,7 @@ A column has a `name`, a `type`, and where needed its `source` (its name in the 
 A writer is `{"refused": why, "code": code}` for a schema whose messages are all bad rows, or
 of JSON `{"single": true}` (the message is one value, of the only column) or `{}`;
 of Avro `schema`, the schemas that it refers to as `references`, and `names`: paths of fields whose columns have another name;
-of Protobuf what `protobuf.writer` makes, and `names`.
+of Protobuf the message types, their fields and enums (`formats/protobuf/descriptions.py`), and `names`.
 """
 
 from __future__ import annotations
@@ -28,18 +31,29 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from framework.formats.json import LARGEST, Written
-from framework.formats.versions import Path
-from framework.model.schemas import Schema
+from framework.encoding.fields import Field, Written
+from framework.model import Decoding, Fault, Of, raw
+from framework.sql.quote import identifier
 from framework.types import Array, Map, Struct, Type
 
 Json = Any
-CATALOG = "fn"
+CATALOG = "sluice_decoders"
 CLASS = "sluice.Functions"
+LARGEST = 20_000_000  # bytes of a message in JSON
 _SHORT = 200  # characters that are not worth compressing
+_MESSAGES = {
+    "null_value": "the message has no value",
+    "too_large": f"the {{}} is over {LARGEST} bytes",
+    "undecodable": "the {} is not what its format says",
+    "unknown_field": "the {} has a field that is not a column",
+    "missing_field": "a required column is missing or null",
+    "unknown_schema": "the registry does not have the schema that the {} names",
+    "wrong_schema": "the {} has a schema that does not fit the columns",
+}
+_OF_KEYS = ("undecodable", "unknown_schema", "wrong_schema")  # their codes say that it is the key's
 
 
 def text(description: Mapping[str, Json]) -> str:
@@ -53,6 +67,32 @@ def text(description: Mapping[str, Json]) -> str:
 def call(description: Mapping[str, Json], argument: str) -> str:
     """SQL of the struct that the decoder makes."""
     return f"{CATALOG}.`{text(description)}`({argument})"
+
+
+def struct(of: Of) -> str:
+    """The name of the struct that the decoder makes of the message's key or value."""
+    return "_sluice_decoded" if of == "value" else "_sluice_decoded_key"
+
+
+def column_sql(of: Of, name: str) -> str:
+    return f"{struct(of)}.{identifier(name)}"
+
+
+def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str]) -> Decoding:
+    """All columns of a description as they are, and these faults."""
+    columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
+    structs = ((struct(of), call(description, raw(of))),)
+    return Decoding(columns, tuple(faults(of, codes)), structs=structs)
+
+
+def faults(of: Of, codes: Iterable[str]) -> Iterator[Fault]:
+    for code in codes:
+        name = f"{code}_key" if of == "key" and code in _OF_KEYS else code
+        yield Fault(of, name, _MESSAGES[code].format(of), f"{struct(of)}._code = '{code}'", f"{struct(of)}._why")
+
+
+def columns_of(fields: Iterable[Field]) -> list[Json]:
+    return [column(each.name, each.written, required=each.required) for each in fields]
 
 
 def column(name: str, type_: Type, **more: Json) -> dict[str, Json]:
@@ -71,36 +111,3 @@ def of_type(type_: Type) -> dict[str, Json]:
         case Written():
             return {"type": str(type_.type), "format": type_.format}
     return {"type": str(type_)}
-
-
-def of_json(columns: Iterable[Mapping[str, Json]], **more: Json) -> dict[str, Json]:
-    return {"format": "json", "columns": list(columns), "largest": LARGEST, **more}
-
-
-def avro_writer(schema: Schema, names: Mapping[Path, str] | None = None) -> dict[str, Json]:
-    """How messages of a registered Avro schema are read. `names` are its fields whose columns have another name."""
-    found: dict[str, Json] = {"schema": _avro(schema.text)}
-    if schema.behind:
-        found["references"] = [_avro(behind.text) for _, behind in schema.behind]
-    if names:
-        found["names"] = named(names)
-    return found
-
-
-def named(names: Mapping[Path, str]) -> list[Json]:
-    return [[list(path), name] for path, name in sorted(names.items())]
-
-
-def _avro(schema: str) -> Json:
-    """Without what a reader does not need."""
-    from framework.formats.avro.schema import loaded
-
-    return _bare(loaded(schema))
-
-
-def _bare(schema: Json) -> Json:
-    if isinstance(schema, list):
-        return [_bare(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {key: _bare(value) for key, value in schema.items() if key not in ("doc", "aliases", "default", "order")}

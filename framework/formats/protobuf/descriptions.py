@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from framework.formats.protobuf.compiler import Descriptor, messages
-from framework.formats.versions import Path
-from framework.jvm.description import named
 from framework.model.schemas import Schema
 
 Json = Any
@@ -19,8 +16,8 @@ _KINDS = {
 }  # fmt: skip
 
 
-def writer(schema: Schema, names: Mapping[Path, str] | None = None) -> dict[str, Json]:
-    """How messages of the first message type are read. `names` are its fields whose columns have another name."""
+def writer(schema: Schema) -> dict[str, Json]:
+    """How messages of the first message type are read."""
     compiled = messages(schema)
     types: dict[str, Json] = {}
     enums: dict[str, Json] = {}
@@ -36,8 +33,7 @@ def writer(schema: Schema, names: Mapping[Path, str] | None = None) -> dict[str,
             if field.enum_type:
                 values = [[value.number, value.name] for value in field.enum_type.values]
                 enums[field.enum_type.full_name] = {"closed": field.enum_type.is_closed, "values": values}
-    made = {"first": compiled.first.full_name, "types": types, "enums": enums}
-    return {**made, "names": named(names)} if names else made
+    return {"first": compiled.first.full_name, "types": types, "enums": enums}
 
 
 def _field(field: Descriptor, maps: frozenset[str]) -> dict[str, Json]:
