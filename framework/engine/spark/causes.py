@@ -38,9 +38,9 @@ def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
     return BatchError(code, f"{message}: {cause}" if cause else message, hint)
 
 
-def cause_of(text: str) -> Cause | None:
+def cause_of(error_text: str) -> Cause | None:
     """The cause on this machine, if the text names one."""
-    return next((cause for text, cause in _TEXTS.items() if text in text.lower()), None)
+    return next((cause for text, cause in _TEXTS.items() if text in error_text.lower()), None)
 
 
 def java_message(error: Exception) -> str:
