@@ -143,8 +143,8 @@ def test_another_folder(project: Path) -> None:
     assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
 
 
-def test_an_empty_folder_says_what_makes_the_first_spec(project: Path) -> None:
-    assert "hint: `sluice init` makes a project" in check("--specs", "nowhere").stdout
+def test_check_of_an_empty_folder_suggests_sluice_init(project: Path) -> None:
+    assert "hint: `sluice init` creates a project" in check("--specs", "nowhere").stdout
     (project / "empty").mkdir()
     assert check("--specs", "empty").stdout.splitlines()[:2] == [
         "empty: no-specs: there are no specs in this folder",

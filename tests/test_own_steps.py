@@ -192,14 +192,14 @@ def test_an_installed_package_offers_a_step(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "site" / "louder-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n")
     (tmp_path / "site" / "louder-1.0.dist-info" / "entry_points.txt").write_text("[sluice.steps]\nlouder = louder\n")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    extensions._found.cache_clear()
+    extensions._load_files.cache_clear()
 
     plan, problems = made(tmp_path, "louder: x")
 
     assert problems == []
     assert plan.pipelines[0].steps[0].assign == (("name", "upper(name)"),)
     sys.modules.pop("louder")
-    extensions._found.cache_clear()
+    extensions._load_files.cache_clear()
 
 
 def test_the_page_shows_the_step_that_is_shipped(tidy: str) -> None:

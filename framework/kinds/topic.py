@@ -1,4 +1,4 @@
-"""Topics in a plan: each with the types of its columns and how its messages are decoded."""
+"""Topics in a plan, with the types of their columns and the decoding of their messages."""
 
 from __future__ import annotations
 
