@@ -58,12 +58,12 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
         (
             "A int",
             "a: int",
-            ["REFUSED `A` is written otherwise in the spec, and tables do not tell upper from lower case"],
+            ["REFUSED `A` has another case in the spec, and tables ignore case"],
         ),
         (
             "`ſ` int",
             "s: int",
-            ["REFUSED `ſ` is written otherwise in the spec, and tables do not tell upper from lower case"],
+            ["REFUSED `ſ` has another case in the spec, and tables ignore case"],
         ),
         (
             "s struct<x int, y int>",
@@ -117,12 +117,12 @@ def test_layout_holds_for_new_files(tmp_path: Path) -> None:
         (
             "partition_by",
             True,
-            "new files are partitioned by day(a); files that are there keep theirs until `sluice rebuild trades`",
+            "new files are partitioned by day(a); existing files keep their layout until `sluice rebuild trades`",
         ),
-        ("sort_by", True, "new files are sorted by b; files that are there keep theirs until `sluice rebuild trades`"),
-        ("format_version", False, "the table is of Iceberg's format 3, the spec says 2, and no format goes back"),
+        ("sort_by", True, "new files are sorted by b; existing files keep their layout until `sluice rebuild trades`"),
+        ("format_version", False, "a table's format cannot go down: the table has 3, the spec says 2"),
     ]
-    assert found[2].hint == "write the `format_version` that the table has, or another table"
+    assert found[2].hint == "write the `format_version` that the table has, or the name of another table"
     assert changes(pipeline, replace(table, partition_by=("day(a)",), sort_by=("b",), format_version=2)) == ()
 
 
@@ -134,7 +134,7 @@ def test_formats_are_raised_and_the_order_of_partitions_says_nothing(tmp_path: P
 
 def test_what_a_rebuild_makes_is_in_the_hint(tmp_path: Path) -> None:
     columns, table = "a: int; b: 'struct<x:int>'", "a bigint, b struct<x int, y int>"
-    rebuild = "; `sluice rebuild trades` makes the table anew as the spec says"
+    rebuild = "; `sluice rebuild trades` rebuilds the table from the spec"
     for into, beyond in ((", schema_changes: {drop: keep}", [True, True]), (", schema_changes: {drop: refuse}", [True, False])):
         found = changes(planned(tmp_path, columns, into=into), as_is(table))
         assert [(each.kind, each.allowed) for each in found] == [("narrow", False), ("drop", False)]
@@ -338,7 +338,7 @@ def test_a_column_that_the_spec_lost_stays_and_comes_back(shop: Project) -> None
             "  n: int",
             "  n: int",
             "format_version: 2",
-            "the table is of Iceberg's format 3, the spec says 2, and no format goes back",
+            "a table's format cannot go down: the table has 3, the spec says 2",
             "2}",
         ),
     ],

@@ -84,28 +84,28 @@ def test_rows_that_fit_in_any_order() -> None:
 
 def test_each_expected_row_stands_above_what_came_instead() -> None:
     assert said([{"id": "a", "flag": "LARGE"}, {"id": "b", "flag": "NORMAL"}], [row("b", 2, "ODD", 3), row("a", None, "SMALL", 1)]) == [
-        "2 rows expected, 2 came",
-        "                      id  flag",
-        "- expected            a   LARGE",
-        "+ came, of message 2  a   SMALL",
-        "                          ^^^^^",
-        "- expected            b   NORMAL",
-        "+ came, of message 4  b   ODD",
-        "                          ^^^^^^",
+        "expected 2 rows, got 2",
+        "                     id  flag",
+        "- expected           a   LARGE",
+        "+ got, of message 2  a   SMALL",
+        "                         ^^^^^",
+        "- expected           b   NORMAL",
+        "+ got, of message 4  b   ODD",
+        "                         ^^^^^^",
     ]  # fmt: skip
 
 
 def test_rows_without_their_like() -> None:
     assert said([{"id": "a", "n": 1}, {"id": "b", "n": 2}], []) == [
-        "2 rows expected, 0 came",
-        "                id  n",
-        "- did not come  a   1",
-        "- did not come  b   2",
+        "expected 2 rows, got 0",
+        "           id  n",
+        "- missing  a   1",
+        "- missing  b   2",
     ]
     assert said([], [row("a", None, "x")]) == [
-        "0 rows expected, 1 came",
-        "                              id  n     flag",
-        "+ not expected, of message 1  a   null  x",
+        "expected 0 rows, got 1",
+        "                            id  n     flag",
+        "+ unexpected, of message 1  a   null  x",
     ]
     assert said([], [row("a", at, "x") for at in range(25)])[-1] == "… and 5 more"
 
@@ -113,9 +113,9 @@ def test_rows_without_their_like() -> None:
 def test_bad_rows_that_nobody_expects() -> None:
     bad = {"code": "undecodable", "message": "the value is not JSON", "topic": "t", "partition": 0, "offset": 2}
     assert said(None, [], [bad]) == [
-        "0 bad rows expected, 1 came",
-        "                              code         message",
-        "+ not expected, of message 3  undecodable  the value is not JSON",
+        "expected 0 bad rows, got 1",
+        "                            code         message",
+        "+ unexpected, of message 3  undecodable  the value is not JSON",
     ]
 
 

@@ -168,8 +168,8 @@ def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -
 @pytest.mark.parametrize(
     ("pattern", "said", "hint"),
     [
-        ("a*", "has `*` at character 2", "how often at most"),
-        ("a+", "has `+` at character 2", "how often at most"),
+        ("a*", "has `*` at character 2", "write a limit"),
+        ("a+", "has `+` at character 2", "write a limit"),
         ("a{2,}", "has `{` at character 2", "{n,m}"),
         ("a??", "has `?` at character 3", "once"),
         ("a.b", "has `.` at character 2", "`\\.`"),
@@ -218,23 +218,23 @@ place.Room.floor: {now: true}
 """,
     )
     assert [text.split("\n")[0] for text in found] == [
-        "bad-pattern: the pattern `a*` has `*` at character 2, which cannot be made",
-        "cannot-generate: `1.5` is no int, which `count` is",
-        "cannot-generate: `128` is no tinyint, which `small` is",
-        "cannot-generate: `much` is no double, which `share` is",
-        "cannot-generate: `fine` is double, and `pattern` makes no double",
-        "cannot-generate: `0.000000000000000000001` is no decimal(38,20), which `amount` is",
-        "cannot-generate: `open` is boolean, and `between` makes no boolean",
-        "cannot-generate: `monday` is no date, which `day` is",
-        "cannot-generate: `at` is timestamp, and `between` makes no timestamp",
-        "cannot-generate: `today` is no bigint, which `seen` is",
+        "bad-pattern: the pattern `a*` has `*` at character 2, which is not supported",
+        "cannot-generate: `1.5` is not of the type of `count`, int",
+        "cannot-generate: `128` is not of the type of `small`, tinyint",
+        "cannot-generate: `much` is not of the type of `share`, double",
+        "cannot-generate: `fine` is double, and `pattern` cannot generate double",
+        "cannot-generate: `0.000000000000000000001` is not of the type of `amount`, decimal(38,20)",
+        "cannot-generate: `open` is boolean, and `between` cannot generate boolean",
+        "cannot-generate: `monday` is not of the type of `day`, date",
+        "cannot-generate: `at` is timestamp, and `between` cannot generate timestamp",
+        "cannot-generate: `today` is not of the type of `seen`, bigint",
         "cannot-generate: `place` is a struct",
         "unknown-column: there is no column `place.room.floor`",
         "unknown-column: there is no column `sidd`",
-        "cannot-generate: `place.Room.floor` is int, and `now` makes no int",
+        "cannot-generate: `place.Room.floor` is int, and `now` cannot generate int",
     ]
     hints = {text.split("`")[1]: text.split("hint: ")[1] for text in found}
-    assert hints["place"] == "say how each of its fields is made, such as `place.building`"
+    assert hints["place"] == "generate each of its fields, such as `place.building`"
     assert hints["place.room.floor"] == "did you mean `place.Room.floor`?"
     assert hints["sidd"] == "did you mean `side`?"
 
