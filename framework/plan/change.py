@@ -102,7 +102,7 @@ def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]
     return (*columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
-def told(refused: Iterable[Change]) -> str:
+def refusal_text(refused: Iterable[Change]) -> str:
     """All refused changes as one text, each with its place in the specs."""
     return "; ".join(f"{change.what} ({change.where})" for change in refused)
 
