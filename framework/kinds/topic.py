@@ -16,7 +16,7 @@ def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
         draft.topics[topic.name] = planned
         if len(draft.problems) > before or topic.gaps:
             draft.broken.add(topic.name)
-        if topics.unclear(topic) or not all(each.known for each in planned.registered):
+        if topics.unclear(topic) or not all(each.columns_known for each in planned.registered):
             draft.unclear.add(topic.name)
 
 

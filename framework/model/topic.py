@@ -155,11 +155,11 @@ class Registered:
     subject: str
     numbers: tuple[int, ...]
     refused: tuple[tuple[int, str, str], ...]
-    known: bool  # whether the columns are
+    columns_known: bool
     trouble: SluiceError | None = field(default=None, compare=False, repr=False)
     # The schema that new messages are written with: the latest or, while the subject has none, a schema derived from the spec's
     # columns, with the id 0. `names` maps the paths of its fields to column names, where the two differ.
-    newest: Version | None = field(default=None, compare=False, repr=False)
+    write_version: Version | None = field(default=None, compare=False, repr=False)
     names: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
 
 

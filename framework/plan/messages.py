@@ -126,9 +126,9 @@ class Messages:
     def writer(self, of: str) -> Writer | None:
         """What writes keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
         for each in self.pipeline.topic.registered:
-            if each.of == of and each.newest:
+            if each.of == of and each.write_version:
                 try:
-                    return writer(each.newest.id, each.newest.schema, each.names)
+                    return writer(each.write_version.id, each.write_version.schema, each.names)
                 except Unsupported:
                     return None
         return None
@@ -180,7 +180,9 @@ class Messages:
             return write(writer)
         except ValueError as error:
             registered = next(each for each in self.pipeline.topic.registered if each.of == of)
-            made = f"{registered.newest} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            made = (
+                f"{registered.write_version} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            )
             named = _NAMED.search(str(error))
             where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
             where = where or next(iter(places.values()), self.test.place())
