@@ -9,7 +9,7 @@ from typing import Any
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.model import Column, Example, GivenRow, Pipeline
 from framework.plan.messages import Messages, kafka_name
-from framework.plan.values import Wrong, read
+from framework.plan.values import BadValue, read
 from framework.spec import kinds
 from framework.spec.node import Node
 from framework.spelling import did_you_mean
@@ -98,7 +98,7 @@ class _Reader:
                 continue
             try:
                 values[name] = read(node, columns[name].type)
-            except Wrong as bad_value:
+            except BadValue as bad_value:
                 hint = bad_value.hint or "write a value of the column's type"
                 self.refuse(bad_value.where, bad_value.code, f"`{name}`: {bad_value.message}", hint)
         return values

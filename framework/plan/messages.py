@@ -14,7 +14,7 @@ from framework.encoding.schema_writer import Writer
 from framework.errors import Problem, Where
 from framework.formats import BySchema, Format, Given, Single, by_schema, find, writer
 from framework.model import Column, Message, Of, Pipeline
-from framework.plan.values import Wrong, json_text, plain_json
+from framework.plan.values import BadValue, json_text, plain_json
 from framework.schemas.versions import Unsupported
 from framework.spec import kinds
 from framework.spec.node import Node
@@ -195,7 +195,7 @@ class Messages:
             return "null"
         try:
             return json_text(node, column.type, format_)
-        except Wrong as wrong:
+        except BadValue as wrong:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 

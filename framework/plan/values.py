@@ -44,7 +44,7 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _LONGEST = 60  # characters of a value in a message
 
 
-class Wrong(ValueError):
+class BadValue(ValueError):
     """Raised for a value that does not fit, with its place."""
 
     def __init__(self, where: Where, code: str, message: str, hint: str = "") -> None:
@@ -56,7 +56,7 @@ class Wrong(ValueError):
 
 
 def read(node: Node, type_: Type) -> Any:
-    """The value in Python. A struct is a dict of the named fields. Raises Wrong for a value of another type."""
+    """The value in Python. A struct is a dict of the named fields. Raises BadValue for a value of another type."""
     if node.is_null:
         return None
     match type_:
@@ -72,7 +72,7 @@ def read(node: Node, type_: Type) -> Any:
 
 
 def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
-    """The value as JSON text. Raises Wrong for a value of another type."""
+    """The value as JSON text. Raises BadValue for a value of another type."""
     if node.is_null:
         return "null"
     match type_:
@@ -108,7 +108,7 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     if format_ and format_.startswith("epoch_"):
         number = json_values.epoch(value, format_)
         if number is None:
-            raise Wrong(
+            raise BadValue(
                 node.where, "wrong-type", f"`{_short(node)}` is not a whole number of milliseconds", "remove the fraction"
             )
         return str(number)
@@ -119,7 +119,7 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     if isinstance(value, (date, bytes)):
         return json_values.text(value)
     if is_fractional(type_) and not math.isfinite(value):
-        raise Wrong(node.where, "wrong-type", f"`{node.text}` is not a JSON number", "write a number")
+        raise BadValue(node.where, "wrong-type", f"`{node.text}` is not a JSON number", "write a number")
     # The node's text keeps all digits.
     return node.text if is_fractional(type_) or isinstance(type_, Decimal) else json.dumps(value, ensure_ascii=False)
 
@@ -136,7 +136,7 @@ def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
         if field is None:
             names = [each.name for each in type_.fields]
             hint = did_you_mean(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
-            raise Wrong(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
+            raise BadValue(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
         yield field.name, value, field.type
 
 
@@ -200,10 +200,10 @@ def _decimal(number: Number, type_: Decimal) -> Number:
     return number
 
 
-def _no(node: Node, type_: Type) -> Wrong:
+def _no(node: Node, type_: Type) -> BadValue:
     what = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
     quotes = " without quotes" if node.quoted and _NUMBER.fullmatch(node.text) else ""
-    return Wrong(node.where, "wrong-type", f"{what} is not of type {type_}", f"write `{node.text}`{quotes}" if quotes else "")
+    return BadValue(node.where, "wrong-type", f"{what} is not of type {type_}", f"write `{node.text}`{quotes}" if quotes else "")
 
 
 def _short(value: Node | str) -> str:
