@@ -69,7 +69,7 @@ def test_each_mode_is_declared(name: str) -> None:
     assert isinstance(write, Mode)
     assert write.does[0].islower()
     assert not write.does.endswith(".")
-    assert f"`{name}` {write.does}" in WRITES.help("How the rows change the table.")
+    assert f"`{name}` {write.does}" in WRITES.help("How rows are written to the table.")
     assert components.load(MODES, name).__doc__
 
 
