@@ -52,8 +52,9 @@ def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
             )
         if "://" in catalog.warehouse and not catalog.warehouse.startswith("file://"):
             hint = "write a folder, such as `.sluice/warehouse`"
-            message = "an object store as the warehouse is not in this version"
-            draft.problems.append(Problem(catalog.place("warehouse"), "not-in-this-version", message, hint))
+            draft.problems.append(
+                Problem(catalog.place("warehouse"), "not-in-this-version", "object stores are not in this version", hint)
+            )
 
 
 KIND = DocumentKind(Catalog, resolve)
