@@ -141,7 +141,11 @@ def planned(folder: Path, of: Of, name: str, namespace: str = "n") -> tuple[Plan
 
 
 def writers(topic: Topic) -> dict[Of, Writer]:
-    return {each.of: writer(each.newest.id, each.newest.schema, each.names) for each in topic.registered if each.newest}
+    return {
+        each.of: writer(each.write_version.id, each.write_version.schema, each.names)
+        for each in topic.registered
+        if each.write_version
+    }
 
 
 def encoded(of: Of, topic: Topic, format_: Format) -> bytes:

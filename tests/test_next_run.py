@@ -178,7 +178,7 @@ def test_a_refusal_of_the_run_is_shown(folder: Path) -> None:
     assert done.exit_code == 1
     refused, hint = next_run("trades")
     assert refused.startswith("REFUSED `n` is bigint, the spec says int, which does not hold all of its values (")
-    rebuild = "`sluice rebuild trades` makes the table anew as the spec says"
+    rebuild = "`sluice rebuild trades` rebuilds the table from the spec"
     assert hint == f"  hint: write the type that the table has, or a new column; {rebuild}"
     (said,) = document()["changes"]
     assert (said["allowed"], said["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)

@@ -171,7 +171,7 @@ def test_what_a_rebuild_refuses(project: Project) -> None:
     begun(project)
     project.template = project.template.replace("price: double", "price: double\n  new: int")
     with_into(project, ", format_version: 2, schema_changes: {{add: refuse}}")
-    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*no format goes back") as refused:
+    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*format cannot go down") as refused:
         run_rebuild(project)
     assert refused.value.code == "schema-change"
     project.sql("drop table {table} purge")

@@ -146,7 +146,7 @@ def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
 
 
 def value_lines(found: Schemaed) -> Iterator[Line]:
-    yield Line(f"value: {found.format}", [f"by {found.registered.newest} of {_named(found)}"])
+    yield Line(f"value: {found.format}", [f"by {found.registered.write_version} of {_named(found)}"])
     if found.subject:
         yield Line(f"subject: {scalar(found.subject)}")
     what = "the rows" if found.changes else "the schema"
@@ -163,7 +163,9 @@ def key_line(found: Schemaed) -> Line:
     options += [f"as: {found.single}"] if found.single else []
     options += [f"subject: {scalar(found.subject)}"] if found.subject else []
     said = ", ".join(f"{visible(column.name)} {column.type}" for column in found.columns)
-    return Line(f"key: {{{', '.join(options)}}}", [f"by {found.registered.newest} of {_named(found)}", f"its columns: {said}"])
+    return Line(
+        f"key: {{{', '.join(options)}}}", [f"by {found.registered.write_version} of {_named(found)}", f"its columns: {said}"]
+    )
 
 
 def _named(found: Schemaed) -> str:

@@ -1,4 +1,4 @@
-"""An Iceberg catalog: where tables are known by name."""
+"""An Iceberg catalog, which finds tables by name."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ warehouse: .sluice/warehouse
 class Catalog(Kind):
     """An Iceberg catalog."""
 
-    type: Literal["sql"] = option("The kind of catalog: `sql` is a file of SQLite.", example="sql", later=("rest", "glue"))
+    type: Literal["sql"] = option("The type of catalog: `sql` is a SQLite file.", example="sql", later=("rest", "glue"))
     uri: Location = option(
-        "The file of the catalog; it is made where it is not there.", example="sqlite:///.sluice/lake.db", aka=["url"]
+        "The catalog's file; it is created if it is missing.", example="sqlite:///.sluice/lake.db", aka=["url"]
     )
     warehouse: Location = option(
-        "The folder of the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
+        "The folder for the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
     )
 
     def problems(self) -> Iterable[Problem]:
         if "uri" not in self.gaps and "?" in self.uri:
-            message = "`uri` has a `?`, behind which Spark would read settings of SQLite"
-            yield Problem(self.place("uri"), "bad-location", message, "write the path of the file alone")
+            message = "`uri` contains a `?`, and Spark would read the text after it as settings of SQLite"
+            yield Problem(self.place("uri"), "bad-location", message, "write only the path of the file")
 
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")
@@ -48,11 +48,13 @@ def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
         if not catalog.uri.startswith("sqlite:///"):
             hint = "write `sqlite:///` and the path of a file, such as `sqlite:///.sluice/lake.db`"
             draft.problems.append(
-                Problem(catalog.place("uri"), "bad-catalog-uri", f"`{catalog.uri}` is no SQLite database", hint)
+                Problem(catalog.place("uri"), "bad-catalog-uri", f"`{catalog.uri}` is not a SQLite address", hint)
             )
         if "://" in catalog.warehouse and not catalog.warehouse.startswith("file://"):
-            hint = "a warehouse is a folder in this version, such as `.sluice/warehouse`"
-            draft.problems.append(Problem(catalog.place("warehouse"), "not-in-this-version", "object stores come later", hint))
+            hint = "write a folder, such as `.sluice/warehouse`"
+            draft.problems.append(
+                Problem(catalog.place("warehouse"), "not-in-this-version", "object stores are not in this version", hint)
+            )
 
 
 KIND = DocumentKind(Catalog, resolve)

@@ -46,7 +46,7 @@ LATER = "Not in this version: {}."
 
 def pages(by_hand: bool = True) -> dict[str, str]:
     """Each page's name and text; `by_hand`: whether the page on steps of one's own, which is written by hand, stands beside them."""
-    found = extensions.found(extensions.STEPS)
+    found = extensions.extensions_of(extensions.STEPS)
     if found.problems:
         raise SpecError(found.problems)
     steps = found.extensions

@@ -1,4 +1,4 @@
-"""What may stand behind an option: its type hint, taken apart once."""
+"""The shapes of an option's value, derived from its type hint once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from framework.spec.options import Bound, Files, Kind, Named, Option
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option(doc="")
-BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy takes for unhashable where it is a key of a cache
+BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy considers unhashable as the key of a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class MapShape(Shape):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
-    """An option of a record: the field that it fills and what may stand there."""
+    """An option of a record: the field that it fills, and the shape of its value."""
 
     field: str
     shape: Shape
@@ -81,13 +81,13 @@ class RecordShape(Shape):
 
 @dataclass(frozen=True, eq=False)
 class FilesShape(Shape):
-    """A map of one key, which is the name of a file in a package."""
+    """A map with one key, which is the name of a file in a package."""
 
     form = "map"
     files: Files
 
     def slots(self) -> Mapping[str, Slot]:
-        return _step_slots(extensions.found(self.files.package))
+        return _step_slots(extensions.extensions_of(self.files.package))
 
     def later(self) -> tuple[str, ...]:
         there = extensions.find(self.files.package)
@@ -95,12 +95,12 @@ class FilesShape(Shape):
 
 
 @cache
-def _step_slots(found: extensions.Found) -> Mapping[str, Slot]:
-    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in found.extensions.items()}
+def _step_slots(step_files: extensions.Extensions) -> Mapping[str, Slot]:
+    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in step_files.extensions.items()}
 
 
 def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
-    """A step of nothing is a mistake."""
+    """The slot of a step. An empty list or map is an error."""
     return Slot(
         field=name,
         shape=shape,
@@ -111,7 +111,7 @@ def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
 
 @dataclass(frozen=True, eq=False)
 class AnyShape(Shape):
-    """Anything, which is kept as the node that it is."""
+    """Any value, kept as its node."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +120,13 @@ class UnionShape(Shape):
 
     def fitting(self, node: Node) -> list[Shape]:
         """The alternatives of the node's form."""
-        found = [each for each in self.alternatives if each.form == node.kind]
-        told = [each for each in found if isinstance(each, RecordShape) and each.cls.told_by]
-        return [each for each in told if _tells(each, node)] or [each for each in found if each not in told]
+        of_form = [each for each in self.alternatives if each.form == node.kind]
+        with_only_key = [each for each in of_form if isinstance(each, RecordShape) and each.cls.only_key]
+        return [each for each in with_only_key if _tells(each, node)] or [each for each in of_form if each not in with_only_key]
 
 
 def _tells(shape: RecordShape, node: Node) -> bool:
-    return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.told_by and node.entries[0][1].kind == "map"
+    return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.only_key and node.entries[0][1].kind == "map"
 
 
 _PLAIN = {
@@ -140,7 +140,7 @@ _PLAIN = {
 
 
 def item_option(option: Option) -> Option:
-    """What an option says of each item of its list or map."""
+    """The option of each item of a list or map."""
     first = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
     return Option(doc="", example=first[1] if first else "", later=option.later)
 
@@ -152,10 +152,10 @@ def shape_of(hint: Any) -> Shape:
         return _PLAIN[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        said = arguments[1]
-        if isinstance(said, Named):
-            return EnumShape(said.values)
-        return FilesShape(said) if isinstance(said, Files) else ScalarShape(said, "string")
+        marker = arguments[1]
+        if isinstance(marker, Named):
+            return EnumShape(marker.values)
+        return FilesShape(marker) if isinstance(marker, Files) else ScalarShape(marker, "string")
     if origin is Literal:
         return EnumShape(lambda: arguments)
     if origin in (list, tuple):
@@ -167,7 +167,7 @@ def shape_of(hint: Any) -> Shape:
         return MapShape(key, shape_of(arguments[1]))
     if origin in (Union, types.UnionType):
         return _union([argument for argument in arguments if argument is not type(None)])
-    raise TypeError(f"{hint!r} is no type that an option can have")
+    raise TypeError(f"an option cannot have the type {hint!r}")
 
 
 def _is_bound(hint: Any) -> bool:
@@ -187,7 +187,7 @@ _OWN = {field.name for field in dataclasses.fields(Bound)}
 
 @cache
 def record_shape(cls: BoundClass) -> RecordShape:
-    """A document's first key stands for the field `name`."""
+    """The shape of a class of options. A document's first key fills the field `name`."""
     hints = typing.get_type_hints(cls, include_extras=True)
     kind = cls.__name__.lower() if issubclass(cls, Kind) else ""
     slots: dict[str, Slot] = {}
@@ -211,7 +211,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
 
 
 def _completed(option: Option, hint: Any) -> Option:
-    """With what the components that the option may name say of themselves."""
+    """The option, with the help of the components that it may name."""
     named = next((each for each in typing.get_args(hint) if isinstance(each, Named)), None)
     return dataclasses.replace(option, doc=named.help(option.doc)) if named else option
 
