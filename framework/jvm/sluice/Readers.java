@@ -37,9 +37,9 @@ final class Readers {
 
   private static MessageReader framed(Description description, Function<JsonNode, MessageReader> readerOf) {
     Map<Integer, MessageReader> readers = new HashMap<>();
-    description.writers.fields().forEachRemaining(entry -> {
-      int id = (int) Long.parseLong(entry.getKey());
-      JsonNode writer = entry.getValue();
+    description.writers.fieldNames().forEachRemaining(name -> {
+      int id = (int) Long.parseLong(name);
+      JsonNode writer = description.writers.get(name);
       readers.put(id, writer.has("refused") ? refusing(writer) : readerOf.apply(writer));
     });
     return new Frame(description.part, readers);
