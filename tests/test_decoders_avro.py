@@ -20,7 +20,7 @@ from framework.jvm import description
 from framework.model.schemas import Schema, Version
 from framework.types import Type
 from tests.registered import record
-from tests.test_avro_types import LEFT_OUT, PLACES, SAMPLES, came, given, of_union, placed
+from tests.test_avro_types import PLACES, SAMPLES, came, given, of_union, placed
 
 if TYPE_CHECKING:
     from tests.decoding import Decoders, Row
@@ -58,9 +58,10 @@ def decoded(decoders: Decoders, schemas: list[Schema], *messages: bytes | None) 
 def test_values_of_all_types_come_back(decoders: Decoders) -> None:
     """Alone, inside of arrays, maps and records, beside fields that are no columns, and passed over."""
     fields: list[tuple[Any, ...]] = []
+    nothing: dict[str, Any] = record(name="Nothing")
     for at, (type_, _) in enumerate(SAMPLES.values()):
         fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
-        fields += [(f"c{at}_none", "null"), (f"c{at}_nothing", {**LEFT_OUT["record without fields"], "name": f"Nothing{at}"})]
+        fields += [(f"c{at}_none", "null"), (f"c{at}_nothing", {**nothing, "name": f"Nothing{at}"})]
     json_ = record(*fields, ("last", "int"))
     messages, expected = [], []
     for number in range(max(len(values) for _, values in SAMPLES.values())):
@@ -77,9 +78,9 @@ def test_values_of_all_types_come_back(decoders: Decoders) -> None:
         expected.append(row)
     rows = decoded(decoders, [schema(json_)], *messages)
     assert [row.why for row in rows] == [None] * len(rows)
-    for row, wanted in zip(rows, expected, strict=True):
-        assert row.values is not None
-        assert {name: each for name, each in row.values.items() if each != wanted[name]} == {}
+    for decoded_row, wanted in zip(rows, expected, strict=True):
+        assert decoded_row.values is not None
+        assert {name: each for name, each in decoded_row.values.items() if each != wanted[name]} == {}
     described, _ = columns_of(schema(json_))
     alone = {**described, "columns": [description.column("last", types.INT)]}
     passed = decoders.rows(alone, {"last": types.INT}, messages)
@@ -131,6 +132,10 @@ def test_blocks(decoders: Decoders) -> None:
     assert [row.values and (row.values["a"], row.values["m"]) for row in rows] == list(bodies.values())
 
 
+def longs(*numbers: int) -> list[bytes]:
+    return [encoded("long", number) for number in numbers]
+
+
 HUGE = b"\xfe\xff\xff\xff\x0f"
 MINUS = b"\x01"
 LEAST = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
@@ -142,8 +147,8 @@ HOSTILE: list[tuple[Any, list[bytes]]] = [
     ({"type": "enum", "name": "E", "symbols": ["A"]}, [b"\x02", MINUS, HUGE]), (["null", "int"], [b"\x04", MINUS, LEAST]),
     ({"type": "fixed", "name": "F", "size": 3}, [b"ab"]), ("double", [b"1234567"]), ("float", [b"123"]),
     ({"type": "int", "logicalType": "date"}, [encoded("int", 2932897), encoded("int", -719163)]),
-    ({"type": "long", "logicalType": "timestamp-millis"}, [encoded("long", n) for n in (253402300800000, -62135596800001, 2**63 - 1, -(2**63))]),
-    ({"type": "long", "logicalType": "local-timestamp-micros"}, [encoded("long", n) for n in (253402300800000000, 2**63 - 1, -(2**63))]),
+    ({"type": "long", "logicalType": "timestamp-millis"}, longs(253402300800000, -62135596800001, 2**63 - 1, -(2**63))),
+    ({"type": "long", "logicalType": "local-timestamp-micros"}, longs(253402300800000000, 2**63 - 1, -(2**63))),
     ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
      [encoded("bytes", n.to_bytes(3, "big", signed=True)) for n in (10000, -10000)] + [encoded("bytes", b"\x7f" * 100_000)]),
 ]  # fmt: skip
@@ -192,7 +197,10 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
 
 
 def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
-    columns = [types.Field("a", types.parse("struct<d decimal(20,3), t timestamp_ntz>")), types.Field("b", types.parse("map<string,date>"))]
+    columns = [
+        types.Field("a", types.parse("struct<d decimal(20,3), t timestamp_ntz>")),
+        types.Field("b", types.parse("map<string,date>")),
+    ]
     made = Schema("AVRO", writer.schema_text("m", columns))
     body = writer.encoder(made)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})
     (row,) = decoded(decoders, [made], frame(body))
@@ -231,7 +239,7 @@ def test_bytes_changed_at_random(decoders: Decoders) -> None:
     bodies = [_broken(good, chance) for _ in range(60_000)]
     rows = decoded(decoders, [schema(json_)], *map(frame, bodies))
     read = shown.decoder(schema(json_))
-    differ = []
+    differ: list[tuple[Any, ...]] = []
     for body, row in zip(bodies, rows, strict=True):
         try:
             theirs = read(body)

@@ -121,7 +121,8 @@ PROTO2 = proto(
     "message M { required int32 a = 1; optional string b = 2; optional int32 c = 3 [default = 7]; optional E d = 4;"
     ' repeated E e = 5; optional E f = 6 [default = Y]; map<string, E> g = 7; optional string h = 8 [default = "hä"];'
     " optional bytes i = 9; repeated string j = 10; map<string, N> k = 11; optional N l = 12; optional double m = 13 [default = -inf];"
-    ' optional uint64 n = 14 [default = 18446744073709551615]; optional bool o = 15 [default = true]; optional bytes p = 16 [default = "\\377"]; }'
+    " optional uint64 n = 14 [default = 18446744073709551615]; optional bool o = 15 [default = true];"
+    ' optional bytes p = 16 [default = "\\377"]; }'
     " enum E { X = 0; Y = 2; } message N { required string z = 1; }",
     'syntax = "proto2";',
 )
@@ -176,7 +177,20 @@ def test_parts_of_a_message_are_merged(decoders: Decoders) -> None:
 def test_json_values(decoders: Decoders) -> None:
     schema = one("google.protobuf.Struct s = 1; google.protobuf.Value v = 2; google.protobuf.ListValue l = 3;")
     chance = random.Random(3)
-    numbers = [0.0, -0.0, 1e16, 1e15, 123456789012345680.0, 0.1, 1e-4, 1e-5, 1.5e-7, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308]
+    numbers = [
+        0.0,
+        -0.0,
+        1e16,
+        1e15,
+        123456789012345680.0,
+        0.1,
+        1e-4,
+        1e-5,
+        1.5e-7,
+        5e-324,
+        2.2250738585072014e-308,
+        1.7976931348623157e308,
+    ]
     numbers += [2.0**-44, 2.0**53 - 1, 2.0**53, -(2.0**53), 9007199254740994.0, float("nan"), float("inf")]
     numbers += [chance.uniform(-1, 1) * 10.0 ** chance.randint(-300, 300) for _ in range(2000)]
     bodies = []

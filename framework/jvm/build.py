@@ -87,7 +87,9 @@ def _compile(classes: Path, command: list[str] | None = None) -> None:
     )
     if done.returncode != 0:
         words = (done.stdout + done.stderr).strip()[:_LONGEST]
-        raise SetupError("jar-build", f"the decoders do not compile: {words}", "report this with the version of Java: `java -version`")
+        raise SetupError(
+            "jar-build", f"the decoders do not compile: {words}", "report this with the version of Java: `java -version`"
+        )
 
 
 def _sources() -> list[Path]:
