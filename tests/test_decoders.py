@@ -30,12 +30,12 @@ EQUAL = {("price", "1.2345e2"): D("123.45")}  # a number with two places
 
 def spec_columns() -> dict[str, Type]:
     """The columns of the corpus, and how they are written."""
-    found = {}
+    columns = {}
     for name, text in COLUMNS.items():
         options = yaml.safe_load(text)
         type_ = types.parse(options["type"] if isinstance(options, dict) else options)
-        found[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
-    return found
+        columns[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
+    return columns
 
 
 TYPES = spec_columns()
@@ -45,17 +45,17 @@ def described(types_: Mapping[str, Type], **more: Any) -> dict[str, Any]:
     return description.of_json([description.column(name, type_) for name, type_ in types_.items()], **more)
 
 
-def decoded(decoders: Decoders, columns: str, *messages: bytes | None, **more: Any) -> list[Row]:
+def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **more: Any) -> list[Row]:
     """By columns as YAML has them."""
-    found = [_column(name, each) for name, each in yaml.safe_load(f"{{{columns}}}").items()]
-    return decoders.rows(description.of_json(found, **more), types_of(found), messages)
+    columns = [_column(name, each) for name, each in yaml.safe_load(f"{{{fields}}}").items()]
+    return decoders.rows(description.of_json(columns, **more), types_of(columns), messages)
 
 
 def _column(name: str, options: Any) -> dict[str, Any]:
-    said = options if isinstance(options, dict) else {"type": options}
-    type_ = types.parse(said.pop("type"))
-    format_ = said.pop("format", None)
-    return description.column(name, Written(type_, format_) if format_ else type_, **said)
+    options_ = options if isinstance(options, dict) else {"type": options}
+    type_ = types.parse(options_.pop("type"))
+    format_ = options_.pop("format", None)
+    return description.column(name, Written(type_, format_) if format_ else type_, **options_)
 
 
 def wrapped(column: str, text: str | bytes, format_: str) -> bytes:
@@ -237,8 +237,8 @@ def test_text_after_the_object_and_bytes_around_it(decoders: Decoders) -> None:
 
 def test_plain_formats(decoders: Decoders) -> None:
     def of(format_: str, type_: Type, *messages: bytes | None, **more: Any) -> list[Any]:
-        told = {"format": format_, "columns": [description.column("v", type_)], **more}
-        return [row.code or (row.values and row.values["v"]) for row in decoders.rows(told, {"v": type_}, messages)]
+        description_ = {"format": format_, "columns": [description.column("v", type_)], **more}
+        return [row.code or (row.values and row.values["v"]) for row in decoders.rows(description_, {"v": type_}, messages)]
 
     assert of("string", types.STRING, "ü".encode(), b"", b"\xff", None) == ["ü", "", "undecodable", "null_value"]
     assert of("bytes", types.BINARY, b"\xff", b"", None, absent="null") == [b"\xff", b"", None]
@@ -248,7 +248,7 @@ def test_plain_formats(decoders: Decoders) -> None:
 def test_frames(decoders: Decoders) -> None:
     columns = [description.column("id", types.INT)]
     writers = {"5": {}, "6": {"refused": "the value's schema 6 does not fit"}, "4294967295": {}}
-    told = {"format": "json", "columns": columns, "writers": writers}
+    description_ = {"format": "json", "columns": columns, "writers": writers}
     messages = [
         b"\0\0\0\0\5{}",
         b'\0\xff\xff\xff\xff{"id": 7}',
@@ -259,7 +259,7 @@ def test_frames(decoders: Decoders) -> None:
         b"",
         b"\0\0\0\0\5",
     ]
-    rows = decoders.rows(told, {"id": types.INT}, messages)
+    rows = decoders.rows(description_, {"id": types.INT}, messages)
     assert [row.code for row in rows] == [
         None,
         None,
@@ -280,8 +280,8 @@ def test_bytes_changed_at_random_are_a_row_or_a_bad_row(decoders: Decoders) -> N
     chance = random.Random(7)
     whole = [wrapped(column, text, "plain") for column, text, _ in CASES if len(text) < 2000]
     messages = [changed(chance, chance.choice(whole)) for _ in range(100_000)]
-    told = {"other": types.INT}
-    rows = decoders.rows(described(told), told, messages)
+    description_ = {"other": types.INT}
+    rows = decoders.rows(described(description_), description_, messages)
     differ = [each for each, row in zip(messages, rows, strict=True) if (row.code is None) != is_object(each)]
     assert differ == []
     assert 20_000 < sum(row.code is None for row in rows) < 90_000
@@ -303,18 +303,18 @@ def is_object(message: bytes) -> bool:
 
 
 def changed(chance: random.Random, whole: bytes) -> bytes:
-    found = bytearray(whole)
+    body = bytearray(whole)
     for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(found) + 1)
+        at = chance.randrange(len(body) + 1)
         match chance.randrange(5):
             case 0:
-                del found[at : at + chance.randint(1, 3)]
+                del body[at : at + chance.randint(1, 3)]
             case 1:
-                found[at:at] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
-            case 2 if at < len(found):
-                found[at] ^= 1 << chance.randrange(8)
+                body[at:at] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
+            case 2 if at < len(body):
+                body[at] ^= 1 << chance.randrange(8)
             case 3:
-                found[at:at] = found[chance.randrange(len(found) + 1) :][: chance.randint(1, 8)]
+                body[at:at] = body[chance.randrange(len(body) + 1) :][: chance.randint(1, 8)]
             case _:
-                found[at:] = found[at:][: chance.randint(0, len(found))]
-    return bytes(found)
+                body[at:] = body[at:][: chance.randint(0, len(body))]
+    return bytes(body)

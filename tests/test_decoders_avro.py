@@ -177,15 +177,15 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
     image = record(("id", "int"), ("n", ["null", "string"]), name="Value")
     source = record(("ts_ms", "long"), ("db", "string"), name="Source")
     json_ = record(("before", ["null", image]), ("after", ["null", "Value"]), ("source", source), ("op", "string"))
-    found, _ = columns_of(schema(json_))
+    described, _ = columns_of(schema(json_))
     columns = [description.column("id", types.INT, required=True), description.column("n", types.STRING, required=True)]
-    told = {**found, "columns": columns, "envelope": "debezium"}
+    description_ = {**described, "columns": columns, "envelope": "debezium"}
     types_ = {"id": types.INT, "n": types.STRING, "_op": types.STRING, "_source_at": types.TIMESTAMP}
     old, new, at = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
     sent: list[tuple[str, Any, Any]] = [("c", None, new), ("u", old, new), ("d", old, None), ("t", None, None), ("m", None, None),
         ("x", None, new), ("c", new, None), ("d", None, new), ("u", new, old)]  # fmt: skip
     messages = [frame(encoded(json_, {"op": op, "before": before, "after": after, "source": at})) for op, before, after in sent]
-    rows = decoders.rows(told, types_, messages)
+    rows = decoders.rows(description_, types_, messages)
     got = [(row.values["id"], row.values["n"], row.values["_op"]) if row.values else (row.code, row.why) for row in rows]
     assert got == [
         (2, "b", "c"), (2, "b", "u"), (1, None, "d"), (None, None, "t"), (None, None, "m"),
@@ -201,9 +201,9 @@ def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
         types.Field("a", types.parse("struct<d decimal(20,3), t timestamp_ntz>")),
         types.Field("b", types.parse("map<string,date>")),
     ]
-    made = Schema("AVRO", writer.schema_text("m", columns))
-    body = writer.encoder(made)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})
-    (row,) = decoded(decoders, [made], frame(body))
+    schema_ = Schema("AVRO", writer.schema_text("m", columns))
+    body = writer.encoder(schema_)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})
+    (row,) = decoded(decoders, [schema_], frame(body))
     assert row.values is not None
     assert row.values["a"]["d"] == Decimal("1.25")
     assert row.values["a"]["t"].isoformat() == "2026-01-05T10:00:00"
@@ -216,8 +216,8 @@ def test_a_chain_of_records_is_read_at_once(decoders: Decoders) -> None:
     for level in range(1, 23):
         deep = record(("a", deep), ("b", f"R{level - 1}"), name=f"R{level}")
     json_ = record(("id", "int"), ("deep", ["null", deep]))
-    told = {"format": "avro", "columns": [description.column("id", types.INT)], "writers": {"1": {"schema": json_}}}
-    (row,) = decoders.rows(told, {"id": types.INT}, [frame(b"\x0e\x00")])
+    description_ = {"format": "avro", "columns": [description.column("id", types.INT)], "writers": {"1": {"schema": json_}}}
+    (row,) = decoders.rows(description_, {"id": types.INT}, [frame(b"\x0e\x00")])
     assert row.values == {"id": 7}
 
 
@@ -258,13 +258,12 @@ def test_bytes_changed_at_random(decoders: Decoders) -> None:
 def _shown(values: dict[str, Any]) -> str:
     """As the reader in Python has it."""
     any_ = values["any"]
-    found = {
+    row = {
         **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},
         "any": any_ and next((each for each in any_.values() if each is not None), None),
-        "at": values["at"].replace(tzinfo=None).isoformat() + "Z", "more_": None,
+        "at": values["at"].replace(tzinfo=None).isoformat() + "Z",
     }  # fmt: skip
-    found.pop("more_")
-    return json_values.text({name: _finite(each) for name, each in found.items()})
+    return json_values.text({name: _finite(each) for name, each in row.items()})
 
 
 def _finite(value: Any) -> Any:
@@ -276,16 +275,16 @@ def _finite(value: Any) -> Any:
 
 
 def _broken(good: bytes, chance: random.Random) -> bytes:
-    found = bytearray(good)
+    body = bytearray(good)
     for _ in range(chance.randint(1, 2)):
-        at = chance.randrange(len(found) + 1)
+        at = chance.randrange(len(body) + 1)
         match chance.randrange(4):
             case 0:
-                del found[at : at + 1]
+                del body[at : at + 1]
             case 1:
-                found.insert(at, chance.randrange(256))
-            case 2 if at < len(found):
-                found[at] = chance.choice([0, 1, 2, 255, 128, chance.randrange(256)])
-            case _ if at < len(found):
-                found[at] ^= 1 << chance.randrange(8)
-    return bytes(found)
+                body.insert(at, chance.randrange(256))
+            case 2 if at < len(body):
+                body[at] = chance.choice([0, 1, 2, 255, 128, chance.randrange(256)])
+            case _ if at < len(body):
+                body[at] ^= 1 << chance.randrange(8)
+    return bytes(body)

@@ -78,8 +78,8 @@ def test_values_that_no_column_can_take(type_: str, value: dict[str, Any], decod
         f"{type_} a = 1; repeated {type_} b = 2; map<string, {type_}> c = 3; N n = 4;", f"message N {{ {type_} d = 1; }}"
     )
     message = written(schema)
-    made = [message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})]
-    rows = ours(decoders, (schema,), *(framed(each) for each in made))
+    messages = [message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})]
+    rows = ours(decoders, (schema,), *(framed(each) for each in messages))
     assert [row["_sluice_wrong"] for row in rows] == [True] * 4
 
 
@@ -226,7 +226,7 @@ def test_reasons(decoders: Decoders) -> None:
     schema = one("int32 a = 1; N n = 2;", "message N { google.protobuf.Timestamp at = 1; string s = 2; }")
     types_ = {"a": parse("int"), "n": parse("struct<at timestamp, s string>")}
     columns = [description.column(name, type_) for name, type_ in types_.items()]
-    told = {"format": "protobuf", "columns": columns, "writers": {"1": protobuf.writer(schema)}}
+    description_ = {"format": "protobuf", "columns": columns, "writers": {"1": protobuf.writer(schema)}}
     reasons = {
         b"\x08": "field `a`: the message is cut off",
         b"\x12\x04\x0a\x02\x10\xff": "field `n.at.nanos`: the message is cut off",
@@ -235,7 +235,7 @@ def test_reasons(decoders: Decoders) -> None:
         STRANGE: "the schema has no field with the number 1023 in `M`",
         b"\x0a\x01a": "field `a`: wanted int32, found the wire type 2",
     }
-    rows = decoders.rows(told, types_, [framed(body) for body in reasons])
+    rows = decoders.rows(description_, types_, [framed(body) for body in reasons])
     assert {body: row.why for body, row in zip(reasons, rows, strict=True)} == reasons
 
 

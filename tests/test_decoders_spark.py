@@ -51,13 +51,13 @@ def test_a_function_in_sql(with_functions: SparkSession) -> None:
     call = description.call(description.of_json(COLUMNS), "value")
     frame = spark.createDataFrame([(at, each) for at, each in enumerate(MESSAGES)], "n int, value binary")
     frame = frame.repartition(2).selectExpr("n", f"{call} AS d").selectExpr("n", "d.*")
-    found = {row["n"]: row.asDict(recursive=True) for row in frame.collect()}
-    assert [(found[at]["_code"], found[at]["_why"]) for at in range(5)] == [
+    rows = {row["n"]: row.asDict(recursive=True) for row in frame.collect()}
+    assert [(rows[at]["_code"], rows[at]["_why"]) for at in range(5)] == [
         (None, None), (None, None), ("undecodable", "field `price`: wanted decimal(10,2), found 1.505"),
         ("undecodable", "the text is not JSON: `o` is not expected at byte 1"), ("null_value", "the message has no value"),
     ]  # fmt: skip
-    assert found[1]["name`$"] == "\U0001f680"
-    assert (str(found[0]["price"]), found[0]["place"]) == ("1.50", {"tags": ["a", None], "m": {"k": 0.5}})
+    assert rows[1]["name`$"] == "\U0001f680"
+    assert (str(rows[0]["price"]), rows[0]["place"]) == ("1.50", {"tags": ["a", None], "m": {"k": 0.5}})
     types_ = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     assert types_["place"] == "struct<tags:array<string>,m:map<string,double>>"
     assert types_["at"] == "timestamp"

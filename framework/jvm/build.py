@@ -49,6 +49,7 @@ def build(into: Path | None = None) -> Path:
     target = jar(into)
     if target.exists():
         return target
+    target.parent.mkdir(parents=True, exist_ok=True)
     with jars.turn(target.parent, "building-*"):
         if not target.exists():
             with tempfile.TemporaryDirectory(prefix="building-", dir=target.parent) as drafts:

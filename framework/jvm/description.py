@@ -79,12 +79,12 @@ def of_json(columns: Iterable[Mapping[str, Json]], **more: Json) -> dict[str, Js
 
 def avro_writer(schema: Schema, names: Mapping[Path, str] | None = None) -> dict[str, Json]:
     """How messages of a registered Avro schema are read. `names` are its fields whose columns have another name."""
-    found: dict[str, Json] = {"schema": _avro(schema.text)}
+    writer: dict[str, Json] = {"schema": _avro(schema.text)}
     if schema.behind:
-        found["references"] = [_avro(behind.text) for _, behind in schema.behind]
+        writer["references"] = [_avro(behind.text) for _, behind in schema.behind]
     if names:
-        found["names"] = named(names)
-    return found
+        writer["names"] = named(names)
+    return writer
 
 
 def named(names: Mapping[Path, str]) -> list[Json]:
