@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from framework import types
-from framework.formats.json import Written
+from framework.encoding.fields import Written
 from framework.java import java
 from framework.jvm import build, description
 from framework.types import Array, Map, Struct, Type

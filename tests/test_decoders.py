@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from framework import types
-from framework.formats.json import LARGEST, Written
+from framework.encoding.fields import Written
+from framework.encoding.json_object import LARGEST
 from framework.jvm import description
 from framework.types import Type
 from tests import json_texts

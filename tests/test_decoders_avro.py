@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import random
+import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ import fastavro
 import pytest
 
 from framework import types
-from framework.formats import json_values
+from framework.encoding import json_values
 from framework.formats.avro import shapes, shown, writer
-from framework.formats.versions import merge
 from framework.jvm import description
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import merge
 from framework.types import Type
 from tests.registered import record
 from tests.test_avro_types import PLACES, SAMPLES, came, given, of_union, placed
@@ -262,6 +263,7 @@ def _shown(values: dict[str, Any]) -> str:
         **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},
         "any": any_ and next((each for each in any_.values() if each is not None), None),
         "at": values["at"].replace(tzinfo=None).isoformat() + "Z",
+        "f": shown._fraction("float", struct.pack("<f", values["f"])),
     }  # fmt: skip
     return json_values.text({name: _finite(each) for name, each in row.items()})
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.formats.protobuf import shapes
-from framework.formats.versions import merge
 from framework.jvm import description, protobuf
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import merge
 from framework.types import Array, Map, Struct, Type, parse
 from tests import test_protobuf as google
 from tests.test_protobuf import EVERYTHING, MORE, OUTSIDE, STRANGE, TABLE, everything, framed, one, proto, using, written

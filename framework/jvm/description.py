@@ -31,9 +31,10 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from framework.formats.json import LARGEST, Written
-from framework.formats.versions import Path
+from framework.encoding.fields import Written
+from framework.encoding.json_object import LARGEST
 from framework.model.schemas import Schema
+from framework.schemas.versions import Path
 from framework.types import Array, Map, Struct, Type
 
 Json = Any

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from framework.formats.protobuf.compiler import Descriptor, messages
-from framework.formats.versions import Path
 from framework.jvm.description import named
 from framework.model.schemas import Schema
+from framework.schemas.versions import Path
 
 Json = Any
 _KINDS = {
