@@ -74,6 +74,8 @@ def test_it_is_called_from_generated_code(with_functions: SparkSession) -> None:
     assert "Found 1 WholeStageCodegen subtrees" in code
     assert ".invoke(" in code
     assert sorted(row["id"] for row in decoded.collect()) == list(range(10))
+    twice = frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b")
+    assert frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b").sameSemantics(twice)
 
 
 def test_what_is_no_description_is_an_error_of_the_query(with_functions: SparkSession) -> None:
