@@ -16,6 +16,7 @@ from tests.project import Project, plan_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.decoding import Decoders
     from tests.registered import Registered
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +62,15 @@ def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.environ.pop("SLUICE_HOME")
     if before is not None:
         os.environ["SLUICE_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoders]:
+    """A JVM with our own decoders and nothing that runs jobs."""
+    from tests import decoding
+
+    with decoding.running(tmp_path_factory.getbasetemp().parent / "decoders") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

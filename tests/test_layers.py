@@ -68,6 +68,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "services": ("patience", "processes", "errors", "home", "java", "jars"),
     "sql": ("model", "errors", "types", "spelling"),
     "jars": ("errors", "home", "java", "jar_cache"),
+    "jvm": ("errors", "home", "java", "jars", "types", "model", "formats", "encoding", "schemas"),
     "java": ("errors",),
     "model": ("errors", "types"),
     "types": ("spelling",),

@@ -1,0 +1,6 @@
+package sluice;
+
+/** Reads a value of one Avro type as Spark has it. */
+interface AvroReader {
+  Object read(BinaryInput in);
+}

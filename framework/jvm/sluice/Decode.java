@@ -1,0 +1,75 @@
+package sluice;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * The SQL function that makes a struct of a message's bytes: the columns, then `_code` and `_why`, which are null for a good message.
+ *
+ * <p>Of a bad message all columns are null. Spark calls `invoke` from generated code.
+ */
+public final class Decode implements ScalarFunction<InternalRow> {
+  private final String description;
+  private transient Decoder decoder;
+
+  Decode(String description) {
+    this.description = description;
+    this.decoder = Decoder.of(description);
+  }
+
+  /** A task has its own copy of this function, which comes without its decoder. */
+  private Decoder decoder() {
+    if (decoder == null) {
+      decoder = Decoder.of(description);
+    }
+    return decoder;
+  }
+
+  public InternalRow invoke(byte[] message) {
+    return new GenericInternalRow(decoder().row(message));
+  }
+
+  @Override
+  public InternalRow produceResult(InternalRow input) {
+    return invoke(input.isNullAt(0) ? null : input.getBinary(0));
+  }
+
+  @Override
+  public DataType[] inputTypes() {
+    return new DataType[] {DataTypes.BinaryType};
+  }
+
+  @Override
+  public DataType resultType() {
+    return decoder().resultType;
+  }
+
+  @Override
+  public boolean isResultNullable() {
+    return false;
+  }
+
+  @Override
+  public String name() {
+    return "decode";
+  }
+
+  /** Spark computes two equal calls once, and finds what it has cached. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Decode && ((Decode) other).description.equals(description);
+  }
+
+  @Override
+  public int hashCode() {
+    return description.hashCode();
+  }
+
+  @Override
+  public String canonicalName() {
+    return "sluice.decode." + description;
+  }
+}

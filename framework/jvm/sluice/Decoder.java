@@ -1,0 +1,89 @@
+package sluice;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Decodes messages by one description. It keeps nothing between messages, so that all tasks of a process share one.
+ */
+final class Decoder {
+  private static final int MOST = 200;
+  private static final Map<String, Decoder> DECODERS = new ConcurrentHashMap<>();
+
+  final StructType resultType;
+  private final Description description;
+  private final Type columns;
+  private final MessageReader reader;
+  private final int width;
+
+  private Decoder(Description description) {
+    this.description = description;
+    Envelope envelope = description.isDebezium ? new Envelope(description) : null;
+    Type message = envelope == null ? description.columns : envelope.type;
+    columns = envelope == null ? description.columns : envelope.columns;
+    MessageReader body = Readers.of(description, message);
+    reader = envelope == null ? body : envelope.reading(body);
+    width = columns.fields.length;
+    resultType = ((StructType) columns.spark).add(description.codeColumn, "string").add(description.whyColumn, "string");
+  }
+
+  static Decoder of(String description) {
+    Decoder decoder = DECODERS.get(description);
+    if (decoder == null) {
+      decoder = new Decoder(Description.of(description));
+      if (DECODERS.size() >= MOST) {
+        DECODERS.clear();
+      }
+      DECODERS.put(description, decoder);
+    }
+    return decoder;
+  }
+
+  /** The columns, then the code and the reason. */
+  Object[] row(byte[] message) {
+    Object[] row = new Object[width + 2];
+    try {
+      if (message != null) {
+        fill(message, row);
+      } else if (description.absent.equals("bad")) {
+        throw BadMessage.of(BadMessage.NULL_VALUE, "the message has no " + description.part);
+      } else if (description.absent.equals("empty")) {
+        checkRequired(row);
+      }
+      return row;
+    } catch (BadMessage bad) {
+      return bad(bad.code, bad.why());
+    }
+  }
+
+  private void fill(byte[] message, Object[] row) {
+    if (message.length > description.largest) {
+      throw BadMessage.of(BadMessage.TOO_LARGE, "the " + description.part + " is over " + description.largest + " bytes");
+    }
+    reader.read(message, 0, row);
+    if (!description.isDebezium) {
+      checkRequired(row);
+    }
+  }
+
+  private void checkRequired(Object[] row) {
+    for (int place = 0; place < width; place++) {
+      if (row[place] == null && columns.fields[place].required) {
+        throw missing(columns.fields[place]);
+      }
+    }
+  }
+
+  static BadMessage missing(Field field) {
+    return BadMessage.of(BadMessage.MISSING_FIELD, "`" + field.name + "` is required and missing or null");
+  }
+
+  private Object[] bad(String code, String why) {
+    Object[] row = new Object[width + 2];
+    row[width] = UTF8String.fromString(code);
+    row[width + 1] = UTF8String.fromString(why);
+    return row;
+  }
+}

@@ -1,0 +1,91 @@
+package sluice;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/**
+ * Debezium's change events: of an envelope of `op`, `before`, `after` and `source` the row that was changed, then `_op` and `_source_at`.
+ *
+ * <p>A delete has the row before it, everything else the row after it; a truncate has none. Of a message of the log (`m`) and of a
+ * change of the schema, which has no `op` at all, nothing is read: they become no rows.
+ */
+final class Envelope {
+  private static final Set<String> WITH_AFTER = Set.of("c", "u", "r");
+  private static final Set<String> OPS = Set.of("c", "u", "r", "d", "t", "m");
+  private static final int OP = 0;
+  private static final int BEFORE = 1;
+  private static final int AFTER = 2;
+  private static final int SOURCE = 3;
+  private static final int DATABASE = 4;
+  private static final int DDL = 5;
+
+  /** Of the message. */
+  final Type type;
+  /** Of the rows. */
+  final Type columns;
+  private final Field[] image;
+
+  Envelope(Description description) {
+    image = description.columns.fields;
+    Type text = Type.atom("string", Type.Format.PLAIN);
+    Field at = field("ts_ms", Type.atom("timestamp", Type.Format.EPOCH_MILLIS));
+    type = Type.struct(List.of(field("op", text), field("before", description.columns), field("after", description.columns),
+        field("source", Type.struct(List.of(at))), field("databaseName", text), field("ddl", text)));
+    List<Field> fields = new ArrayList<>(List.of(image));
+    fields.add(field("_op", text));
+    fields.add(field("_source_at", Type.atom("timestamp", Type.Format.PLAIN)));
+    columns = Type.struct(fields);
+  }
+
+  private static Field field(String name, Type type) {
+    return new Field(name, name, type, false, false);
+  }
+
+  MessageReader reading(MessageReader body) {
+    return (message, from, row) -> {
+      Object[] envelope = new Object[type.fields.length];
+      body.read(message, from, envelope);
+      open(envelope, row);
+    };
+  }
+
+  private void open(Object[] envelope, Object[] row) {
+    if (envelope[OP] == null) {
+      if (envelope[DATABASE] == null && envelope[DDL] == null) {
+        throw BadMessage.undecodable("the value is no envelope of Debezium: it has no `op`");
+      }
+      return;
+    }
+    String op = envelope[OP].toString();
+    if (!OPS.contains(op)) {
+      String given = BadMessage.cut(op, 20);
+      throw BadMessage.undecodable("the envelope has the op " + given + ", which is none of c, u, d, r, t and m");
+    }
+    row[image.length] = envelope[OP];
+    if (op.equals("m")) {
+      return;
+    }
+    InternalRow source = (InternalRow) envelope[SOURCE];
+    row[image.length + 1] = source == null || source.isNullAt(0) ? null : (Object) source.getLong(0);
+    if (op.equals("d") || WITH_AFTER.contains(op)) {
+      copy(envelope, op, row);
+    }
+  }
+
+  private void copy(Object[] envelope, String op, Object[] row) {
+    boolean isDelete = op.equals("d");
+    InternalRow values = (InternalRow) envelope[isDelete ? BEFORE : AFTER];
+    if (values == null) {
+      throw BadMessage.undecodable("the envelope has no `" + (isDelete ? "before" : "after") + "`, and its op is " + op);
+    }
+    for (int place = 0; place < image.length; place++) {
+      row[place] = values.get(place, image[place].type.spark);
+      // Of a row that was deleted Debezium may know the key alone.
+      if (row[place] == null && image[place].required && !isDelete) {
+        throw Decoder.missing(image[place]);
+      }
+    }
+  }
+}

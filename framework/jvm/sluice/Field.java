@@ -1,0 +1,18 @@
+package sluice;
+
+/** A column, or a field of a struct: its name in the table, and `source`, its name in the message. */
+final class Field {
+  final String name;
+  final String source;
+  final Type type;
+  final boolean required;
+  final boolean masked;
+
+  Field(String name, String source, Type type, boolean required, boolean masked) {
+    this.name = name;
+    this.source = source;
+    this.type = type;
+    this.required = required;
+    this.masked = masked;
+  }
+}

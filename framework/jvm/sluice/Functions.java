@@ -1,0 +1,65 @@
+package sluice;
+
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The catalog of Sluice's SQL functions: `spark.sql.catalog.fn=sluice.Functions`.
+ *
+ * <p>A function's name is the description of a decoder, so that everything about it is in the SQL text: fn.`{"format": …}`(value).
+ */
+public final class Functions implements FunctionCatalog {
+  private String name;
+
+  @Override
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    this.name = name;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  /** There are as many as there are descriptions. */
+  @Override
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier identifier) {
+    return new Unbound(identifier.name());
+  }
+
+  private static final class Unbound implements UnboundFunction {
+    private final String description;
+
+    Unbound(String description) {
+      this.description = description;
+    }
+
+    @Override
+    public BoundFunction bind(StructType arguments) {
+      if (arguments.length() != 1 || !arguments.fields()[0].dataType().equals(DataTypes.BinaryType)) {
+        throw new UnsupportedOperationException("a decoder takes one argument, which is binary");
+      }
+      return new Decode(description);
+    }
+
+    @Override
+    public String description() {
+      return "decodes the bytes of a Kafka message into columns";
+    }
+
+    @Override
+    public String name() {
+      return "decode";
+    }
+  }
+}

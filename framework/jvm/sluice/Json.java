@@ -1,0 +1,81 @@
+package sluice;
+
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** One JSON object per message, whose fields are columns; or one value, which is the only column. */
+final class Json implements MessageReader {
+  private final Description description;
+  private final Type type;
+  private final boolean isSingle;
+  private final byte[] root;
+
+  Json(Description description, Type type, boolean isSingle) {
+    this.description = description;
+    this.type = type;
+    this.isSingle = isSingle;
+    this.root = description.root == null ? null : description.root.getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public void read(byte[] message, int from, Object[] row) {
+    JsonText in = new JsonText(message, from);
+    int first = in.next();
+    if (in.isAtEnd()) {
+      throw BadMessage.undecodable("the " + description.part + " is empty");
+    }
+    JsonFields fields = new JsonFields(in);
+    if (isSingle) {
+      row[0] = single(fields);
+    } else if (first != '{') {
+      in.skip();
+      throw BadMessage.undecodable("the " + description.part + " is not a JSON object but " + kind(first));
+    } else if (root != null) {
+      unwrap(fields, row);
+    } else {
+      fields.object(type, row);
+    }
+    if (!in.isAtEnd()) {
+      throw BadMessage.undecodable("more text follows the JSON " + (isSingle ? "value" : "object") + " at byte " + in.at);
+    }
+    if (description.refusesUnknownFields && fields.unknownField != null) {
+      throw BadMessage.of(BadMessage.UNKNOWN_FIELD, "the field `" + BadMessage.cut(fields.unknownField, 60) + "` is not a column");
+    }
+  }
+
+  private Object single(JsonFields fields) {
+    try {
+      return fields.value(type.fields[0].type);
+    } catch (BadMessage bad) {
+      throw bad.within(type.fields[0]);
+    }
+  }
+
+  /** What is wrapped, as the `payload` beside a `schema`, is the message; a message that is not wrapped is the message itself. */
+  private void unwrap(JsonFields fields, Object[] row) {
+    Object[] inner = fields.objectOr(type, row, root);
+    if (inner != null) {
+      System.arraycopy(inner, 0, row, 0, inner.length);
+    }
+  }
+
+  private static String kind(int first) {
+    switch (first) {
+      case '[':
+        return "a list";
+      case '"':
+        return "a string";
+      case 'n':
+        return "null";
+      case 't':
+      case 'f':
+        return "a boolean";
+      default:
+        return "a number";
+    }
+  }
+
+  static UTF8String text(byte[] bytes, int from, int to) {
+    return UTF8String.fromBytes(bytes, from, to - from);
+  }
+}

@@ -1,0 +1,50 @@
+package sluice;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** The names of a struct's fields as bytes, to be found without making a string of each name in a message. */
+final class Names {
+  private final byte[][] names;
+  /** Places in `names` plus 1, by hash; 0 is free. */
+  private final int[] table;
+
+  Names(Field[] fields) {
+    names = new byte[fields.length][];
+    table = new int[Integer.highestOneBit(Math.max(fields.length, 1)) * 4];
+    for (int place = 0; place < fields.length; place++) {
+      names[place] = fields[place].source.getBytes(StandardCharsets.UTF_8);
+      int slot = slot(names[place], 0, names[place].length);
+      while (table[slot] != 0) {
+        slot = slot + 1 & table.length - 1;
+      }
+      table[slot] = place + 1;
+    }
+  }
+
+  /** The place of the field with this name, or -1. `likely` is looked at first: most producers keep an order. */
+  int place(byte[] text, int from, int to, int likely) {
+    if (likely < names.length && equal(likely, text, from, to)) {
+      return likely;
+    }
+    for (int slot = slot(text, from, to); table[slot] != 0; slot = slot + 1 & table.length - 1) {
+      if (equal(table[slot] - 1, text, from, to)) {
+        return table[slot] - 1;
+      }
+    }
+    return -1;
+  }
+
+  private boolean equal(int place, byte[] text, int from, int to) {
+    byte[] name = names[place];
+    return name.length == to - from && Arrays.equals(name, 0, name.length, text, from, to);
+  }
+
+  private int slot(byte[] text, int from, int to) {
+    int hash = to - from;
+    for (int i = from; i < to; i++) {
+      hash = hash * 31 + text[i];
+    }
+    return (hash ^ hash >>> 15) & table.length - 1;
+  }
+}

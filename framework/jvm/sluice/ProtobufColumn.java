@@ -1,0 +1,6 @@
+package sluice;
+
+/** Makes a column's value of what {@link ProtobufReader} read; it is not asked for an absent value. */
+interface ProtobufColumn {
+  Object of(Object read);
+}

@@ -1,0 +1,112 @@
+package sluice;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** A message type of a compiled Protobuf schema. It may contain itself, as JSON values do. */
+final class ProtobufType {
+  enum Kind {
+    DOUBLE(1), FLOAT(5), INT32(0), INT64(0), UINT32(0), UINT64(0), SINT32(0), SINT64(0), FIXED32(5), FIXED64(1), SFIXED32(5),
+    SFIXED64(1), BOOL(0), ENUM(0), STRING(2), BYTES(2), MESSAGE(2);
+
+    /** The number by which the bytes say how a value is written. */
+    final int wire;
+
+    Kind(int wire) {
+      this.wire = wire;
+    }
+  }
+
+  /** A field, and its place among the values of a message that is read. */
+  static final class Member {
+    String name;
+    int number;
+    int place;
+    Kind kind;
+    boolean isRepeated;
+    boolean isMap;
+    boolean isRequired;
+    /** What stands for an absent value, as it is read; null where an absent value is null. */
+    Object absent;
+    /** The places of the other members of its oneof. */
+    int[] rivals = {};
+    ProtobufType message;
+    /** Of an enum, the names by their numbers. */
+    Map<Integer, UTF8String> symbols;
+    boolean isClosed;
+  }
+
+  final String name;
+  List<Member> members = new ArrayList<>();
+  private Map<Integer, Member> byNumber = new HashMap<>();
+  private Member[] byLowNumber = new Member[64];
+  private Boolean hasRequired;
+
+  private ProtobufType(String name) {
+    this.name = name;
+  }
+
+  Member member(int number) {
+    return number < byLowNumber.length ? byLowNumber[number] : byNumber.get(number);
+  }
+
+  /** Whether a field is required, here or further inside. */
+  boolean hasRequired() {
+    if (hasRequired == null) {
+      hasRequired = false; // of a type that contains itself
+      hasRequired = members.stream().anyMatch(each -> each.isRequired || each.message != null && each.message.hasRequired());
+    }
+    return hasRequired;
+  }
+
+  /** The type of the messages, from the description's `types`, `enums` and `first`. */
+  static ProtobufType first(JsonNode writer) {
+    Map<String, ProtobufType> types = new HashMap<>();
+    writer.get("types").fieldNames().forEachRemaining(name -> types.put(name, new ProtobufType(name)));
+    for (ProtobufType type : types.values()) {
+      type.readMembers(writer.get("types").get(type.name), writer.get("enums"), types);
+    }
+    return types.get(writer.get("first").asText());
+  }
+
+  private void readMembers(JsonNode fields, JsonNode enums, Map<String, ProtobufType> types) {
+    Map<String, List<Integer>> oneofs = new HashMap<>();
+    for (JsonNode json : fields) {
+      Member member = new Member();
+      member.name = json.get("name").asText();
+      member.number = json.get("number").asInt();
+      member.place = members.size();
+      member.kind = Kind.valueOf(json.get("kind").asText().toUpperCase(java.util.Locale.ROOT));
+      member.isRepeated = json.path("repeated").asBoolean();
+      member.isMap = json.path("map").asBoolean();
+      member.isRequired = json.path("required").asBoolean();
+      member.message = types.get(json.path("type").asText());
+      if (member.kind == Kind.ENUM) {
+        JsonNode symbols = enums.get(json.get("enum").asText());
+        member.isClosed = symbols.path("closed").asBoolean();
+        member.symbols = new HashMap<>();
+        symbols.get("values").forEach(each -> member.symbols.putIfAbsent(each.get(0).asInt(), UTF8String.fromString(each.get(1).asText())));
+      }
+      if (json.hasNonNull("default")) {
+        member.absent = ProtobufReader.constant(member.kind, json.get("default").asText());
+      }
+      if (json.has("oneof")) {
+        oneofs.computeIfAbsent(json.get("oneof").asText(), each -> new ArrayList<>()).add(member.place);
+      }
+      members.add(member);
+      byNumber.put(member.number, member);
+      if (member.number < byLowNumber.length) {
+        byLowNumber[member.number] = member;
+      }
+    }
+    for (List<Integer> places : oneofs.values()) {
+      for (int place : places) {
+        members.get(place).rivals = places.stream().mapToInt(each -> each).filter(each -> each != place).toArray();
+      }
+    }
+  }
+}

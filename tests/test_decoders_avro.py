@@ -1,0 +1,292 @@
+"""Our own Avro decoder: what fastavro and the project's own writer write comes back, and no bytes do harm."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import random
+import struct
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pytest
+
+from framework import types
+from framework.encoding import json_values
+from framework.formats.avro import shapes, shown, writer
+from framework.jvm import description
+from framework.model.schemas import Schema, Version
+from framework.schemas.versions import merge
+from framework.types import Type
+from tests.registered import record
+from tests.test_avro_types import PLACES, SAMPLES, came, given, of_union, placed
+
+if TYPE_CHECKING:
+    from tests.decoding import Decoders, Row
+
+pytestmark = pytest.mark.spark
+
+
+def schema(json_: Any, *behind: Any) -> Schema:
+    return Schema("AVRO", json.dumps(json_), tuple((str(at), schema(each)) for at, each in enumerate(behind)))
+
+
+def frame(body: bytes, id_: int = 1) -> bytes:
+    return b"\0" + id_.to_bytes(4, "big") + body
+
+
+def encoded(json_: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json_), value)
+    return out.getvalue()
+
+
+def columns_of(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
+    """A description of all versions, whose ids are 1, 2, …"""
+    merged = merge([(Version(at, each, at), shapes(each)) for at, each in enumerate(schemas, 1)])
+    types_ = {shape.name: shape.type for shape in merged.shapes}
+    columns = [description.column(name, type_) for name, type_ in types_.items()]
+    writers = {str(fit.version.id): description.avro_writer(fit.version.schema, fit.names) for fit in merged.fits}
+    return {"format": "avro", "columns": columns, "writers": writers}, types_
+
+
+def decoded(decoders: Decoders, schemas: list[Schema], *messages: bytes | None) -> list[Row]:
+    return decoders.rows(*columns_of(*schemas), messages)
+
+
+def test_values_of_all_types_come_back(decoders: Decoders) -> None:
+    """Alone, inside of arrays, maps and records, beside fields that are no columns, and passed over."""
+    fields: list[tuple[Any, ...]] = []
+    nothing: dict[str, Any] = record(name="Nothing")
+    for at, (type_, _) in enumerate(SAMPLES.values()):
+        fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
+        fields += [(f"c{at}_none", "null"), (f"c{at}_nothing", {**nothing, "name": f"Nothing{at}"})]
+    json_ = record(*fields, ("last", "int"))
+    messages, expected = [], []
+    for number in range(max(len(values) for _, values in SAMPLES.values())):
+        message: dict[str, Any] = {"last": number}
+        row: dict[str, Any] = {"last": number}
+        for at, (kind, (_, values)) in enumerate(SAMPLES.items()):
+            value, comes = values[number % len(values)]
+            message |= {f"c{at}_none": None, f"c{at}_nothing": {}}
+            for place in PLACES:
+                name = f"c{at}_{place}"
+                message[name] = given(value, place)
+                row[name] = came(of_union(comes, name) if kind == "union of other types" else comes, place)
+        messages.append(frame(encoded(json_, message)))
+        expected.append(row)
+    rows = decoded(decoders, [schema(json_)], *messages)
+    assert [row.why for row in rows] == [None] * len(rows)
+    for decoded_row, wanted in zip(rows, expected, strict=True):
+        assert decoded_row.values is not None
+        assert {name: each for name, each in decoded_row.values.items() if each != wanted[name]} == {}
+    described, _ = columns_of(schema(json_))
+    alone = {**described, "columns": [description.column("last", types.INT)]}
+    passed = decoders.rows(alone, {"last": types.INT}, messages)
+    assert [row.values for row in passed] == [{"last": number} for number in range(len(messages))]
+
+
+def test_versions(decoders: Decoders) -> None:
+    first = record(("id", "int"), ("town", "string"), ("f", "float"), ("old", ["null", "long"]))
+    second = record(("f", "double"), ("id", "long"), ("city", "string"), ("new", {"type": "array", "items": "int"}))
+    second["fields"][2]["aliases"] = ["town"]
+    messages = [frame(encoded(first, {"id": -5, "town": "Ulm", "f": 0.5, "old": 7})),
+                frame(encoded(second, {"f": 0.1, "id": 2**40, "city": "Rom", "new": [1, 2]}), 2), frame(b"", 3)]  # fmt: skip
+    rows = decoded(decoders, [schema(first), schema(second)], *messages)
+    assert rows[0].values == {"id": -5, "city": "Ulm", "f": 0.5, "old": 7, "new": None}
+    assert rows[1].values == {"id": 2**40, "city": "Rom", "f": 0.1, "old": None, "new": [1, 2]}
+    assert (rows[2].code, rows[2].why) == ("unknown_schema", "the registry has no schema 3")
+
+
+def test_unions_of_versions(decoders: Decoders) -> None:
+    one, other = record(("x", "int"), name="One"), record(("y", "int"), ("z", "string"), name="Other")
+    first, second = record(("u", [one, "string"])), record(("u", ["null", "string", other, one]))
+    messages = [frame(encoded(first, {"u": {"x": 1}})), frame(encoded(second, {"u": ("Other", {"y": 2, "z": "a"})}), 2),
+                frame(encoded(second, {"u": None}), 2), frame(encoded(second, {"u": "s"}), 2)]  # fmt: skip
+    rows = decoded(decoders, [schema(first), schema(second)], *messages)
+    none: dict[str, Any] = {"One": None, "string": None, "Other": None}
+    wanted = [none | {"One": {"x": 1}}, none | {"Other": {"y": 2, "z": "a"}}, None, none | {"string": "s"}]
+    assert [row.values and row.values["u"] for row in rows] == wanted
+
+
+def test_references_and_single_values(decoders: Decoders) -> None:
+    address = {**record(("city", "string"), name="Address"), "namespace": "a.b"}
+    json_ = {**record(("home", "Address"), ("work", ["null", "a.b.Address"])), "namespace": "a.b"}
+    body = b"\x08Rome" + b"\x02\x08Oslo"
+    (row,) = decoded(decoders, [schema(json_, address)], frame(body))
+    assert row.values == {"home": {"city": "Rome"}, "work": {"city": "Oslo"}}
+    (row,) = decoded(decoders, [Schema("AVRO", '"string"')], frame(b"\x04ab"))
+    assert row.values == {"value": "ab"}
+
+
+def test_blocks(decoders: Decoders) -> None:
+    json_ = record(("a", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
+    bodies = {
+        b"\x00\x00": ([], []),
+        b"\x04\x02\x04\x02\x06\x00\x00": ([1, 2, 3], []),
+        b"\x03\x04\x02\x04\x00\x00": ([1, 2], []),  # two items, and how many bytes they take
+        b"\x00\x04\x02k\x02\x02k\x04\x00": ([], [("k", 2)]),  # the last of equal keys
+    }
+    rows = decoded(decoders, [schema(json_)], *map(frame, bodies))
+    assert [row.values and (row.values["a"], row.values["m"]) for row in rows] == list(bodies.values())
+
+
+def longs(*numbers: int) -> list[bytes]:
+    return [encoded("long", number) for number in numbers]
+
+
+HUGE = b"\xfe\xff\xff\xff\x0f"
+MINUS = b"\x01"
+LEAST = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+HOSTILE: list[tuple[Any, list[bytes]]] = [
+    ("string", [HUGE, MINUS, LEAST, b"\x02\xff", b"\x04a"]), ("bytes", [HUGE, MINUS, LEAST, b"\x04a"]),
+    ({"type": "array", "items": "long"}, [HUGE, MINUS + HUGE, LEAST, b"\x02", LEAST + b"\x02", b"\x02\x02"]),
+    ({"type": "map", "values": "int"}, [HUGE, MINUS + HUGE, b"\x02\x02a", b"\x02" + HUGE, b"\x02\x02\xff\x02\x00"]),
+    ("boolean", [b"\x02", b"\xff", b""]), ("int", [b"\xfe\xff\xff\xff\xff\x01", b"\xff", b"\xff" * 11]), ("long", [b"\xff" * 9 + b"\x02"]),
+    ({"type": "enum", "name": "E", "symbols": ["A"]}, [b"\x02", MINUS, HUGE]), (["null", "int"], [b"\x04", MINUS, LEAST]),
+    ({"type": "fixed", "name": "F", "size": 3}, [b"ab"]), ("double", [b"1234567"]), ("float", [b"123"]),
+    ({"type": "int", "logicalType": "date"}, [encoded("int", 2932897), encoded("int", -719163)]),
+    ({"type": "long", "logicalType": "timestamp-millis"}, longs(253402300800000, -62135596800001, 2**63 - 1, -(2**63))),
+    ({"type": "long", "logicalType": "local-timestamp-micros"}, longs(253402300800000000, 2**63 - 1, -(2**63))),
+    ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+     [encoded("bytes", n.to_bytes(3, "big", signed=True)) for n in (10000, -10000)] + [encoded("bytes", b"\x7f" * 100_000)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "values"), HOSTILE, ids=[json.dumps(type_)[:40] for type_, _ in HOSTILE])
+def test_hostile_bytes(type_: Any, values: list[bytes], decoders: Decoders) -> None:
+    json_ = record(("a", type_), ("b", "int"))
+    messages = [frame(value + rest) for value in values for rest in (b"", b"\x02")] + [frame(b"")]
+    assert [row.code for row in decoded(decoders, [schema(json_)], *messages)] == ["undecodable"] * len(messages)
+
+
+def test_what_follows_and_reasons(decoders: Decoders) -> None:
+    json_ = record(("id", "int"), ("in", record(("l", {"type": "array", "items": "string"}), name="In")))
+    reasons = {
+        b"\x02\x00\x00": "1 more bytes follow the message",
+        b"\x02": "field `in.l`: the message is cut off",
+        b"\x02\x04\x02a\x02\xff\x00": "field `in.l[1]`: the text is not UTF-8",
+        b"\x02\x02\x01": "field `in.l[0]`: a length is below 0",
+    }
+    rows = decoded(decoders, [schema(json_)], *map(frame, reasons))
+    assert {body: row.why for body, row in zip(reasons, rows, strict=True)} == reasons
+
+
+def test_an_envelope_of_debezium(decoders: Decoders) -> None:
+    image = record(("id", "int"), ("n", ["null", "string"]), name="Value")
+    source = record(("ts_ms", "long"), ("db", "string"), name="Source")
+    json_ = record(("before", ["null", image]), ("after", ["null", "Value"]), ("source", source), ("op", "string"))
+    described, _ = columns_of(schema(json_))
+    columns = [description.column("id", types.INT, required=True), description.column("n", types.STRING, required=True)]
+    description_ = {**described, "columns": columns, "envelope": "debezium"}
+    types_ = {"id": types.INT, "n": types.STRING, "_op": types.STRING, "_source_at": types.TIMESTAMP}
+    old, new, at = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
+    sent: list[tuple[str, Any, Any]] = [("c", None, new), ("u", old, new), ("d", old, None), ("t", None, None), ("m", None, None),
+        ("x", None, new), ("c", new, None), ("d", None, new), ("u", new, old)]  # fmt: skip
+    messages = [frame(encoded(json_, {"op": op, "before": before, "after": after, "source": at})) for op, before, after in sent]
+    rows = decoders.rows(description_, types_, messages)
+    got = [(row.values["id"], row.values["n"], row.values["_op"]) if row.values else (row.code, row.why) for row in rows]
+    assert got == [
+        (2, "b", "c"), (2, "b", "u"), (1, None, "d"), (None, None, "t"), (None, None, "m"),
+        ("undecodable", "the envelope has the op x, which is none of c, u, d, r, t and m"),
+        ("undecodable", "the envelope has no `after`, and its op is c"), ("undecodable", "the envelope has no `before`, and its op is d"),
+        ("missing_field", "`n` is required and missing or null"),
+    ]  # fmt: skip
+    assert rows[0].values and rows[0].values["_source_at"].isoformat() == "2026-01-05T10:00:00+00:00"
+
+
+def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
+    columns = [
+        types.Field("a", types.parse("struct<d decimal(20,3), t timestamp_ntz>")),
+        types.Field("b", types.parse("map<string,date>")),
+    ]
+    schema_ = Schema("AVRO", writer.schema_text("m", columns))
+    body = writer.encoder(schema_)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})
+    (row,) = decoded(decoders, [schema_], frame(body))
+    assert row.values is not None
+    assert row.values["a"]["d"] == Decimal("1.25")
+    assert row.values["a"]["t"].isoformat() == "2026-01-05T10:00:00"
+    assert [(key, each.isoformat()) for key, each in row.values["b"]] == [("k", "2026-01-05")]
+
+
+def test_a_chain_of_records_is_read_at_once(decoders: Decoders) -> None:
+    """Two references at each of 22 levels, which are no columns."""
+    deep: Any = record(("x", "int"), name="R0")
+    for level in range(1, 23):
+        deep = record(("a", deep), ("b", f"R{level - 1}"), name=f"R{level}")
+    json_ = record(("id", "int"), ("deep", ["null", deep]))
+    description_ = {"format": "avro", "columns": [description.column("id", types.INT)], "writers": {"1": {"schema": json_}}}
+    (row,) = decoders.rows(description_, {"id": types.INT}, [frame(b"\x0e\x00")])
+    assert row.values == {"id": 7}
+
+
+@pytest.mark.slow
+def test_bytes_changed_at_random(decoders: Decoders) -> None:
+    """As the project's own reader in Python has it: the same value, or both refuse it; ours refuses also what no column can hold."""
+    json_ = record(
+        ("id", "long"), ("name", ["null", "string"]), ("tags", {"type": "array", "items": "string"}),
+        ("more", {"type": "map", "values": "double"}), ("side", {"type": "enum", "name": "Side", "symbols": ["A", "B"]}),
+        ("in", record(("x", {"type": "fixed", "name": "F", "size": 4}), name="In")), ("any", ["null", "string", "int"]),
+        ("cost", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
+        ("at", {"type": "long", "logicalType": "timestamp-micros"}), ("yes", "boolean"), ("f", "float"),
+    )  # fmt: skip
+    good = encoded(json_, {
+        "id": 5, "name": "n", "tags": ["a", "bé"], "more": {"k": 1.5}, "side": "B", "in": {"x": b"1234"}, "any": "s",
+        "cost": Decimal("1.25"), "at": 1767607200000000, "yes": True, "f": 0.5,
+    })  # fmt: skip
+    chance = random.Random(5)
+    bodies = [_broken(good, chance) for _ in range(60_000)]
+    rows = decoded(decoders, [schema(json_)], *map(frame, bodies))
+    read = shown.decoder(schema(json_))
+    differ: list[tuple[Any, ...]] = []
+    for body, row in zip(bodies, rows, strict=True):
+        try:
+            theirs = read(body)
+        except ValueError:
+            theirs = None
+        if row.values is None:
+            stricter = row.why and ("wanted " in row.why or "32 bits" in row.why or "64 bits" in row.why)
+            if theirs is not None and not stricter:
+                differ.append((body, row.why))
+        elif theirs is None or _shown(row.values) != json_values.text(theirs):
+            differ.append((body, _shown(row.values), json_values.text(theirs)) if theirs else (body, row.values))
+    assert differ == []
+    assert 5_000 < sum(row.code is None for row in rows) < 55_000
+
+
+def _shown(values: dict[str, Any]) -> str:
+    """As the reader in Python has it."""
+    any_ = values["any"]
+    row = {
+        **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},
+        "any": any_ and next((each for each in any_.values() if each is not None), None),
+        "at": values["at"].replace(tzinfo=None).isoformat() + "Z",
+        "f": shown._fraction("float", struct.pack("<f", values["f"])),
+    }  # fmt: skip
+    return json_values.text({name: _finite(each) for name, each in row.items()})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _broken(good: bytes, chance: random.Random) -> bytes:
+    body = bytearray(good)
+    for _ in range(chance.randint(1, 2)):
+        at = chance.randrange(len(body) + 1)
+        match chance.randrange(4):
+            case 0:
+                del body[at : at + 1]
+            case 1:
+                body.insert(at, chance.randrange(256))
+            case 2 if at < len(body):
+                body[at] = chance.choice([0, 1, 2, 255, 128, chance.randrange(256)])
+            case _ if at < len(body):
+                body[at] ^= 1 << chance.randrange(8)
+    return bytes(body)
