@@ -251,7 +251,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, st
     catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
     if into.catalog and ("catalog", into.catalog) not in made.written.names:
         unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
-    catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
+    catalog = catalog or Catalog("", "")  # that there is none has been said
     columns = (
         keyed.columns(keys, mode(into.write), rows)
         if keys
