@@ -142,8 +142,8 @@ class Catalog(ABC):
 
 def of(catalog: model.Catalog) -> Catalog:
     """What a plan's catalog can do."""
-    made: Catalog = components.load(PACKAGE, catalog.type).CATALOG(catalog.name, catalog.options)
-    return made
+    component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
+    return component(catalog.name, catalog.options)
 
 
 def causes() -> dict[str, Cause]:
