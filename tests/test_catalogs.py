@@ -19,7 +19,7 @@ from framework.engine.iceberg.lake import Lake
 from framework.engine.query.one_select import ask
 from framework.engine.rules import protocol
 from framework.engine.spark import session
-from framework.engine.spark.java_errors import Refused
+from framework.engine.spark.java_errors import CommitRefused
 from framework.engine.trials.trial import Trials
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
@@ -130,6 +130,7 @@ def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
 
 def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
     local = catalogs.in_folder("lake", tmp_path)
+    assert repr(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
     assert all(tmp_path in place.parents for place in catalogs.of(local).places())
     files = [name for name, file in components.load_all(catalogs.PACKAGE).items() if hasattr(file, "in_folder")]
     assert files == [local.type]
@@ -167,7 +168,7 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
     table: Any = lake.load(TABLE)
     late = lake.begin(table)
     lake.mark(lake.load(TABLE), {"somebody": "else"})
-    with pytest.raises(Refused):
+    with pytest.raises(CommitRefused):
         lake.mark_as_seen(late, {"late": "yes"})
     current = metadata.read(landed.table.catalog, TABLE)
     assert current is not None
@@ -199,7 +200,7 @@ def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipelin
     assert table is not None
     folder = asked.files.path(table.metadata.location)
     (tmp_path / "precious").write_text("x")
-    inside, outside = asked.files.parted([str(tmp_path / "precious")], asked.files.folders(folder))
+    inside, outside = asked.files.split_deletable([str(tmp_path / "precious")], asked.files.folders(folder))
     assert (inside, outside) == ((), (str(tmp_path / "precious"),))
     assert asked.files.folders(str(tmp_path), asked.files.root) == ()
 
