@@ -43,8 +43,8 @@ def is_spark_gone(error: BaseException) -> bool:
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
     if isinstance(error, Py4JJavaError):
-        text = java_message(error)
-        return not text or any(text in text for text in _STOPPED)
+        message = java_message(error)
+        return not message or any(text in message for text in _STOPPED)
     return "Trace:" not in str(error)  # with a trace, Java is alive and did not know the call
 
 
