@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from framework import catalogs, services, ui
 from framework import jars as jars_
-from framework import services, ui
 from framework.engine import class_archive, drop
-from framework.engine.iceberg import sql_catalog, table_state
+from framework.engine.iceberg import table_state
 from framework.engine.rules import attempts, protocol, run_record
-from framework.engine.spark.session import database, warehouse
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
 from framework.model import Catalog, Plan
@@ -31,7 +30,6 @@ _MADE = {
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
 }
-_BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 
 
 @dataclass(frozen=True)
@@ -81,19 +79,20 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        others = sorted(set(sql_catalog.tables(catalog)) - mine)
-        if database(catalog).exists():
+        asked = catalogs.of(catalog)
+        others = sorted(set(asked.tables()) - mine)
+        if where := asked.where():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"
-            staying.append(f"catalog {catalog.name} in {database(catalog)}{also}")
+            staying.append(f"catalog {catalog.name} in {where}{also}")
 
 
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
+    asked = catalogs.of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
-    places = (database(catalog).resolve(), Path(sql_catalog.local(warehouse(catalog))).resolve())
-    return all(home().resolve() in place.parents for place in places) and all(
-        map(partial(_is_ours, catalog), sql_catalog.tables(catalog))
-    )
+    places = [place.resolve() for place in asked.places()]
+    inside = bool(places) and all(home().resolve() in place.parents for place in places)
+    return inside and all(map(partial(_is_ours, catalog), asked.tables()))
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:
@@ -109,8 +108,7 @@ def _files(plan: Plan, jars: bool) -> Iterator[Going]:
 
 def _made(plan: Plan, jars: bool) -> Iterator[Path]:
     for catalog in filter(_goes_whole, plan.catalogs):
-        yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _BESIDE)
-        yield Path(sql_catalog.local(warehouse(catalog)))
+        yield from catalogs.of(catalog).places()
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
@@ -203,7 +203,8 @@ def test_a_path_inside_the_project_may_be_absolute(tmp_path: Path) -> None:
     text = f"catalog: lake\ntype: sql\nuri: sqlite:///{tmp_path}/lake.db\nwarehouse: file://{tmp_path}/warehouse\n"
     written = load(specs(tmp_path, text), environ={})
     assert written.problems == ()
-    assert written.of(Catalog)[0].warehouse == f"file://{tmp_path}/warehouse"
+    options: Any = written.of(Catalog)[0].options
+    assert options.warehouse == f"file://{tmp_path}/warehouse"
     assert (
         codes(load(specs(tmp_path, text.replace(str(tmp_path), str(tmp_path) + "x")), environ={})) == ["path-leaves-project"] * 2
     )

@@ -23,6 +23,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from framework.catalogs._local_files import local_files
 from framework.cli import _grid, _status
 from framework.cli import history as history_command
 from framework.engine.iceberg import metadata, table_state
@@ -538,7 +539,7 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
     main = table.current_snapshot()
     assert main is not None
     theirs = [entry for each in main.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
-    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(metadata.path(each.manifest_path))]
+    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(local_files("."), each.manifest_path)]
     assert [each.data_file.file_path for each in theirs] == [each["data_file"]["file_path"] for each in ours]
     for one, other in zip(theirs, ours, strict=True):
         read = {each["key"]: each["value"] for each in other["data_file"]["upper_bounds"]}
@@ -549,7 +550,7 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
 def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.avro").write_bytes(data)
     with pytest.raises(ValueError):  # noqa: PT011 - fastavro's own
-        metadata.records(tmp_path / "x.avro")
+        metadata.records(local_files("."), str(tmp_path / "x.avro"))
 
 
 def test_records_are_read_from_this_home(folder: Path) -> None:

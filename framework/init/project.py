@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from framework import catalogs
 from framework.errors import SluiceError
 from framework.init import files
 from framework.services import kafka
@@ -19,13 +20,6 @@ bootstrap: {bootstrap}
 _REGISTRY = """\
 # Where messages' schemas are: `sluice services up registry` starts a registry here. `registry_auth` is its login, if it wants one.
 registry: {registry}
-"""
-_CATALOG = """\
-# Where tables are known by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse.
-catalog: lake
-type: sql
-uri: sqlite:///.sluice/lake.db
-warehouse: .sluice/warehouse
 """
 _ENGINE = """\
 # The Spark that computes: on all cores of this machine, with so much memory.
@@ -97,9 +91,12 @@ def main(
 ) -> str:
     """The documents that every project has."""
     address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
+    tables = catalogs.for_new_projects()
     named = _REGISTRY.format(registry=registry) if registry else ""
     return "---\n".join(
-        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster + [_CATALOG] * catalog + [_ENGINE] * engine
+        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster
+        + [f"# {tables.ABOUT}\n{tables.EXAMPLE}"] * catalog
+        + [_ENGINE] * engine
     )
 
 

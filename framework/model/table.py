@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from framework.errors import Where
 from framework.model.column_sql import ColumnSql
@@ -22,9 +22,12 @@ VERSION = {
 @dataclass(frozen=True)
 class Catalog:
     name: str
-    type: str
-    uri: str
-    warehouse: str
+    type: str  # a file of `framework.catalogs`
+    options: Any = None  # as that file declares them
+
+    def __repr__(self) -> str:
+        """With the options in a row: a digest of plans, which is kept, is made of it."""
+        return f"Catalog(name={self.name!r}, type={self.type!r}, {repr(self.options).partition('(')[2]}"
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
     catalog = draft.catalogs.get(into.catalog) if into.catalog else only(draft, draft.catalogs, "catalog", into.place("table"))
     if into.catalog and ("catalog", into.catalog) not in draft.written.names:
         unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
-    catalog = catalog or Catalog("", "sql", "", "")  # the missing catalog was reported
+    catalog = catalog or Catalog("", "")  # the missing catalog was reported
     columns = (
         keyed.columns(keys, mode(into.write), rows)
         if keys

@@ -40,6 +40,9 @@ def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -
     for name, slot in shape.slots.items():
         for record in _records(slot.shape):
             yield from tables(record, more, _path(path, name))
+    if shape.chosen:
+        for name, record in shape.chosen.records.items():
+            yield from tables(record, more, f"{shape.chosen.by}: {name}")
 
 
 def _path(path: str, name: str) -> str:

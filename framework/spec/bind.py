@@ -112,6 +112,7 @@ class _Binder:
 
     def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
         given = {key.text: value for key, value in node.entries}
+        named, shape = shape.named(node), shape.complete(node)
         self.keys(shape, Failure(node, shape, option, path=path), given)
         values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
         failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
@@ -129,6 +130,14 @@ class _Binder:
         if _failed(values.values()):
             return FAILED
         gaps = frozenset(failed | (missing & shape.slots.keys()))
+        if shape.chosen:
+            if named is None:
+                return FAILED
+            of_named = {slot.field: values.pop(slot.field) for slot in named.slots.values()}
+            values[shape.chosen.field] = self.built(named, of_named, node, gaps & named.slots.keys())
+        return FAILED if _failed(values.values()) else self.built(shape, values, node, gaps)
+
+    def built(self, shape: RecordShape, values: Mapping[str, Any], node: Node, gaps: frozenset[str]) -> Any:
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         return bound if gaps and not shape.cls.partly else self.judged(bound)

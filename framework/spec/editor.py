@@ -21,6 +21,7 @@ from framework.spec.shapes import (
     NO_OPTION,
     AnyShape,
     BoundClass,
+    Chosen,
     EnumShape,
     FilesShape,
     ListShape,
@@ -135,12 +136,23 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
     required = [name for name, slot in shape.slots.items() if slot.required]
     if required:
         schema["required"] = required
+    if shape.chosen:
+        schema["properties"] |= {name: _about(slot.shape, slot.option) for name, slot in shape.chosen.any.items()}
+        schema["allOf"] = [_of_component(shape.chosen, name) for name in shape.chosen.records]
     if shape.cls.exactly_one:
         schema |= {"minProperties": 1, "maxProperties": 1}
     if shape.cls.short is None:
         return schema
     short = shape.slots[shape.cls.short]
     return {"anyOf": [schema | _about(shape, option), _schema(short.shape, short.option)]}
+
+
+def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:
+    """What holds of a map that names this component."""
+    options = _record(chosen.records[name], NO_OPTION)
+    others = dict.fromkeys(chosen.any.keys() - options["properties"].keys(), False)
+    then = {"properties": {**options["properties"], **others}, "required": options.get("required", [])}
+    return {"if": {"properties": {chosen.by: {"const": name}}, "required": [chosen.by]}, "then": then}
 
 
 def _property(slot: Slot, only: bool) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             hint = did_you_mean(name, [*slots, *later], f"{noun}s are: {in_quotes(slots)}")
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
-            hint = _above(failure, name) or _key_hint(name, slots, later)
+            hint = _above(failure, name) or _of_another(failure.shape, name) or _key_hint(name, slots, later)
             hint = "write numbers without commas" if name.isdigit() and value.is_null else hint
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
@@ -155,6 +155,13 @@ def _above(failure: Failure, name: str) -> str:
     if any(failure.path[0] in slots and name in slots for slots in options) and len(failure.path) == 1:
         return f"it belongs one level up, next to `{failure.path[0]}`"
     return ""
+
+
+def _of_another(shape: Shape, name: str) -> str:
+    """An option of a component that the map does not name."""
+    chosen = shape.chosen if isinstance(shape, RecordShape) else None
+    names = [f"{chosen.by}: {each}" for each, options in chosen.records.items() if name in options.slots] if chosen else []
+    return f"only {in_quotes(names)} has it" if names else ""
 
 
 def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:

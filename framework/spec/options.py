@@ -106,6 +106,17 @@ class Named:
         return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
 
 
+@dataclass(frozen=True)
+class OptionsOf:
+    """Marks a field that holds the map's other options: those of the component that the option `by` names, whose file declares them
+    as `Options`."""
+
+    by: str
+
+    def declared(self, named: Named) -> dict[str, type[Bound]]:
+        return {name: module.Options for name, module in components.load_all(named.package).items() if name in named.values()}
+
+
 def option(
     doc: str,
     *,

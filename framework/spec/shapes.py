@@ -7,14 +7,14 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
 from framework.model.secret import SecretRef
 from framework.spec import extensions
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, Kind, Named, Option
+from framework.spec.options import Bound, Files, Kind, Named, Option, OptionsOf
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option(doc="")
@@ -76,7 +76,40 @@ class RecordShape(Shape):
     cls: type[Bound]
     slots: Mapping[str, Slot]  # by the YAML's name
     later: Mapping[str, Option]
+    _: KW_ONLY
     name: str  # of the kind, for a document
+    chosen: Chosen | None = None
+
+    def named(self, node: Node) -> RecordShape | None:
+        """The options of the component that a map names, if it names one."""
+        if self.chosen is None:
+            return None
+        by = self.chosen.by
+        return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == by), ""))
+
+    def complete(self, node: Node) -> RecordShape:
+        """With the options of the component that the map names; where it names none, with those of all components."""
+        if self.chosen is None:
+            return self
+        named = self.named(node)
+        return dataclasses.replace(self, slots={**self.slots, **(named.slots if named else self.chosen.any)})
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Options of a map that depend on the component which one of its options, `by`, names; they fill one field."""
+
+    field: str
+    by: str
+    records: Mapping[str, RecordShape]
+
+    @property
+    def any(self) -> Mapping[str, Slot]:
+        """The options of all components. Those that every component requires are required."""
+        records = self.records.values()
+        slots = {name: slot for each in records for name, slot in each.slots.items()}
+        needed = {name for name in slots if all(name in each.slots and each.slots[name].required for each in records)}
+        return {name: dataclasses.replace(slot, required=name in needed) for name, slot in slots.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +225,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
     kind = cls.__name__.lower() if issubclass(cls, Kind) else ""
     slots: dict[str, Slot] = {}
     later: dict[str, Option] = {}
+    chosen = _chosen(hints)
     for field in dataclasses.fields(cls):
         option = field.metadata.get("option", NO_OPTION)
         name = field.name.rstrip("_")
@@ -199,7 +233,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
             later[name] = option
         elif field.name == "name" and kind:
             slots[kind] = Slot(field="name", shape=shape_of(hints["name"]), option=option, required=True)
-        elif field.name not in _OWN:
+        elif field.name not in _OWN and not (chosen and field.name == chosen.field):
             slots[name] = Slot(
                 field=field.name,
                 shape=shape_of(hints[field.name]),
@@ -207,13 +241,32 @@ def record_shape(cls: BoundClass) -> RecordShape:
                 required=_is_required(field),
                 default=_default(field),
             )
-    return RecordShape(cls, slots, later, kind)
+    there = chosen.any if chosen else ()
+    return RecordShape(
+        cls, slots, {name: option for name, option in later.items() if name not in there}, name=kind, chosen=chosen
+    )
+
+
+def _chosen(hints: Mapping[str, Any]) -> Chosen | None:
+    marked = ((field, _mark(hint, OptionsOf)) for field, hint in hints.items())
+    field, options = next((each for each in marked if each[1]), ("", None))
+    if options is None:
+        return None
+    declared = options.declared(_mark(hints[options.by], Named))
+    return Chosen(field, options.by, {name: record_shape(cls) for name, cls in declared.items()})
+
+
+def _mark(hint: Any, kind: type) -> Any:
+    return next((each for each in typing.get_args(hint) if isinstance(each, kind)), None)
 
 
 def _completed(option: Option, hint: Any) -> Option:
-    """The option, with the help of the components that it may name."""
-    named = next((each for each in typing.get_args(hint) if isinstance(each, Named)), None)
-    return dataclasses.replace(option, doc=named.help(option.doc)) if named else option
+    """The option, with the help of the components that it may name; a component that exists is no later one."""
+    named = _mark(hint, Named)
+    if named is None:
+        return option
+    later = tuple(name for name in option.later if name not in named.values())
+    return dataclasses.replace(option, doc=named.help(option.doc), later=later)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -20,7 +20,8 @@ from framework.spec.shapes import ScalarShape
 from framework.spec.syntax import SECRET_NAME, SECRET_TEXT
 
 _LOCATION = typing.get_args(Location)[1]
-_FILE_SCHEMES = ("file:", "sqlite:")
+_SCHEME = r"[a-z][a-z0-9+.-]+:"
+_FILE = rf"^file:(//)?|^{_SCHEME}///"  # before a path; without a host, as `x:///a.db`, the path is one of this machine
 
 
 def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callable[[Iterator[Problem]], Any]) -> Any:
@@ -70,9 +71,9 @@ def _misplaced(failure: Failure, root: Path) -> Iterator[Problem]:
 
 
 def _leaves(text: str, root: Path) -> bool:
-    if re.match(r"[a-z][a-z0-9+.-]+:", text) and not text.startswith(_FILE_SCHEMES):
+    if re.match(_SCHEME, text) and not re.match(_FILE, text):
         return False
-    path = re.sub(r"^file:(//)?|^sqlite:(///)?", "", text).split("?")[0]
+    path = re.sub(_FILE, "", text).split("?")[0]
     folder = os.path.normpath(root)
     return os.path.commonpath([folder, os.path.normpath(os.path.join(folder, path))]) != folder
 

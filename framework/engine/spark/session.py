@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from framework import jars
+from framework import catalogs, jars
+from framework.catalogs import Catalog
 from framework.engine.spark.java_package import Package
 from framework.errors import SetupError
 from framework.home import home, private
-from framework.model import Catalog, Plan
+from framework.model import Plan
 from framework.sql.meaning import LOCAL, MEANING, OLDER
 
 CLASSES = "classes-*.jsa"
@@ -60,7 +61,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
-        conf.update(_catalog(catalog))
+        conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
     return {**conf, **MEANING, **(LOCAL if conf["spark.master"].startswith("local") else {})}
 
@@ -75,21 +76,10 @@ def _catalog(catalog: Catalog) -> dict[str, str]:
     key = f"spark.sql.catalog.{catalog.name}"
     return {
         key: "org.apache.iceberg.spark.SparkCatalog",
-        f"{key}.type": "jdbc",
-        f"{key}.uri": f"jdbc:sqlite:{database(catalog)}?busy_timeout=30000",
-        f"{key}.jdbc.schema-version": "V1",
-        f"{key}.warehouse": warehouse(catalog),
+        **{f"{key}.{name}": value for name, value in catalog.settings().items()},
         # A cached table would hide another writer's commits.
         f"{key}.cache-enabled": "false",
     }
-
-
-def database(catalog: Catalog) -> Path:
-    return Path(catalog.uri.removeprefix("sqlite:///")).absolute()
-
-
-def warehouse(catalog: Catalog) -> str:
-    return "file://" + str(Path(catalog.warehouse.removeprefix("file://")).absolute())
 
 
 def prepare(plan: Plan) -> None:
@@ -98,7 +88,7 @@ def prepare(plan: Plan) -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     private("spark")
     for catalog in plan.catalogs:
-        database(catalog).parent.mkdir(parents=True, exist_ok=True)
+        catalogs.of(catalog).prepare()
 
 
 def start(plan: Plan) -> SparkSession:
