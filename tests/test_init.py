@@ -123,7 +123,7 @@ def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> Non
     assert refused.value.code == "not-written"
     assert everything(tmp_path) == before
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(SluiceError, match="is there already"):
+    with pytest.raises(SluiceError, match="exists already"):
         files.put(tmp_path, {"new.yaml": "a", "gone": "b"})
     assert not (tmp_path / "new.yaml").exists()
 
@@ -168,14 +168,14 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([True, 1], "c: string  # a mix: boolean in 1, whole number in 1"),
         (["a", "2026-01-05"], "c: string"),
         (["2026-01-05T10:00:00Z", "2026-01-05 10:00:00.123456789+05:30"], "c: timestamp"),
-        (["2026-01-05T10:00"], "c: timestamp  # some name no zone: taken as UTC"),
+        (["2026-01-05T10:00"], "c: timestamp  # some have no zone: read as UTC"),
         (["2026-01-05T25:00:00Z"], "c: string"),
         (["2026-01-05T10:00:00+0200"], "c: string"),
         (["2026-01-05T10:00:00+19:00"], "c: string"),
         (["10:00", "2026", "20260105"], "c: string"),
         (["2026-01-05", "2026-12-31"], "c: date"),
         (["2026-02-30"], "c: string"),
-        ([None, None], "c: string  # only null was seen, in 2"),
+        ([None, None], "c: string  # always null, in 2"),
         ([1, None], "c: bigint  # null in 1 of 2"),
         ([[1], [], None, [2.5]], "c: array<double>  # null in 1 of 4"),
         ([[], []], "c: array<string>  # always an empty list"),
@@ -185,7 +185,7 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([{"a": 1}, {"b": {"at": "2026-01-05T10:00:00Z"}}], "c: struct<a bigint, b struct<at timestamp>>"),
         ([[{"a": 1}, {"a": None, "x-y": "é"}]], "c: array<struct<a bigint, `x-y` string>>"),
         ([{"a": 1, "A": 2, "b.c": 3}], "c: struct<a bigint>  # 2 of its fields left out: names that no field can have"),
-        ([{"a": None}], "c: struct<a string>  # a: only null was seen, in 1"),
+        ([{"a": None}], "c: struct<a string>  # a: always null, in 1"),
         ([{"a": 1}, 5], "c: string  # a mix: object in 1, whole number in 1"),
         ([1_760_000_000_000], "c: bigint"),
     ],
@@ -375,7 +375,7 @@ def test_very_many_fields() -> None:
     made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
     assert (made.columns, len(made.left_out)) == (500, 200)
     wide = infer.columns([{"o": {f"f{number}": 1 for number in range(300)}}])[0]
-    assert (str(wide.type), wide.said) == ("string", ("objects of 300 fields: kept as JSON text",))
+    assert (str(wide.type), wide.remarks) == ("string", ("objects of 300 fields: kept as JSON text",))
 
 
 def test_nothing_to_go_by() -> None:

@@ -40,7 +40,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
-    "kinds": ("errors", "hosts", "model", "sql.meaning", "spec", "plan"),
+    "kinds": ("errors", "hosts", "model", "sql.settings", "spec", "plan"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.context": (*ENGINE, "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),

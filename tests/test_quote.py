@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from framework.engine.spark import session
 from framework.errors import SetupError
-from framework.sql.meaning import MEANING
 from framework.sql.quote import identifier, literal, substituted
+from framework.sql.settings import SQL_SETTINGS
 from framework.sql.tokens import tokens
 from framework.types import folded
 from tests.project import plan_for
@@ -88,8 +88,8 @@ def test_a_setting_that_decides_what_sql_means_is_not_a_specs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_for(tmp_path, "127.0.0.1:1")
-    other = replace(plan.engine, conf=tuple((name, "other") for name in MEANING))
-    assert {name: session.settings(replace(plan, engine=other))[name] for name in MEANING} == MEANING
+    other = replace(plan.engine, conf=tuple((name, "other") for name in SQL_SETTINGS))
+    assert {name: session.settings(replace(plan, engine=other))[name] for name in SQL_SETTINGS} == SQL_SETTINGS
 
 
 @pytest.mark.parametrize(("master", "asks"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])

@@ -106,7 +106,7 @@ def test_a_login(front: Front, subject: str, monkeypatch: pytest.MonkeyPatch) ->
     assert front.registry(login).numbers(subject) == (1,)
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "wrong")
     for refused in (front.registry(login), front.registry()):
-        with pytest.raises(UnreachableError, match="refuses the login") as error:
+        with pytest.raises(UnreachableError, match="rejected the login") as error:
             refused.numbers(subject)
         assert error.value.code == "registry-refused"
         assert "wrong" not in str(error.value)

@@ -1,4 +1,4 @@
-"""The Spark that computes."""
+"""The kind `engine`: the Spark that computes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
-from framework.sql.meaning import LOCAL, MEANING, OLDER
+from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 EXAMPLE = """\
 engine: spark
@@ -39,17 +39,17 @@ class Engine(Kind):
 
     def problems(self) -> Iterable[Problem]:
         for key in self.conf:
-            if key in MEANING:
+            if key in SQL_SETTINGS:
                 yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, and is always {MEANING[key]} here",
+                    self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, and is always {SQL_SETTINGS[key]} here",
                     "remove it",
                 )  # fmt: skip
-            elif key in LOCAL and self.master.startswith("local"):
+            elif key in LOCAL_SETTINGS and self.master.startswith("local"):
                 yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` is always {LOCAL[key]} for a Spark of this machine, whose "
-                    "other users reach its ports", "remove it",
+                    self.key_place("conf", key), "fixed-setting", f"`{key}` is always {LOCAL_SETTINGS[key]} for a local Spark: "
+                    "other users of the machine can reach its ports", "remove it",
                 )  # fmt: skip
-            elif key.startswith(OLDER):
+            elif key.startswith(LEGACY_PREFIXES):
                 yield Problem(
                     self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, as an older Spark did", "remove it"
                 )  # fmt: skip
