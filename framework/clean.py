@@ -24,14 +24,14 @@ from framework.model import Catalog, Plan
 
 # What Sluice writes below `.sluice`: by patterns, since SLUICE_HOME may be a folder that holds others' things by such names.
 # Of services, Dagster, notes, catalogs and jars the functions below know more.
-_MADE = {
+_PATTERNS = {
     "attempts": ("[0-9a-f]" * 32,),
     "registry": ("[0-9a-f]" * 16,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
 }
-_BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
+_SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Going:
 
 
 @dataclass(frozen=True)
-class Found:
+class Cleanup:
     going: tuple[Going, ...]  # in the order in which it goes
     staying: tuple[str, ...]
 
 
-def look_around(plan: Plan, jars: bool) -> Found:
+def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     """What a clean takes away. Refuses while something could still be writing."""
     if attempts.alive():
         raise SluiceError("run-under-way", "a run is under way", "stop it first; see `sluice run` and Dagster's runs")
@@ -57,7 +57,7 @@ def look_around(plan: Plan, jars: bool) -> Found:
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
     going = [*_services(), *_tables(plan, staying), *_files(plan, jars)]
-    return Found(tuple(going), (*staying, *_left(going)))
+    return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
 def _services() -> Iterator[Going]:
@@ -102,14 +102,14 @@ def _is_ours(catalog: Catalog, identifier: str) -> bool:
 
 
 def _files(plan: Plan, jars: bool) -> Iterator[Going]:
-    for path in dict.fromkeys(_made(plan, jars)):
+    for path in dict.fromkeys(_existing(plan, jars)):
         if path.exists() or path.is_symlink():
             yield Going(str(path), _size(path), partial(_remove, path))
 
 
-def _made(plan: Plan, jars: bool) -> Iterator[Path]:
+def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
     for catalog in filter(_goes_whole, plan.catalogs):
-        yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _BESIDE)
+        yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _SQLITE_SUFFIXES)
         yield Path(sql_catalog.local(warehouse(catalog)))
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
@@ -117,21 +117,21 @@ def _made(plan: Plan, jars: bool) -> Iterator[Path]:
         yield settings.parent
     notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if run_record.read(path.stem) != run_record.RunRecord()]
     yield from _whole(home() / "pipelines", notes_)
-    for name, patterns in _MADE.items():
+    for name, patterns in _PATTERNS.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        made = [each for each in sets if each.exists()] + [
+        set_files = [each for each in sets if each.exists()] + [
             each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
         ]
-        yield from [there] if there.is_symlink() else _whole(there, made)
+        yield from [there] if there.is_symlink() else _whole(there, set_files)
 
 
-def _whole(folder: Path, made: list[Path]) -> list[Path]:
+def _whole(folder: Path, files: list[Path]) -> list[Path]:
     """The folder itself, if nothing else is in it."""
-    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(made)
-    return [folder] if whole else made
+    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
+    return [folder] if whole else files
 
 
 def _left(going: list[Going]) -> Iterator[str]:
@@ -159,5 +159,5 @@ def _remove(path: Path) -> None:
 def _size(path: Path) -> int:
     if path.is_symlink():
         return 0
-    found = path.rglob("*") if path.is_dir() else (path,)
-    return sum(each.lstat().st_size for each in found if each.is_file() or each.is_symlink())
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(each.lstat().st_size for each in files if each.is_file() or each.is_symlink())

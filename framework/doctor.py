@@ -29,7 +29,7 @@ class Finding:
     """What one check found; a hint where it is a problem."""
 
     subject: str
-    found: str
+    state: str
     hint: str = ""
 
     @property
@@ -37,7 +37,7 @@ class Finding:
         return not self.hint
 
 
-def look() -> tuple[Finding, ...]:
+def diagnose() -> tuple[Finding, ...]:
     """The findings of all checks, in a fixed order."""
     return tuple(finding for check in CHECKS for finding in check())
 
@@ -49,11 +49,11 @@ def check_python() -> Iterator[Finding]:
 
 def check_java() -> Iterator[Finding]:
     try:
-        found = java.found()
+        java_here = java.installed()
     except SetupError as error:
         yield Finding("Java", error.message, error.hint)
     else:
-        yield Finding("Java", f"{found.version}, {found.home}")
+        yield Finding("Java", f"{java_here.version}, {java_here.home}")
 
 
 def check_packages() -> Iterator[Finding]:
@@ -68,26 +68,26 @@ def check_packages() -> Iterator[Finding]:
 def packages(required: Iterable[str]) -> Finding:
     """Are the packages that are pinned to one version installed in that version?"""
     pins = [pin.groups() for line in required if (pin := re.fullmatch(r"([\w.-]+)(?:\[.*])?==([\w.]+)", line.strip()))]
-    wrong = []
+    mismatches = []
     for name, wanted in pins:
         try:
             installed = metadata.version(name)
         except metadata.PackageNotFoundError:
-            wrong.append(f"{name} is missing, {wanted} is needed")
+            mismatches.append(f"{name} is missing, {wanted} is needed")
             continue
         if installed != wanted:
-            wrong.append(f"{name} is {installed}, {wanted} is needed")
-    if wrong:
-        return Finding("packages", "; ".join(wrong), _PACKAGES)
+            mismatches.append(f"{name} is {installed}, {wanted} is needed")
+    if mismatches:
+        return Finding("packages", "; ".join(mismatches), _PACKAGES)
     return Finding("packages", ", ".join(f"{name} {version}" for name, version in pins))
 
 
 def check_jars() -> Iterator[Finding]:
     for name, locked in jars.sets().items():
         subject = f"{name} jars"
-        if wrong := jars.wrong(name):
-            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            yield Finding(subject, f"{wrong[0]}{more} missing or not what jars.lock says", "`sluice setup` gets them")
+        if bad_jars := jars.bad_jars(name):
+            more = f" and {len(bad_jars) - 1} more" if len(bad_jars) > 1 else ""
+            yield Finding(subject, f"{bad_jars[0]}{more} missing or not what jars.lock says", "`sluice setup` gets them")
             continue
         try:
             jars.folder(name)
@@ -103,8 +103,8 @@ def check_registry() -> Iterator[Finding]:
     try:
         program = registry.java()
     except SetupError as error:
-        found = error.message if asked else f"never asked for; {error.message}; {error.hint}"
-        yield Finding("registry", found, error.hint if asked else "")
+        state = error.message if asked else f"never asked for; {error.message}; {error.hint}"
+        yield Finding("registry", state, error.hint if asked else "")
         return
     try:
         jars.folder("registry")

@@ -76,12 +76,12 @@ def _harmless(text: str) -> str:
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """In the order of their places, with a word on those that are left out."""
-    found = sorted(set(problems))
-    if len(found) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in found):
-        return tuple(found)
-    last = found[MOST_PROBLEMS - 1]
+    ordered = sorted(set(problems))
+    if len(ordered) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in ordered):
+        return tuple(ordered)
+    last = ordered[MOST_PROBLEMS - 1]
     more = f"there are more problems than these {MOST_PROBLEMS}"
-    return (*found[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "mend these, then look again"))
+    return (*ordered[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "mend these, then look again"))
 
 
 class SluiceError(Exception):

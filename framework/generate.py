@@ -58,9 +58,9 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
     makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
     for number in itertools.count():
         moment = begin + timedelta(seconds=number / generator.rate)
-        made = {name: make(random, moment) for name, make in makers}
+        columns = {name: make(random, moment) for name, make in makers}
         try:
-            yield _message(topic, made, moment, writers or {})
+            yield _message(topic, columns, moment, writers or {})
         except ValueError as error:
             raise _unsuited(topic, str(error)) from None
 
@@ -83,9 +83,9 @@ def refuse(topic: Topic, writers: Writers) -> None:
         next(messages(trial, 0, datetime.now(timezone.utc), writers))
 
 
-def _unsuited(topic: Topic, said: str) -> SluiceError:
+def _unsuited(topic: Topic, reason: str) -> SluiceError:
     hint = f"correct `generate` of the topic at {topic.where}: it has to name every field that has no default and cannot be null"
-    return SluiceError("cannot-generate", f"no messages for `{topic.name}` can be made: {said}", hint)
+    return SluiceError("cannot-generate", f"no messages for `{topic.name}` can be made: {reason}", hint)
 
 
 def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
@@ -106,11 +106,11 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     try:
         admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[topic.kafka_name].result()
     except KafkaException as error:
-        said = error.args[0]
-        if said.name() != "TOPIC_ALREADY_EXISTS":  # somebody else was faster
+        kafka_error = error.args[0]
+        if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # somebody else was faster
             raise SluiceError(
                 "topic-not-created",
-                f"Kafka did not create the topic `{topic.kafka_name}`: {said.str()}",
+                f"Kafka did not create the topic `{topic.kafka_name}`: {kafka_error.str()}",
                 f"create it by hand with {topic.partitions} partitions, or see what the cluster allows",
             ) from None
     kafka.topic_ids(topic)
@@ -120,7 +120,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
 def send(
     topic: Topic,
     secrets: SecretStore,
-    made: Iterable[Message],
+    messages_to_send: Iterable[Message],
     rate: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     tell: Callable[[int], None] = lambda _: None,
@@ -131,7 +131,7 @@ def send(
     outbox = _Outbox(topic, secrets, tell, arrived)
     began = time.monotonic()
     try:
-        for number, message in enumerate(made):
+        for number, message in enumerate(messages_to_send):
             while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
                 outbox.wait(min(early, 0.2))
             if stopped() or outbox.refused:
@@ -215,28 +215,28 @@ class _Outbox:
             self._reason = self._reason or error.str()
 
 
-def _message(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> Message:
-    key = {name: made.pop(name) for name in list(made) if name.partition(".")[0] in topic.key_columns}
-    headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
+def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: Writers) -> Message:
+    key = {name: columns.pop(name) for name in list(columns) if name.partition(".")[0] in topic.key_columns}
+    headers = tuple((name, str(columns.pop(name)).encode()) for name in topic.headers if name in columns)
     if topic.changes and "value" not in writers:
-        made = dict(topic.changes.created(_nested(made), moment))
-    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, made, writers), headers)
+        columns = dict(topic.changes.created(_nested(columns), moment))
+    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, columns, writers), headers)
 
 
-def _encoded(of: Of, topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
+def _encoded(of: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
     if of in writers:
-        return writers[of].columns(_nested(made))
+        return writers[of].columns(_nested(columns))
     format_ = find(of, topic.value if of == "value" else topic.key_format)
     if isinstance(format_, Given):
-        return format_.encode(topic.columns_of(of), _nested(made))
+        return format_.encode(topic.columns_of(of), _nested(columns))
     assert isinstance(format_, Single)
-    return format_.encode(next(iter(made.values()), ""))
+    return format_.encode(next(iter(columns.values()), ""))
 
 
-def _nested(made: dict[str, Any]) -> dict[str, Any]:
+def _nested(columns: dict[str, Any]) -> dict[str, Any]:
     """`location.floor` as the field `floor` of the object `location`."""
     root: dict[str, Any] = {}
-    for name, value in made.items():
+    for name, value in columns.items():
         *above, last = name.split(".")
         place = root
         for each in above:

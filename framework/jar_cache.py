@@ -45,10 +45,10 @@ def digest(file: Path) -> str | None:
     """The file's SHA-256, None if there is none."""
     try:
         with open(file, "rb") as handle:
-            found = hashlib.sha256()
+            sha256 = hashlib.sha256()
             while block := handle.read(1 << 20):
-                found.update(block)
-            return found.hexdigest()
+                sha256.update(block)
+            return sha256.hexdigest()
     except FileNotFoundError:
         return None
 

@@ -55,7 +55,7 @@ class Jar:
 
 def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
     """The sets of jars.lock that `sluice setup` gets, in the order of the file; with `later` those with a *, too."""
-    found: dict[str, tuple[Jar, ...]] = {}
+    jar_sets: dict[str, tuple[Jar, ...]] = {}
     for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -67,8 +67,8 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             jar = Jar(
                 group=group, artifact=artifact, version=version, sha256=sha256, classifier=classifier or "", ext=ext or "jar"
             )
-            found[name] = (*found.get(name, ()), jar)
-    return found
+            jar_sets[name] = (*jar_sets.get(name, ()), jar)
+    return jar_sets
 
 
 def folder(name: str, lock: Path = LOCK) -> Path:
@@ -93,7 +93,7 @@ def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
     return tuple(place / jar.file for jar in _jars(name, lock))
 
 
-def wrong(name: str, lock: Path = LOCK) -> tuple[str, ...]:
+def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     """The jars of a set that are absent or not what jars.lock says, by reading every byte."""
     place = home() / "jars" / name
     return tuple(jar.file for jar in _jars(name, lock) if digest(place / jar.file) != jar.sha256)
@@ -117,10 +117,10 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:
-    found = sets(lock, later=True)
-    if name not in found:
-        raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(found))}")
-    return found[name]
+    jar_sets = sets(lock, later=True)
+    if name not in jar_sets:
+        raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(jar_sets))}")
+    return jar_sets[name]
 
 
 def _ready(place: Path, jars: tuple[Jar, ...]) -> bool:
@@ -165,13 +165,13 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
         if absent:
             _ivy(name, absent, staging, turn)
         for jar in absent:
-            found = digest(staging / jar.file)
-            if found is None:
+            actual = digest(staging / jar.file)
+            if actual is None:
                 raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such file", _MIRROR)
-            if found != jar.sha256:
+            if actual != jar.sha256:
                 raise SetupError(
                     "jar-checksum",
-                    f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
+                    f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {actual}",
                     "do not use it: ask who runs the mirror that it came from, or fetch again; it was not kept",
                 )
             jar_cache.keep(jar.sha256, staging / jar.file)
@@ -213,14 +213,14 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
 
 def _silent(ivy: subprocess.Popen[bytes], log: Path) -> bool:
     """Wait for Ivy's end; True if it said nothing for too long: where a firewall swallows packets it waits for ever."""
-    said = -1
+    log_size = -1
     while True:
         try:
             ivy.wait(_PATIENCE)
             return False
         except subprocess.TimeoutExpired:
-            before, said = said, log.stat().st_size
-            if said == before:
+            before, log_size = log_size, log.stat().st_size
+            if log_size == before:
                 return True
 
 
@@ -276,8 +276,8 @@ def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
     ]
     if absent:
         return SetupError("jar-missing", f"the Maven repository does not have {', '.join(absent)} ({log})", _MIRROR)
-    said = next((line.strip() for line in reversed(output.splitlines()) if line.strip(" \t:")), "nothing")
-    return SetupError("jars-failed", f"Ivy did not fetch the {name} jars, it says: {said} ({log})", _MIRROR)
+    last_line = next((line.strip() for line in reversed(output.splitlines()) if line.strip(" \t:")), "nothing")
+    return SetupError("jars-failed", f"Ivy did not fetch the {name} jars, it says: {last_line} ({log})", _MIRROR)
 
 
 def _coordinates(jar: Jar) -> str:

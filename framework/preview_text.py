@@ -22,40 +22,40 @@ _GONE = "(gone)"
 _SAME = "·"
 
 
-def text(pipeline: Pipeline, found: Preview) -> str:
+def text(pipeline: Pipeline, preview: Preview) -> str:
     out = StringIO()
-    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, found)
+    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, preview)
     return out.getvalue()
 
 
-def show(console: Console, pipeline: Pipeline, found: Preview) -> None:
+def show(console: Console, pipeline: Pipeline, preview: Preview) -> None:
     console.width = min(_WIDEST, console.width) if console.is_terminal else _WIDTH
-    for line in _about(pipeline, found):
+    for line in _about(pipeline, preview):
         console.print(line, soft_wrap=True)
-    for message in found.messages:
+    for message in preview.messages:
         console.print()
         _print_message(console, pipeline, message)
 
 
-def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
-    number = len(found.messages)
+def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
+    number = len(preview.messages)
     messages = counted(number, "row" if pipeline.source else "message")
     where = ", ".join(pipeline.sources)
-    if found.refused:
-        yield Text(f"a run would not go on: {found.refused}", style="red")
+    if preview.refused:
+        yield Text(f"a run would not go on: {preview.refused}", style="red")
     if not number:
         noun = "rows" if pipeline.source else "messages"
-        none = f"no {noun} are at the offsets that wait" if found.waiting else f"there are no {noun}"
+        none = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
         yield Text(f"{pipeline.name}: nothing to show, {none} in {where}")
     elif pipeline.source:
         yield Text(f"{pipeline.name}: {messages} of {where}")
-    elif found.which == "latest":
-        nothing = "nothing waits; " if found.waiting == 0 else ""
+    elif preview.which == "latest":
+        nothing = "nothing waits; " if preview.waiting == 0 else ""
         yield Text(f"{pipeline.name}: {nothing}the last {messages} of {where}")
-    elif found.which == "earliest":
+    elif preview.which == "earliest":
         yield Text(f"{pipeline.name}: the first {messages} of {where}")
     else:
-        yield Text(f"{pipeline.name}: the next {messages} of {found.waiting or 0:,} that wait in {where}")
+        yield Text(f"{pipeline.name}: the next {messages} of {preview.waiting or 0:,} that wait in {where}")
     names = [_step(pipeline, at) for at in range(1, len(pipeline.steps) + 1)] if number else []
     width = max(map(len, names), default=0)
     for name, step in zip(names, pipeline.steps, strict=False):
@@ -157,8 +157,8 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
         return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, at)}", style="yellow")
     if row.fate == "deletes":
         return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
-    said = "".join(f"; not as `{name}` expects" for name in row.unexpected)
-    return Text(f"  lands in {pipeline.table.identifier}{said}", style="yellow" if said else "")
+    unexpected = "".join(f"; not as `{name}` expects" for name in row.unexpected)
+    return Text(f"  lands in {pipeline.table.identifier}{unexpected}", style="yellow" if unexpected else "")
 
 
 def _raw(data: bytes | None) -> str:

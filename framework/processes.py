@@ -128,5 +128,5 @@ def _by_lsof(port: int) -> int | None:
     if shutil.which("lsof") is None:
         return None
     command = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
-    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
-    return int(said[0]) if said else None
+    pids = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    return int(pids[0]) if pids else None

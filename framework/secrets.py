@@ -51,8 +51,8 @@ def _from_file(name: str, path: Path) -> str:
     except UnicodeDecodeError:
         raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
     for line in lines:
-        key, found, value = line.partition("=")
-        if found and key.strip() == name:
+        key, equals, value = line.partition("=")
+        if equals and key.strip() == name:
             return value.strip()
     raise SetupError("no-secret", f"the secret `{name}` is not in {path}", f"add a line `{name}=…`")
 

@@ -231,9 +231,9 @@ class _Reader:
     def mark(self, wanted: str) -> None:
         token = self.take()
         if token.text != wanted:
-            found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
+            ending = f"found {token.text!r}" if token.kind != "end" else "the text ends"
             raise TypeTextError(
-                f"expected {wanted!r}, {found}", token.offset, "write for example array<string> or struct<a int, b string>"
+                f"expected {wanted!r}, {ending}", token.offset, "write for example array<string> or struct<a int, b string>"
             )
 
     def end(self) -> None:
@@ -250,8 +250,8 @@ class _Reader:
         if depth > DEEPEST:
             raise TypeTextError(f"nested deeper than {DEEPEST} levels", token.offset, "flatten the structure")
         if token.kind != "name":
-            found = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
-            raise TypeTextError(found, token.offset, "write for example bigint, string or decimal(18,2)")
+            message = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
+            raise TypeTextError(message, token.offset, "write for example bigint, string or decimal(18,2)")
         if name in NAMES:
             return NAMES[name]
         if name in DECIMALS:
@@ -309,7 +309,7 @@ class _Reader:
     def struct(self, depth: int) -> Type:
         self.mark("<")
         fields: list[Field] = []
-        known: set[str] = set()
+        field_names: set[str] = set()
         while True:
             token = self.take()
             if token.kind not in ("name", "quoted"):
@@ -317,11 +317,11 @@ class _Reader:
                     "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
-            if folded(name) in known:
+            if folded(name) in field_names:
                 raise TypeTextError(
                     f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
                 )
-            known.add(folded(name))
+            field_names.add(folded(name))
             if self.next.text == ":":
                 self.take()
             fields.append(Field(name, self.type(depth + 1)))

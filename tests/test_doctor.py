@@ -49,7 +49,7 @@ def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fake_java(tmp_path / "old", 'openjdk version "11.0.2"')
     monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=":")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert (java.java(), java.found().home, java.found().version) == (home / "bin" / "java", home, "21.0.5")
+    assert (java.java(), java.installed().home, java.installed().version) == (home / "bin" / "java", home, "21.0.5")
     monkeypatch.delenv("JAVA_HOME")
     with pytest.raises(SetupError, match=r"11\.0\.2"):
         java.java()
@@ -92,9 +92,9 @@ def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_pa
 def test_a_package_of_another_version_is_a_problem() -> None:
     here = metadata.version("click")
     fine = doctor.packages([f"click=={here}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
-    assert fine.ok and fine.found == f"click {here}"
+    assert fine.ok and fine.state == f"click {here}"
     wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
-    assert wrong.found == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
+    assert wrong.state == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
     assert not wrong.ok
 
 
@@ -102,4 +102,4 @@ def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     port = free_port(2)
     monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
-    assert [finding.found for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]
+    assert [finding.state for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]

@@ -100,13 +100,13 @@ def test_wrong_checksum_names_the_jar_and_keeps_nothing(mirror: Mirror) -> None:
 def test_a_cut_jar_and_another_lock_are_seen_and_put_right(mirror: Mirror) -> None:
     jars.fetch("small", mirror.lock)
     (mirror.place / "one-1.0.jar").write_bytes(b"cut")
-    assert jars.wrong("small", mirror.lock) == ("one-1.0.jar",)
+    assert jars.bad_jars("small", mirror.lock) == ("one-1.0.jar",)
     with pytest.raises(SetupError):
         jars.folder("small", mirror.lock)
     altered = mirror.altered("two:1.0", "two:1.1")
     (mirror.root / "two-1.1.jar").write_bytes(b"two" * 1000)
     jars.fetch("small", altered)
-    assert jars.wrong("small", altered) == ()
+    assert jars.bad_jars("small", altered) == ()
     assert sorted(path.name for path in mirror.place.glob("*.jar")) == ["one-1.0.jar", "two-1.1.jar"]
     with pytest.raises(SetupError):
         jars.folder("small", mirror.lock)
@@ -123,7 +123,7 @@ def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_
 
     monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "second"))
     assert jars.fetch("small", mirror.lock) == mirror.root / "second" / "jars" / "small"
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
     assert sorted(path.name for path in (mirror.root / "second" / "jars").iterdir()) == ["lock", "small"]
 
     altered = cached / hashlib.sha256(b"one" * 1000).hexdigest()
@@ -135,14 +135,14 @@ def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_
     assert not altered.exists()
     (mirror.root / "gone.jar").rename(mirror.root / "one-1.0.jar")
     jars.fetch("small", mirror.lock)
-    assert jars.wrong("small", mirror.lock) == () and altered.exists()
+    assert jars.bad_jars("small", mirror.lock) == () and altered.exists()
 
 
 def test_without_a_cache_all_works(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     (mirror.root / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(mirror.root / "file"))
     jars.fetch("small", mirror.lock)
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
 
 
 def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
@@ -205,7 +205,7 @@ def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> N
     assert [process.wait() for process in both] == [0, 0]
     assert staging.name in (mirror.root / "ended").read_text()  # nobody cleared it away while Ivy was writing there
     assert sorted(path.name for path in mirror.place.parent.iterdir()) == ["lock", "small"]
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
 
 
 def test_the_lock_names_no_address() -> None:
@@ -221,7 +221,7 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in jars.sets():
         jars.fetch(name)
-        assert jars.wrong(name) == ()
+        assert jars.bad_jars(name) == ()
 
 
 @pytest.mark.spark

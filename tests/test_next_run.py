@@ -349,7 +349,7 @@ def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
         rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)),
         rows_differ=True,
     )
-    assert list(command.ahead_lines(ahead))[1:] == [
+    assert list(command.next_run_lines(ahead))[1:] == [
         "rows that are there stay as the spec before made them",
         "`sluice rebuild trades` makes them anew: reads 12 messages of t, 2 partitions, about 100 bytes: about a second at 250,000/s once "
         "Spark has started",
@@ -391,7 +391,7 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
     ],
 )
 def test_waiting_messages_are_printed(folder: Path, waits: Waiting, line: str) -> None:
-    assert list(command.ahead_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
+    assert list(command.next_run_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
 
 
 def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
@@ -399,14 +399,14 @@ def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
     last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
-    assert list(command.ahead_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
-    assert list(command.ahead_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
+    assert list(command.next_run_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
+    assert list(command.next_run_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
     for idle in (
         NextRun(pipeline, (added,), (waiting(1),)),
         NextRun(pipeline, (kept,), (waiting(0),)),
         NextRun(pipeline, (added,)),
     ):
-        assert last not in command.ahead_lines(idle)
+        assert last not in command.next_run_lines(idle)
 
 
 # docs/plan.md
@@ -454,7 +454,8 @@ def test_the_page_on_plan_shows_the_real_output(folder: Path) -> None:
     text, _, (orders, large, _) = described(folder)
     shown = [
         "".join(
-            f"{line}\n" for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.ahead_lines(each)))
+            f"{line}\n"
+            for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.next_run_lines(each)))
         )
         for each in (orders, large)
     ]
@@ -561,7 +562,7 @@ def test_a_missing_topic_waits_and_a_recreated_one_is_refused(shop: Project) -> 
     shop.delete_topic()
     gone = ahead(shop.plan)
     assert (codes(gone.unreachable), gone.waiting) == (["no-topic"], None)
-    line, hint, *_ = command.ahead_lines(gone)
+    line, hint, *_ = command.next_run_lines(gone)
     assert line.startswith(f"WAITS for its topic: there is no topic `{shop.topic}` in the cluster `main` (")
     assert hint.startswith("  hint: `sluice topics create trades` creates it; or correct `kafka_name` of the topic at ")
     with pytest.raises(UnreachableError, match="there is no topic"):
@@ -632,7 +633,7 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
     shop.template = shop.template.replace("filter: id > 1", "derive: {{twice: id * 2}}")
     found = ahead(shop.plan, "with_large")
     assert [change.what for change in found.changes or ()] == ["adds column twice bigint"]
-    assert (because(), list(command.ahead_lines(found))[-1]) == (
+    assert (because(), list(command.next_run_lines(found))[-1]) == (
         "since the spec has changed",
         f"computes the table anew from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
     )

@@ -10,9 +10,9 @@ from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import broken, described, previews, states
+from framework.assets import asset_specs, broken, previews, states
 from framework.assets.runs import SparkOfARun, table
-from framework.assets.starts import Starts
+from framework.assets.triggers import Triggers
 from framework.engine.spark import session
 from framework.errors import SpecError
 
@@ -29,22 +29,22 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
 
     environment = environment or os.environ.get("SLUICE_ENV", "local")
     with without_collection():
-        plan, problems, sound = parts(specs, environment)
+        plan, problems, runnable = parts(specs, environment)
         if problems and not _serves():
             _refuse(SpecError(problems))
         # Two documents may be of one topic in Kafka, which is one asset.
-        topics = list({described.topic_key(each): described.topic(each) for each in reversed(plan.topics)}.values())
-        tables = [table(plan, each) for each in sound]
-        kept = list(broken.tables(load(specs, environment), plan, sound, problems)) if problems else []
-        starting = Starts(plan)
-        sensors = [starting.sensor(each) for each in sound if each.run.every]
-        if sound or kept:
-            sensors.append(states.sensor_of(plan, sound, (each.check() for each in kept)))
+        topics = list({asset_specs.topic_key(each): asset_specs.topic(each) for each in reversed(plan.topics)}.values())
+        tables = [table(plan, each) for each in runnable]
+        kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
+        triggers = Triggers(plan)
+        sensors = [triggers.sensor(each) for each in runnable if each.run.every]
+        if runnable or kept:
+            sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
         return Definitions(
             assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
             sensors=sensors,
-            schedules=[starting.schedule(each) for each in sound if each.run.cron],
-            jobs=previews.jobs(plan, sound),
+            schedules=[triggers.schedule(each) for each in runnable if each.run.cron],
+            jobs=previews.jobs(plan, runnable),
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,
         )

@@ -22,7 +22,7 @@ from dagster import (
     multi_asset,
 )
 
-from framework.assets import checks, described
+from framework.assets import asset_specs, checks
 from framework.errors import Problem, Where
 from framework.model import Pipeline, Plan
 from framework.spec import Document, Written, kinds
@@ -68,15 +68,15 @@ def _file(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     name = re.sub(r"\W", "_", str(Path(file).with_suffix("")))
     spec = AssetSpec(
         AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
-        metadata={**described.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
+        metadata={**asset_specs.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
     )  # fmt: skip
     return _failing(f"{_GROUP}_{name}", [spec], text)
 
 
-def tables(written: Written, plan: Plan, sound: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
+def tables(written: Written, plan: Plan, runnable: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
     """The tables of all pipelines that are not sound, as far as their names can be read."""
-    taken = {described.table_key(each) for each in sound} | {described.bad_rows_key(each) for each in sound}
-    names = {each.name for each in sound}
+    taken = {asset_specs.table_key(each) for each in runnable} | {asset_specs.bad_rows_key(each) for each in runnable}
+    names = {each.name for each in runnable}
     for document in written.documents:
         if document.kind != "pipeline" or document.name in names:
             continue
@@ -85,26 +85,26 @@ def tables(written: Written, plan: Plan, sound: Sequence[Pipeline], problems: Se
             continue
         taken |= {each.key for each in specs}
         pipeline = plan.pipeline(document.name)
-        made = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
-        yield Kept(document.name, specs, tuple(made), tuple(_of(document, written, problems)) or tuple(problems))
+        check_specs = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
+        yield Kept(document.name, specs, tuple(check_specs), tuple(_of(document, written, problems)) or tuple(problems))
 
 
 def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> tuple[AssetSpec, ...]:
     if pipeline:
-        bad_rows = [] if pipeline.bad_rows == "drop" else [described.bad_rows(pipeline)]
-        return (described.table(pipeline), *bad_rows)
-    said = document.value
+        bad_rows = [] if pipeline.bad_rows == "drop" else [asset_specs.bad_rows(pipeline)]
+        return (asset_specs.table(pipeline), *bad_rows)
+    declared = document.value
     catalogs = [name for kind, name in written.names if kind == "catalog"]
-    if not isinstance(said, kinds.Pipeline) or "into" in said.gaps or "table" in said.into.gaps:
+    if not isinstance(declared, kinds.Pipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
         return ()
-    catalog = said.into.catalog if "catalog" not in said.into.gaps else None
+    catalog = declared.into.catalog if "catalog" not in declared.into.gaps else None
     if catalog is None and len(catalogs) == 1:
         catalog = catalogs[0]
     if catalog is None:
         return ()
-    path = [catalog, *said.into.table.split(".")]
-    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if said.bad_rows != "drop" else [])
-    code = described.code(document.where)
+    path = [catalog, *declared.into.table.split(".")]
+    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if declared.bad_rows != "drop" else [])
+    code = asset_specs.code(document.where)
     return tuple(AssetSpec(key, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code) for key in keys)
 
 
@@ -123,11 +123,15 @@ def _says(spec: AssetSpec, text: str) -> AssetSpec:
 
 
 def _failing(
-    name: str, specs: Sequence[AssetSpec], text: str, made: Sequence[AssetCheckSpec] = (), failed: AssetCheckResult | None = None
+    name: str,
+    specs: Sequence[AssetSpec],
+    text: str,
+    check_specs: Sequence[AssetCheckSpec] = (),
+    failed: AssetCheckResult | None = None,
 ) -> AssetsDefinition:
     """What fails with the problems, whoever runs it. Its other checks stay as they were judged last."""
 
-    @multi_asset(name=name, specs=specs, check_specs=made, can_subset=True)
+    @multi_asset(name=name, specs=specs, check_specs=check_specs, can_subset=True)
     def broken(context: AssetExecutionContext) -> Iterator[AssetCheckResult | AssetCheckEvaluation]:
         keys = context.selected_asset_check_keys
         if failed and any(key.name == failed.check_name for key in keys):

@@ -20,7 +20,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from framework.assets.described import table_key
+from framework.assets.asset_specs import table_key
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
 from framework.errors import SluiceError, Unexpected
@@ -29,23 +29,23 @@ from framework.plan.text import duration
 
 CAN_RUN = "can_run"
 FRESH = "fresh"
-NEWEST = "newest_event"
+NEWEST_EVENT = "newest_event"
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
 def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
     key = table_key(pipeline)
-    made = [can_run(key)]
+    check_specs = [can_run(key)]
     for name, each in _named(pipeline):
         says = f"{each.says}; else: {each.otherwise} ({each.where})"
-        made.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
+        check_specs.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
     if pipeline.fresh_within:
         within = duration(pipeline.fresh_within)
         says = f"All messages are in the table, or its last batch is at most {within} old."
-        made.append(AssetCheckSpec(FRESH, asset=key, description=says))
+        check_specs.append(AssetCheckSpec(FRESH, asset=key, description=says))
         says = f"The newest event in the table is at most {within} old."
-        made.append(AssetCheckSpec(NEWEST, asset=key, description=says))
-    return made
+        check_specs.append(AssetCheckSpec(NEWEST_EVENT, asset=key, description=says))
+    return check_specs
 
 
 def can_run(key: AssetKey) -> AssetCheckSpec:
@@ -57,7 +57,7 @@ def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]
     """The expectations, judged on the rows of a run; `bad` counts its bad rows by their message."""
     warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
-        failing = sum(count for said, count in warned if said == each.name)
+        failing = sum(count for expectation, count in warned if expectation == each.name)
         if each.otherwise == "quarantine":
             failing = bad.get(each.message, 0)
         yield AssetCheckResult(
@@ -82,7 +82,7 @@ def now(status: Status) -> Iterator[AssetCheckResult]:
     if status.pipeline.fresh_within:
         if status.fresh is not None:
             yield _fresh(status)
-        yield _newest(status)
+        yield _newest_event(status)
 
 
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
@@ -113,22 +113,22 @@ def _fresh(status: Status) -> AssetCheckResult:
     pipeline, lag = status.pipeline, status.progress.lag
     seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
-    said = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
+    waiting = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description="all messages are in the table" if lag == 0 else f"{said}; the last batch was at {status.progress.committed}",
+        description="all messages are in the table" if lag == 0 else f"{waiting}; the last batch was at {status.progress.committed}",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
 
-def _newest(status: Status) -> AssetCheckResult:
+def _newest_event(status: Status) -> AssetCheckResult:
     pipeline, moment = status.pipeline, status.newest_event
     seconds = (status.at - moment).total_seconds() if moment else None
     late = seconds is None or seconds > (pipeline.fresh_within or 0)
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)
     return AssetCheckResult(
-        passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST,
+        passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST_EVENT,
         severity=AssetCheckSeverity.ERROR if late else AssetCheckSeverity.WARN,
         metadata={"seconds": round(seconds, 1), "newest": str(moment)} if seconds is not None else {},
         description=None if moment else "the table has no event yet",
@@ -137,7 +137,7 @@ def _newest(status: Status) -> AssetCheckResult:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
     """Dagster's names for expectations: letters, digits and _."""
-    taken: set[str] = {CAN_RUN, FRESH, NEWEST}
+    taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT}
     for each in pipeline.expected:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2

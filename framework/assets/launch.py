@@ -23,9 +23,9 @@ class Launch(Config):
 def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
     """The time or the offsets that the run does not read beyond."""
     topics = [topic.kafka_name for topic in pipeline.topics]
-    wrong = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
-    if wrong or (config.until and not topics):
-        what = f"`{wrong[0]}` is no partition of what {pipeline.name} reads" if wrong else f"{pipeline.name} reads no topic"
+    unknown = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
+    if unknown or (config.until and not topics):
+        what = f"`{unknown[0]}` is no partition of what {pipeline.name} reads" if unknown else f"{pipeline.name} reads no topic"
         hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
         raise SluiceError("bad-limit", what, hint)
     if config.until is None:

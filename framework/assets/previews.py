@@ -22,7 +22,7 @@ from dagster import (
 )
 
 from framework import preview_text
-from framework.assets.described import table_key
+from framework.assets.asset_specs import table_key
 from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
 from framework.model import Pipeline, Plan
@@ -51,13 +51,13 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
     def show(context: OpExecutionContext) -> None:
         pipeline = pipelines[context.op_config["pipeline"]]
         try:
-            found = _found(plan, pipeline, context.op_config)
+            preview = _preview(plan, pipeline, context.op_config)
         except SluiceError as error:
             raise Failure(str(error), allow_retries=False) from None
-        text = preview_text.text(pipeline, found)
+        text = preview_text.text(pipeline, preview)
         context.log.info(text)
-        seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
-        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))
+        preview_metadata: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(preview.messages)}
+        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=preview_metadata))
 
     # What the launchpad begins with. What Dagster scaffolds instead is no valid value of an enum.
     first = {"pipeline": next(iter(pipelines)), "messages": _FEW, "which": "next"}
@@ -72,7 +72,7 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
     return preview_job
 
 
-def _found(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
+def _preview(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
     if not 1 <= asked["messages"] <= _MOST:
         raise SluiceError(
             "bad-number", f"`messages: {asked['messages']}` is not between 1 and {_MOST}", "choose fewer, or one at least"

@@ -23,14 +23,14 @@ _POINTS = {
 }
 
 
-def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Progress) -> None:
+def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progress) -> None:
     """What the run is going to read, by offsets."""
     source = ", ".join(pipeline.sources)
-    if seen.lag is None:
+    if watched.lag is None:
         return  # the run says why
     what = "row" if pipeline.source else "message"
-    context.log.info(f"{counted(seen.lag, what)} waiting in {source}; {seen.table} has {counted(seen.rows, 'row')}")
-    behind = [each for each in seen.offsets if each.waiting]
+    context.log.info(f"{counted(watched.lag, what)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
+    behind = [each for each in watched.offsets if each.waiting]
     for each in behind[:_MOST]:
         context.log.info(f"{each.partition}: offsets {each.next:,} to {each.end - 1:,}")
     if len(behind) > _MOST:

@@ -28,9 +28,9 @@ _EVERY = 30  # seconds
 
 def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
     """`broken` are the checks of tables whose specs have problems."""
-    known = tuple(broken)
-    told = (checks.CAN_RUN, checks.FRESH, checks.NEWEST)
-    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in told]
+    broken_results = tuple(broken)
+    state_checks = (checks.CAN_RUN, checks.FRESH, checks.NEWEST_EVENT)
+    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in state_checks]
 
     # A capital letter: no pipeline's name has one.
     @sensor(
@@ -39,7 +39,7 @@ def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetC
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
         ended = list(dead_runs.end_dead(context.instance))
-        current = [*known, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
+        current = [*broken_results, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
         changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
         return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
 
@@ -53,14 +53,14 @@ def _tick(changed: int, ended: int) -> str:
 
 def _changed(instance: DagsterInstance, results: Sequence[AssetCheckResult]) -> Iterator[AssetCheckEvaluation]:
     """Dagster forgets no event, so only what differs from the latest one."""
-    made = [_evaluation(each) for each in results]
-    latest = _latest(instance, [each.asset_check_key for each in made])
-    for each in made:
+    evaluations = [_evaluation(each) for each in results]
+    latest = _latest(instance, [each.asset_check_key for each in evaluations])
+    for each in evaluations:
         record = latest.get(each.asset_check_key)
         if record and _under_way(instance, record):
             continue  # the run tells
         last = record.evaluation if record and record.status in checks.JUDGED else None
-        if last is None or _said(last) != _said(each):
+        if last is None or _comparable(last) != _comparable(each):
             yield each
 
 
@@ -91,6 +91,6 @@ def _evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
     )  # fmt: skip
 
 
-def _said(each: AssetCheckEvaluation) -> tuple[object, ...]:
+def _comparable(each: AssetCheckEvaluation) -> tuple[object, ...]:
     because = each.metadata.get("because")
     return each.passed, not each.passed and each.severity, because.value if because else None

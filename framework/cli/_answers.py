@@ -89,14 +89,14 @@ def _cells(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> list[lis
     """All times of a column with as many digits behind the second, so that they stand below each other."""
     cells = [[_cell(value) for value in row] for row in rows]
     for at in (at for at, column in enumerate(columns) if column.type.lower().startswith("timestamp")):
-        most = max((len(found[2] or "") for row in cells if (found := _SECONDS.search(row[at]))), default=0)
+        most = max((len(match[2] or "") for row in cells if (match := _SECONDS.search(row[at]))), default=0)
         for row in cells if most else ():
             row[at] = _with_digits(row[at], most)
     return cells
 
 
 def _with_digits(moment: str, most: int) -> str:
-    return _SECONDS.sub(lambda found: f"{found[1]}.{(found[2] or '').ljust(most, '0')}", moment)
+    return _SECONDS.sub(lambda match: f"{match[1]}.{(match[2] or '').ljust(most, '0')}", moment)
 
 
 def _cell(value: Any) -> str:

@@ -27,10 +27,10 @@ def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
     taken = ctx.params.get("names") or ()
     try:
-        found = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
+        names = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
     except (OSError, ValueError):  # whatever is wrong, an error between the words of a command line would be worse
         return []
-    return sorted(name for of, name in found if of == kind and name.startswith(typed) and name not in taken)
+    return sorted(name for of, name in names if of == kind and name.startswith(typed) and name not in taken)
 
 
 def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:

@@ -79,5 +79,5 @@ def moment(at: datetime) -> str:
 
 def one_line(text: str, most: int) -> str:
     """What any terminal can show of it on one line."""
-    shown = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
-    return shown if len(text) <= most else f"{shown[: most - 1]}…"
+    printable = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
+    return printable if len(text) <= most else f"{printable[: most - 1]}…"

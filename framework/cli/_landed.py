@@ -33,29 +33,36 @@ def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Se
 def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
     now = datetime.now(timezone.utc)
     rows = []
-    for pipeline, seen in zip(plan.pipelines, after, strict=True):
+    for pipeline, watched in zip(plan.pipelines, after, strict=True):
         old = before[pipeline.name]
-        counts = (seen.rows, seen.rows - old.rows, seen.bad_rows, seen.bad_rows - old.bad_rows)
-        lag = "unknown" if seen.lag is None else f"{seen.lag:,}"
-        times = (_ago(now, newest_event(pipeline)), _ago(now, seen.committed))
+        counts = (watched.rows, watched.rows - old.rows, watched.bad_rows, watched.bad_rows - old.bad_rows)
+        lag = "unknown" if watched.lag is None else f"{watched.lag:,}"
+        times = (_ago(now, newest_event(pipeline)), _ago(now, watched.committed))
         rows.append(
-            (seen.table, *(f"{count:,}" for count in counts), lag, *times, f"{seen.files:,}", f"{seen.bytes / 2**20:.1f} MiB")
+            (
+                watched.table,
+                *(f"{count:,}" for count in counts),
+                lag,
+                *times,
+                f"{watched.files:,}",
+                f"{watched.bytes / 2**20:.1f} MiB",
+            )
         )
     names = ("table", "rows", "new", "bad rows", "new", "lag", "newest event", "last commit", "files", "size")
     _print(console, "What landed", names, rows, texts=1)
 
 
 def _print_flags(console: Console, pipeline: Pipeline, column: str) -> None:
-    found = _scan(pipeline, pipeline.table.identifier, column)
-    counts = [] if found is None else found.column(column).value_counts().to_pylist()
+    arrow_table = _scan(pipeline, pipeline.table.identifier, column)
+    counts = [] if arrow_table is None else arrow_table.column(column).value_counts().to_pylist()
     counts.sort(key=lambda each: -each["counts"])
     rows = [(str(each["values"]), f"{each['counts']:,}") for each in counts]
     _print(console, f"{pipeline.table.identifier} by {column}", (column, "rows"), rows, texts=1)
 
 
 def _print_bad_rows(console: Console, pipeline: Pipeline) -> None:
-    found = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value")
-    bad = [] if found is None else found.to_pylist()
+    arrow_table = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value")
+    bad = [] if arrow_table is None else arrow_table.to_pylist()
     samples = {(row["code"], row["message"]): row["value"] for row in bad}
     counts = Counter((row["code"], row["message"]) for row in bad).most_common(_MOST)
     rows = [(code, message, _sample(samples[code, message]), f"{count:,}") for (code, message), count in counts]

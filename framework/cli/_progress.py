@@ -41,10 +41,10 @@ class Bar:
     def hidden(self) -> Iterator[None]:
         """Meanwhile a line can be printed."""
         with self._lock:
-            shown = self._progress.live.is_started
+            was_visible = self._progress.live.is_started
             self._progress.stop()
             yield
-            if shown:
+            if was_visible:
                 self._progress.start()
 
     def _show(self, ready: Callable[[], bool]) -> None:
@@ -65,11 +65,11 @@ class Bar:
 @contextmanager
 def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lambda: True) -> Iterator[Bar]:
     """Shown when it is `ready`: before that, others may write to the terminal."""
-    made = Bar(name, noun, total, ready)
+    progress_bar = Bar(name, noun, total, ready)
     try:
-        yield made
+        yield progress_bar
     finally:
-        made.end()
+        progress_bar.end()
 
 
 class _Count(ProgressColumn):
@@ -81,11 +81,11 @@ class _Count(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = int(task.completed), task.total, task.elapsed or 0.0
-        said = [f"{done:,} {self.noun}" if total is None else f"{done:,} of {int(total):,} {self.noun}"]
+        parts = [f"{done:,} {self.noun}" if total is None else f"{done:,} of {int(total):,} {self.noun}"]
         rate = task.fields["rate"] or done / max(elapsed, 0.001)
-        said += [f"{rate:,.0f}/s"] if done else []
-        said += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
-        return Text(", ".join(said))
+        parts += [f"{rate:,.0f}/s"] if done else []
+        parts += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
+        return Text(", ".join(parts))
 
 
 def _span(seconds: float) -> str:

@@ -48,11 +48,11 @@ def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
     if unknown:
         from framework.spelling import did_you_mean
 
-        known = [pipeline.name for pipeline in plan.pipelines]
-        there_is = f"there is {', '.join(known)}" if known else "the specs have no pipelines"
+        names_of_all = [pipeline.name for pipeline in plan.pipelines]
+        there_is = f"there is {', '.join(names_of_all)}" if names_of_all else "the specs have no pipelines"
         raise SluiceError(
             "unknown-pipeline",
             f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
-            did_you_mean(unknown[0], [*known, *tables], there_is),
+            did_you_mean(unknown[0], [*names_of_all, *tables], there_is),
         )
     return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)

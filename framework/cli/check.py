@@ -41,7 +41,7 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
 
     with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:
         plan, problems = draft(specs, environment, logins=online)
-    for note in _notes(plan, sorted(project.left_out)):
+    for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
         click.echo(json.dumps([_entry(problem) for problem in problems], indent=2))
@@ -53,12 +53,12 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
     sys.exit(1 if problems else 0)
 
 
-def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
+def _unchecked(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
     """What was not checked."""
     if left_out:
         yield f"not run, as --no-own-steps says: {', '.join(left_out)}; what comes behind such a step was not checked"
-    known = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
-    for message, before in sorted(known.items()):
+    by_message = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
+    for message, before in sorted(by_message.items()):
         yield f"{message}; {'what it said last counts' if before else '`columns` were not compared with it'}"
 
 

@@ -27,22 +27,22 @@ def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str)
     Example: sluice clean --dry-run
     """
     from framework.amounts import size
-    from framework.clean import look_around
+    from framework.clean import plan_cleanup
 
-    found = look_around(_specs.plan(specs, environment), jars)
-    for going in found.going:
+    cleanup = plan_cleanup(_specs.plan(specs, environment), jars)
+    for going in cleanup.going:
         click.echo(f"  {going.what}{f', {size(going.bytes)}' if going.bytes else ''}")
-    for staying in found.staying:
+    for staying in cleanup.staying:
         click.echo(f"  stays: {staying}")
-    if not found.going:
+    if not cleanup.going:
         click.echo("nothing to take away")
         return
-    total = size(sum(going.bytes for going in found.going))
+    total = size(sum(going.bytes for going in cleanup.going))
     if dry_run:
         click.echo(f"{total} would go")
         return
     if not yes:
         click.confirm(f"Take this away, {total}?", abort=True)
-    for going in found.going:
+    for going in cleanup.going:
         going.go()
     click.echo(f"{total} gone")

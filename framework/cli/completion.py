@@ -21,6 +21,6 @@ def command(ctx: click.Context, shell: str) -> None:
 
     Example: eval "$(sluice completion bash)"
     """
-    made = get_completion_class(shell)
-    assert made is not None
-    click.echo(made(ctx.find_root().command, {}, "sluice", "_SLUICE_COMPLETE").source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    click.echo(shell_class(ctx.find_root().command, {}, "sluice", "_SLUICE_COMPLETE").source())

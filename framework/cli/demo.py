@@ -72,7 +72,7 @@ def command() -> None:
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
         sent = _send(console, plan, str(kafka.address))
-        before = {seen.pipeline: seen for seen in read_progress(plan)}
+        before = {each.pipeline: each for each in read_progress(plan)}
         with _doing(console, "Dagster materializes every table"):
             _materialize()
         after = read_progress(plan)
@@ -141,8 +141,8 @@ def _messages(topic: Topic) -> Iterable[Message]:
     rate = max(topic.generator.rate, _MESSAGES / 120)
     topic = replace(topic, generator=replace(topic.generator, rate=rate))
     start = datetime.now(timezone.utc) - timedelta(seconds=_MESSAGES / rate)
-    made = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
-    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), made)
+    generated = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
+    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), generated)
 
 
 def _materialize() -> None:
@@ -167,7 +167,7 @@ def _materialize() -> None:
 def _failed(what: str) -> SluiceError:
     from framework.services.process import failed
 
-    return failed(what, Path(_shown(_log())), "demo-failed", lines=25)
+    return failed(what, Path(_relative(_log())), "demo-failed", lines=25)
 
 
 def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:
@@ -176,7 +176,7 @@ def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> Non
         (".venv/bin/sluice bad-rows flagged_stock_trades", "what could not be read, and why"),
         ('.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"', "a table by SQL"),
         (".venv/bin/sluice ui", "tables, runs and plots in a browser"),
-        (f"less {_shown(_log())}", "what Dagster said"),
+        (f"less {_relative(_log())}", "what Dagster said"),
     ]
     if kafka.changed and not _keep():
         last = "Kafka is stopped, its data stays: another `make demo` goes on from here, `KEEP=1 make demo` leaves it running."
@@ -190,18 +190,18 @@ def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> Non
 
 
 def _require_all(after: Iterable[Progress]) -> None:
-    for seen in after:
-        if seen.trouble is not None:
-            raise seen.trouble
-        if seen.lag:
-            raise SluiceError("demo-failed", f"{seen.lag:,} messages did not land in {seen.table}", f"read {_shown(_log())}")
+    for each in after:
+        if each.trouble is not None:
+            raise each.trouble
+        if each.lag:
+            raise SluiceError("demo-failed", f"{each.lag:,} messages did not land in {each.table}", f"read {_relative(_log())}")
 
 
 def _log() -> Path:
     return home() / "demo.log"
 
 
-def _shown(path: Path) -> str:
+def _relative(path: Path) -> str:
     return os.path.relpath(path)
 
 

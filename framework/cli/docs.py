@@ -21,8 +21,8 @@ def command(folder: Path) -> None:
     """
     from framework.reference import pages
 
-    made = pages(by_hand=(folder / "own-steps.md").is_file())
+    texts = pages(by_hand=(folder / "own-steps.md").is_file())
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    click.echo(f"wrote {len(made)} pages; the first is {folder / 'index.md'}")
+    click.echo(f"wrote {len(texts)} pages; the first is {folder / 'index.md'}")

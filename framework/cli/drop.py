@@ -85,15 +85,15 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
         if others:
             message = f"the topic `{topic}` is also read by {', '.join(f'`{other}`' for other in others)}"
             raise SluiceError("topic-is-read", message, "leave --topic away, or take them out of the specs first")
-    found = []
+    topics = []
     for each in pipeline.topics:
         try:
-            seen = Kafka(each.cluster, plan.secrets).topic_state(each)
+            kafka_topic = Kafka(each.cluster, plan.secrets).topic_state(each)
         except NoTopic:
             continue
-        messages = sum(end - seen.starts[where] for where, end in seen.ends.items())
-        found.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
-    return found
+        messages = sum(end - kafka_topic.starts[where] for where, end in kafka_topic.ends.items())
+        topics.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
+    return topics
 
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:

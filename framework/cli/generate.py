@@ -53,21 +53,21 @@ def command(
     if seconds is not None:
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
-    found = current_schemas(chosen, plan.secrets)
-    generate.refuse(chosen, {each.of: each.writer for each in found})
+    write_schemas = current_schemas(chosen, plan.secrets)
+    generate.refuse(chosen, {each.of: each.writer for each in write_schemas})
     if generate.ensure_topic(chosen, plan.secrets):
         click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, {counted(chosen.partitions, 'partition')}")
-    there = tuple(register_new(chosen, plan.secrets, found))
-    for before, each in zip(found, there, strict=True):
+    there = tuple(register_new(chosen, plan.secrets, write_schemas))
+    for before, each in zip(write_schemas, there, strict=True):
         if before.new:
             click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")
     writers = {each.of: each.writer for each in there}
     start = datetime.now(timezone.utc)
     if not paced and count:  # as if they had come at the topic's rate until now
         start -= timedelta(seconds=count / generator.rate)
-    made = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
-    with until_interrupted() as stop, bar(chosen.name, "messages", count) as shown:
-        sent = generate.send(chosen, plan.secrets, made, generator.rate if paced else None, stop.is_set, shown.update)
+    messages = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
+    with until_interrupted() as stop, bar(chosen.name, "messages", count) as progress:
+        sent = generate.send(chosen, plan.secrets, messages, generator.rate if paced else None, stop.is_set, progress.update)
     click.echo(f"{chosen.name}: {sent.messages:,} messages sent in {sent.seconds:.1f} s, {sent.rate:,.1f}/s")
 
 

@@ -47,38 +47,38 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     (pipeline,) = _specs.chosen(plan, [name])
     from framework.engine.observe.commits import history
 
-    found = history(pipeline)
+    past = history(pipeline)
     if as_json:
-        click.echo(json.dumps(document(pipeline, found, limit), indent=2))
+        click.echo(json.dumps(document(pipeline, past, limit), indent=2))
         return
     from framework.cli import _grid
 
     console = _grid.console()
-    for part in lines(pipeline, found, limit, partitions, console.width):
+    for part in lines(pipeline, past, limit, partitions, console.width):
         console.print(part)
 
 
-def lines(pipeline: Pipeline, found: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
+def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from framework.cli._grid import Column, grid
 
-    if found is None or not found.commits:
+    if past is None or not past.commits:
         yield Text(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` makes it")
         return
     columns = (
         Column("when"), Column("batch"), Column("operation", 4), Column("rows", right=True), Column("bad rows", 2, right=True),
         Column("offsets", 1), Column("snapshot", 5, right=True), Column("", folds=True),
     )  # fmt: skip
-    yield grid(columns, [_row(commit, partitions) for commit in found.commits[:limit]], width)
-    more = len(found.commits) - limit
+    yield grid(columns, [_row(commit, partitions) for commit in past.commits[:limit]], width)
+    more = len(past.commits) - limit
     if more > 0:
-        yield Text(f"{more:,} more, older: --limit {len(found.commits)} shows them")
-    if found.expired:
+        yield Text(f"{more:,} more, older: --limit {len(past.commits)} shows them")
+    if past.expired:
         yield Text("older commits have expired")
-    if found.rolled_back:
-        yield Text(f"{found.rolled_back:,} not shown: main was set back behind {'it' if found.rolled_back == 1 else 'them'}")
-    if found.spec and found.spec != pipeline.spec:
+    if past.rolled_back:
+        yield Text(f"{past.rolled_back:,} not shown: main was set back behind {'it' if past.rolled_back == 1 else 'them'}")
+    if past.spec and past.spec != pipeline.spec:
         yield Text("the next batch comes out otherwise: the spec, or Sluice itself, has changed since the last one")
 
 
@@ -86,17 +86,17 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     from framework.cli._grid import moment
 
     rows = f"+{commit.added:,}" + (f" −{commit.deleted:,}" if commit.deleted else "")
-    notes = []
+    remarks = []
     if not commit.ours:
-        notes.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
-    notes += ["the table was made"] if commit.batch == 0 else []
-    notes += ["spec changed"] if commit.spec_changed else []
-    notes += ["position moved"] if commit.moved else []
-    notes += ["made anew"] if commit.by_rebuild else []
+        remarks.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
+    remarks += ["the table was made"] if commit.batch == 0 else []
+    remarks += ["spec changed"] if commit.spec_changed else []
+    remarks += ["position moved"] if commit.moved else []
+    remarks += ["made anew"] if commit.by_rebuild else []
     bad = "" if not commit.batch else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
         moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
-        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(notes),
+        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(remarks),
     )  # fmt: skip
 
 
@@ -120,19 +120,19 @@ def _span(start: int | None, end: int) -> str:
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
     """None where one is not known."""
-    found = list(numbers)
-    known = [number for number in found if number is not None]
-    return sum(known) if len(known) == len(found) else None
+    amounts = list(numbers)
+    known_amounts = [number for number in amounts if number is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None
 
 
-def document(pipeline: Pipeline, found: History | None, limit: int) -> dict[str, Any]:
+def document(pipeline: Pipeline, past: History | None, limit: int) -> dict[str, Any]:
     """What `--json` prints."""
     return {
         "pipeline": pipeline.name,
         "table": pipeline.table.identifier,
-        "expired": found.expired if found else False,
-        "rolled_back": found.rolled_back if found else 0,
-        "commits": [_commit(commit) for commit in found.commits[:limit]] if found else [],
+        "expired": past.expired if past else False,
+        "rolled_back": past.rolled_back if past else 0,
+        "commits": [_commit(commit) for commit in past.commits[:limit]] if past else [],
     }
 
 

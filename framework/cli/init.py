@@ -55,18 +55,18 @@ def command(
 
     added = topics.add(folder, environment, topic, sample, bootstrap, registry)
     columns = counted(added.spec.columns, "column")
-    said = [
+    remarks = [
         f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"
     ]
     out = len(added.spec.left_out)
-    said += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} no column, the spec says why"] if out else []
-    _tell(folder, added.files, topics.commands(added.name), said)
+    remarks += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} no column, the spec says why"] if out else []
+    _tell(folder, added.files, topics.commands(added.name), remarks)
 
 
-def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], said: list[str] | None = None) -> None:
+def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], remarks: list[str] | None = None) -> None:
     import shlex
 
-    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(said or []), "next:"]))
+    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(remarks or []), "next:"]))
     if folder.resolve() != Path.cwd():
         click.echo(f"  cd {shlex.quote(str(folder))}")
     width = max(len(line) for line, _ in commands)

@@ -50,26 +50,26 @@ def command(
     if follow and start == "earliest" and count is not None:
         raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
-    found = _topics.topic(plan, topic)
+    chosen = _topics.topic(plan, topic)
     from framework.engine.kafka import read_messages
     from framework.engine.loop import until_interrupted
     from framework.engine.messages.decode import Reader
 
-    within = _within(found, read_messages.bounds(found, plan.secrets), partition)
+    within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    shown = [] if all_of_them else read_messages.some(found, plan.secrets, within, count or _FEW, start)
-    reader = Reader(topic=_as_read(plan, found), secrets=plan.secrets)
+    sample = [] if all_of_them else read_messages.some(chosen, plan.secrets, within, count or _FEW, start)
+    reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
-        click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
+        click.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
     if reader.trouble:
         click.echo(f"{reader.trouble.message}: bytes are shown, unless it said before what their schema is", err=True)
-    _print(reader, shown, as_json)
+    _print(reader, sample, as_json)
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
         from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
         with until_interrupted() as stop:
-            for message in read_messages.follow(found, plan.secrets, from_, stop.is_set):
+            for message in read_messages.follow(chosen, plan.secrets, from_, stop.is_set):
                 _print(reader, [message], as_json)
 
 
@@ -80,21 +80,21 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
     return {partition: bounds[partition]}
 
 
-def _head(plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, partition: int | None, all_of_them: bool) -> str:
+def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
     where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
     there = sum(end - first for first, end in within.values())
     if all_of_them:
         head = f"{topic.name}: all messages of {where}"
-    elif not shown:
+    elif not sampled:
         ever = any(end for _, end in within.values())
         return f"{topic.name}: there are no messages in {where}{' any more' if ever else ' yet'}"
     else:
         which = "last" if start == "latest" else "first"
-        some = f"the {which} message" if shown == 1 else f"the {which} {shown:,} messages"
-        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > shown else "")
+        some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
+        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > sampled else "")
     readers = _topics.readers(plan, topic)
-    look = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
-    return f"{head}\nonly what is plainly wrong is marked as a bad row{look}"
+    advice = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
+    return f"{head}\nonly what is plainly wrong is marked as a bad row{advice}"
 
 
 def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:

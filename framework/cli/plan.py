@@ -60,60 +60,61 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo("\n".join(lines or ["there are no pipelines"]))
         if not pipelines:
             return
-    found: list[NextRun] = []
+    next_runs: list[NextRun] = []
     if not no_look:
         from framework.engine.observe.next_run import next_runs
 
-        for ahead in next_runs(plan, pipelines):
-            found.append(ahead)
+        for next_run in next_runs(plan, pipelines):
+            next_runs.append(next_run)
             if not as_json:
-                _print(ahead)
+                _print(next_run)
     if as_json:
-        seen = {ahead.pipeline.name: ahead for ahead in found}
-        documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
+        by_name = {next_run.pipeline.name: next_run for next_run in next_runs}
+        documents = [document(pipeline, by_name.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        away = (error for ahead in found for error in ahead.unreachable if not isinstance(error, NoTopic))
+        away = (error for next_run in next_runs for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
             click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
-    if not all(ahead.would_run for ahead in found):
+    if not all(next_run.would_run for next_run in next_runs):
         sys.exit(1)
 
 
-def _print(ahead: NextRun) -> None:
-    lines = list(ahead_lines(ahead))
+def _print(next_run: NextRun) -> None:
+    lines = list(next_run_lines(next_run))
     if lines:
-        click.echo("\n".join((f"{ahead.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
+        click.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
 
 
-def ahead_lines(ahead: NextRun) -> Iterator[str]:
+def next_run_lines(next_run: NextRun) -> Iterator[str]:
     """What the next run of a pipeline would do, in words."""
-    for error in ahead.refused:
+    for error in next_run.refused:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
-    for error in ahead.unreachable:
+    for error in next_run.unreachable:
         if isinstance(error, NoTopic):
             yield f"WAITS for its topic: {error.message}"
             yield f"  hint: {error.hint}"
-    changes = ahead.changes or ()
+    changes = next_run.changes or ()
     for change in changes:
         yield f"{'' if change.allowed else 'REFUSED '}{change}"
     hints = dict.fromkeys(change.hint for change in changes if not change.allowed)
     yield from (f"  hint: {hint}" for hint in hints)
-    if ahead.changes == ():
+    if next_run.changes == ():
         yield "table is as the spec says"
-    for waiting in ahead.waiting or ():
+    for waiting in next_run.waiting or ():
         yield _waits(waiting)
-    if ahead.rebuild:
-        if ahead.rows_differ:
+    if next_run.rebuild:
+        if next_run.rows_differ:
             yield "rows that are there stay as the spec before made them"
-        anew = list(rebuild_lines(ahead.pipeline, ahead.rebuild))
-        yield f"`sluice rebuild {ahead.pipeline.name}` makes them anew: {anew[0]}"
-        yield from (f"  {line}" for line in anew[1:])
-    if ahead.recompute and ahead.pipeline.source:
-        yield _computes(ahead.recompute, ahead.pipeline.source.identifier)
-    if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
-        comes = f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
+        lines_of_rebuild = list(rebuild_lines(next_run.pipeline, next_run.rebuild))
+        yield f"`sluice rebuild {next_run.pipeline.name}` makes them anew: {lines_of_rebuild[0]}"
+        yield from (f"  {line}" for line in lines_of_rebuild[1:])
+    if next_run.recompute and next_run.pipeline.source:
+        yield _computes(next_run.recompute, next_run.pipeline.source.identifier)
+    if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
+        source = next_run.pipeline.source
+        comes = f"when {source.identifier} changes" if source else "when the next message arrives"
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
@@ -128,13 +129,13 @@ def rebuild_lines(pipeline: Pipeline, outlook: Estimate) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
 
 
-def _computes(anew: Recompute, source: str) -> str:
-    if not anew.because:
+def _computes(recompute: Recompute, source: str) -> str:
+    if not recompute.because:
         return f"{source} is as it was when the table was computed: nothing to do"
-    line = f"computes the table anew from {source}, {anew.because}"
-    if anew.rows is None or anew.seconds is None:
+    line = f"computes the table anew from {source}, {recompute.because}"
+    if recompute.rows is None or recompute.seconds is None:
         return line
-    return f"{line}: {counted(anew.rows, 'row')} now, {_time(anew.seconds)} once Spark has started"
+    return f"{line}: {counted(recompute.rows, 'row')} now, {_time(recompute.seconds)} once Spark has started"
 
 
 def _waits(waiting: Waiting) -> str:
@@ -156,7 +157,7 @@ def _time(seconds: float) -> str:
     return f"about {seconds:,.0f} s"
 
 
-def document(pipeline: Pipeline, ahead: NextRun | None) -> dict[str, Any]:
+def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
     """What `--json` prints of a pipeline; docs/plan.md describes it."""
     from framework.plan.change import place
 
@@ -175,22 +176,22 @@ def document(pipeline: Pipeline, ahead: NextRun | None) -> dict[str, Any]:
             {"name": column.name, "type": str(column.type), "doc": column.doc, **_where(place(pipeline, column.name))}
             for column in table.columns
         ],
-        **_next_run(ahead),
+        **_next_run(next_run),
     }  # fmt: skip
 
 
-def _next_run(ahead: NextRun | None) -> dict[str, Any]:
+def _next_run(next_run: NextRun | None) -> dict[str, Any]:
     """Null is what was not looked at, or could not be seen."""
-    if ahead is None:
+    if next_run is None:
         return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
     return {
-        "would_run": ahead.would_run,
-        "changes": None if ahead.changes is None else [_change(change) for change in ahead.changes],
-        "waiting": None if ahead.waiting is None else [_waiting(each) for each in ahead.waiting],
-        "anew": _anew(ahead.recompute) if ahead.recompute else None,
-        "rebuild": _rebuild(ahead.rebuild) if ahead.rebuild else None,
-        "refused": [_error(error) for error in ahead.refused],
-        "unseen": [_error(error) for error in ahead.unreachable],
+        "would_run": next_run.would_run,
+        "changes": None if next_run.changes is None else [_change(change) for change in next_run.changes],
+        "waiting": None if next_run.waiting is None else [_waiting(each) for each in next_run.waiting],
+        "anew": _recompute(next_run.recompute) if next_run.recompute else None,
+        "rebuild": _rebuild(next_run.rebuild) if next_run.rebuild else None,
+        "refused": [_error(error) for error in next_run.refused],
+        "unseen": [_error(error) for error in next_run.unreachable],
     }
 
 
@@ -216,9 +217,9 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def _anew(anew: Recompute) -> dict[str, Any]:
-    seconds = None if anew.seconds is None else round(anew.seconds, 3)
-    return {"computes": bool(anew.because), "because": anew.because, "rows": anew.rows, "about_seconds": seconds}
+def _recompute(recompute: Recompute) -> dict[str, Any]:
+    seconds = None if recompute.seconds is None else round(recompute.seconds, 3)
+    return {"computes": bool(recompute.because), "because": recompute.because, "rows": recompute.rows, "about_seconds": seconds}
 
 
 def _rebuild(outlook: Estimate) -> dict[str, Any]:

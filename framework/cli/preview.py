@@ -52,24 +52,25 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
-    found = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
+    result = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
     if as_json:
-        click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_document(pipeline, result), indent=2, ensure_ascii=False))
     else:
         from framework.cli._terminal import console
         from framework.preview_text import show
 
-        show(console(sys.stdout), pipeline, found)
+        show(console(sys.stdout), pipeline, result)
 
 
-def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
+def _document(pipeline: Pipeline, result: Preview) -> dict[str, Any]:
     return {
         "pipeline": pipeline.name,
-        "which": found.which,
-        "waiting": found.waiting,
-        "refused": found.refused and {"code": found.refused.code, "message": found.refused.message, "hint": found.refused.hint},
+        "which": result.which,
+        "waiting": result.waiting,
+        "refused": result.refused
+        and {"code": result.refused.code, "message": result.refused.message, "hint": result.refused.hint},
         "steps": [{"step": step.name, "says": step.says} for step in pipeline.steps],
-        "messages": [_message(pipeline, message) for message in found.messages],
+        "messages": [_message(pipeline, message) for message in result.messages],
     }
 
 
@@ -84,9 +85,9 @@ def _message(pipeline: Pipeline, message: Message) -> dict[str, Any]:
 def _row(pipeline: Pipeline, row: Row) -> dict[str, Any]:
     names = ("read", *(step.name for step in pipeline.steps))
     after = [{"step": name, "columns": columns} for name, columns in zip(names, row.after, strict=False)]
-    said: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
+    entry: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
     if row.fate == "filtered":
-        said["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
+        entry["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
     if row.fate == "bad":
-        said["bad"] = {"code": row.code, "stage": row.stage, "message": row.message}
-    return said
+        entry["bad"] = {"code": row.code, "stage": row.stage, "message": row.message}
+    return entry

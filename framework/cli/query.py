@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECTION, ORDER = "see", 2
 ALSO_CALLED = ("sql", "select")
 
-_SHOWN = 100  # rows, where --limit does not say otherwise
+_FIRST_ROWS = 100  # rows, where --limit does not say otherwise
 
 
 @click.command()
@@ -28,7 +28,7 @@ _SHOWN = 100  # rows, where --limit does not say otherwise
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV and nothing else.")
 @click.option("--for-spreadsheets", is_flag=True, help="With --csv: put ' before texts that a spreadsheet would compute.")
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as one JSON list of objects and nothing else.")
-@click.option("--limit", type=click.IntRange(min=0), help=f"At most so many rows; a table shows {_SHOWN} unless told.")
+@click.option("--limit", type=click.IntRange(min=0), help=f"At most so many rows; a table shows {_FIRST_ROWS} unless told.")
 @_specs.with_specs
 def command(
     sql: str, as_csv: bool, for_spreadsheets: bool, as_json: bool, limit: int | None, specs: Path, environment: str
@@ -60,16 +60,16 @@ def command(
         rows = answer.rows(limit)
         _print(_answers.csv(names, rows, for_spreadsheets) if as_csv else _answers.json(names, rows))
         return
-    shown = list(answer.rows(_SHOWN if limit is None else limit))
+    first_rows = list(answer.rows(_FIRST_ROWS if limit is None else limit))
     if sys.stdout.isatty():
-        _answers.show(answer.columns, shown)
+        _answers.show(answer.columns, first_rows)
     else:
-        _print(_answers.aligned(answer.columns, shown))
-    if len(shown) == (_SHOWN if limit is None else limit) and (count := answer.count()) > len(shown):
-        more = f"{count - len(shown):,} more rows: --limit {count} shows all, --csv and --json print all"
-        click.echo(f"{len(shown):,} of {count:,} rows. {more}" if shown else more, err=True)
+        _print(_answers.aligned(answer.columns, first_rows))
+    if len(first_rows) == (_FIRST_ROWS if limit is None else limit) and (count := answer.count()) > len(first_rows):
+        more = f"{count - len(first_rows):,} more rows: --limit {count} shows all, --csv and --json print all"
+        click.echo(f"{len(first_rows):,} of {count:,} rows. {more}" if first_rows else more, err=True)
     elif sys.stdout.isatty():
-        click.echo(counted(len(shown), "row"), err=True)
+        click.echo(counted(len(first_rows), "row"), err=True)
 
 
 def _print(lines: Iterator[str]) -> None:
@@ -87,9 +87,9 @@ def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     from framework.spec import load
 
     written = load(specs, environment)
-    made = passes.resolve(Draft(written=written, problems=list(written.problems)), "catalog")
-    if made.problems:
-        raise SpecError(made.problems)
-    if not made.catalogs:
+    resolved = passes.resolve(Draft(written=written, problems=list(written.problems)), "catalog")
+    if resolved.problems:
+        raise SpecError(resolved.problems)
+    if not resolved.catalogs:
         raise SluiceError("no-catalog", "the specs have no catalog, so that there are no tables", "add `catalog: lake` to one")
-    return tuple(made.catalogs.values())
+    return tuple(resolved.catalogs.values())

@@ -50,12 +50,12 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
     pipeline = _specs.chosen(plan, [name])[0]
     context = Context(plan)
     try:
-        ahead, changes = rebuild.check_rebuild(context, pipeline, without_lost)
-        click.echo("\n".join(_shows(pipeline, ahead, changes)))
+        outlook, changes = rebuild.check_rebuild(context, pipeline, without_lost)
+        click.echo("\n".join(_shows(pipeline, outlook, changes)))
         if not yes:
             click.confirm("Rebuild it?", abort=True)
         with loop.until_interrupted() as stop:
-            done = rebuild.rebuild(context, pipeline, ahead, _batch, stop.is_set)
+            done = rebuild.rebuild(context, pipeline, outlook, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:
             click.echo(f"{name}: stopped, {table} is as it was; `sluice rebuild {name}` goes on from here")
@@ -74,17 +74,17 @@ def _batch(batch: Batch) -> None:
     click.echo(line(batch))
 
 
-def _shows(pipeline: Pipeline, ahead: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
+def _shows(pipeline: Pipeline, outlook: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
     from framework.cli.plan import rebuild_lines
     from framework.engine.iceberg.second_identity import second_pipeline
 
     table = pipeline.table.identifier
-    if ahead.ended:
+    if outlook.ended:
         yield f"{pipeline.name}: a rebuild of {table} was published and then cut off; what is left to do reads nothing"
         return
     yield f"{pipeline.name}: makes {table} anew, beside it in {second_pipeline(pipeline).table.identifier}"
     yield from (f"  {_says(pipeline, change)}" for change in changes)
-    yield from (f"  {line}" for line in rebuild_lines(pipeline, ahead))
+    yield from (f"  {line}" for line in rebuild_lines(pipeline, outlook))
 
 
 def _says(pipeline: Pipeline, change: Change) -> str:

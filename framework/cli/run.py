@@ -47,18 +47,18 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
     context = Context(plan)
-    told = _Told(context, bool(names))
+    report = _Report(context, bool(names))
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
-                loop.keep_up(context, pipelines, seconds, told.batch, told.failure, stop, told.working)
+                loop.keep_up(context, pipelines, seconds, report.batch, report.failure, stop, report.working)
                 return
-            failures = loop.catch_up(context, pipelines, told.batch, stop.is_set, told.working)
-        failed = [told.failure(failure) for failure in failures]
+            failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working)
+        failed = [report.failure(failure) for failure in failures]
         behind = {failure.pipeline for failure in failures}
         for pipeline in pipelines:
             if pipeline.name not in behind and not stop.is_set():
-                told.end(pipeline)
+                report.end(pipeline)
         sys.exit(1 if any(failed) else 0)
     finally:
         context.stop()
@@ -75,7 +75,7 @@ def _seconds(every: str | None) -> int | None:
         raise click.BadParameter(f"`{every}` is no duration: write 15s, 1m or 2h", param_hint="--every") from None
 
 
-class _Told:
+class _Report:
     """What a run says: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
     def __init__(self, context: Context, by_name: bool) -> None:
@@ -101,14 +101,14 @@ class _Told:
             self._bar = None
 
     def batch(self, batch: Batch) -> None:
-        said = line(batch)
+        text = line(batch)
         if self._bar is None:
-            click.echo(said)
+            click.echo(text)
             return
         self._read += batch.read
         self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
         with self._bar.hidden():
-            click.echo(said)
+            click.echo(text)
 
     def failure(self, failure: Failure) -> bool:
         """Whether it is one: who names no pipeline wants those that are not paused."""

@@ -59,21 +59,21 @@ def command(
         raise click.UsageError("a tombstone needs --key, which says what it deletes")
     header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
-    found = _topics.topic(plan, topic)
-    written = _Written(found, {} if raw else _newest(found, plan.secrets, key is not None), raw)
+    chosen = _topics.topic(plan, topic)
+    written = _Written(chosen, {} if raw else _schemas(chosen, plan.secrets, key is not None), raw)
     key_bytes = None if key is None else written.key(key)
     given = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework import generate
     from framework.engine.kafka import read_messages
 
-    bounds = read_messages.bounds(found, plan.secrets)
+    bounds = read_messages.bounds(chosen, plan.secrets)
     if partition is not None:
-        _topics.refuse_partition(found, partition, bounds)
+        _topics.refuse_partition(chosen, partition, bounds)
     lines = _Lines(written) if value == "-" else [given]
-    made = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
+    messages = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
-    generate.send(found, plan.secrets, made, arrived=lambda *place: arrived.append(place))
-    _tell(found, arrived)
+    generate.send(chosen, plan.secrets, messages, arrived=lambda *place: arrived.append(place))
+    _tell(chosen, arrived)
     if isinstance(lines, _Lines) and lines.refused:
         raise lines.refused
 
@@ -106,31 +106,31 @@ class _Written:
     schemas: Mapping[str, WriteSchema]
     raw: bool
 
-    def value(self, said: bytes) -> bytes:
+    def value(self, value_bytes: bytes) -> bytes:
         from framework.formats import BySchema, find
 
         format_ = find("value", self.topic.value)
         if "value" in self.schemas:
-            return self.by_schema("value", said)
+            return self.by_schema("value", value_bytes)
         if self.raw or format_ is None or isinstance(format_, BySchema) or format_.wrong is None:
-            return said
-        reason = format_.wrong(said)
+            return value_bytes
+        reason = format_.wrong(value_bytes)
         if reason:
             message = f"`{self.topic.name}` takes {format_.noun}, and the value {reason}"
             raise SluiceError("not-its-format", message, "--raw sends it all the same: it becomes a bad row")
-        return said
+        return value_bytes
 
-    def key(self, said: str) -> bytes:
+    def key(self, key_text: str) -> bytes:
         from framework.formats import BySchema, Single, find
 
-        data = said.encode("utf-8", "surrogateescape")
+        data = key_text.encode("utf-8", "surrogateescape")
         if "key" in self.schemas:
             return self.by_schema("key", data)
         format_ = find("key", self.topic.key_format)
         if format_ is None or isinstance(format_, BySchema):
             return data
         try:
-            encoded = format_.encode(said) if isinstance(format_, Single) else data
+            encoded = format_.encode(key_text) if isinstance(format_, Single) else data
             reason = format_.wrong(encoded) if format_.wrong else None
         except ValueError as error:
             encoded, reason = data, str(error)
@@ -139,26 +139,26 @@ class _Written:
             raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
         return encoded
 
-    def by_schema(self, of: str, said: bytes) -> bytes:
+    def by_schema(self, of: str, json_text: bytes) -> bytes:
         from framework.engine.messages.write_schemas import encoded
 
         try:
-            return encoded(self.schemas[of], said)
+            return encoded(self.schemas[of], json_text)
         except ValueError as error:
             version, subject = self.schemas[of].version, self.schemas[of].subject
             message = f"the {of} does not fit {version} of `{subject}`: {error}"
             raise SluiceError("not-its-format", message, "correct it; --raw sends the bytes as they are") from None
 
 
-def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, WriteSchema]:
+def _schemas(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, WriteSchema]:
     from framework.engine.messages.write_schemas import current_schemas
 
-    found = current_schemas(topic, secrets)
-    for each in found:
+    schemas = current_schemas(topic, secrets)
+    for each in schemas:
         if each.new and (keyed or each.of == "value"):
             hint = f"`sluice generate {topic.name}` registers one that is made of the topic's columns; --raw sends the bytes as they are"
             raise NoSubject("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
-    return {each.of: each for each in found}
+    return {each.of: each for each in schemas}
 
 
 def _header(header: str) -> tuple[str, bytes]:

@@ -63,15 +63,15 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     if again:
         bad = _watch(plan, pipelines, partitions)
     else:
-        found = statuses(plan, pipelines)
-        bad = any(status.bad for status in found)
+        states = statuses(plan, pipelines)
+        bad = any(status.bad for status in states)
         if as_json:
-            click.echo(json.dumps(document(environment, found), indent=2, ensure_ascii=False))
+            click.echo(json.dumps(document(environment, states), indent=2, ensure_ascii=False))
         else:
             from framework.cli import _grid, _status
 
             console = _grid.console()
-            console.print(_status.block(found, partitions, console.width))
+            console.print(_status.block(states, partitions, console.width))
     sys.exit(1 if bad else 0)
 
 
@@ -91,10 +91,10 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
         nonlocal bad
         while True:
             began = time.monotonic()
-            found = statuses(plan, pipelines)
-            bad = any(status.bad for status in found)
+            states = statuses(plan, pipelines)
+            bad = any(status.bad for status in states)
             head = Text(f"{_grid.moment(datetime.now(timezone.utc))} UTC, again every {_EVERY:.0f} s, Ctrl-C ends\n", style="dim")
-            yield Group(head, _status.block(found, partitions, console.width))
+            yield Group(head, _status.block(states, partitions, console.width))
             time.sleep(max(0.0, _EVERY - (time.monotonic() - began)))
 
     try:
@@ -112,47 +112,47 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
     return bad
 
 
-def document(environment: str, found: Sequence[Status]) -> dict[str, Any]:
+def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
     """What `--json` prints."""
-    at = found[0].at if found else datetime.now(timezone.utc)
-    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in found]}
+    at = states[0].at if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:
     from framework.engine.observe.progress import event_time
     from framework.engine.rules.protocol import parted
 
-    seen, pipeline = status.progress, status.pipeline
-    known = not seen.catalog_away
+    watched, pipeline = status.progress, status.pipeline
+    readable = not watched.catalog_away
     age = status.age(status.newest_event)
     return {
         "pipeline": pipeline.name,
-        "table": seen.table,
+        "table": watched.table,
         "catalog": pipeline.table.catalog.name,
         "state": status.state,
         "reasons": [_reason(reason) for reason in status.reasons],
         "paused_since": _time(status.paused),
         "lag": {
-            "records": seen.lag,
+            "records": watched.lag,
             "newest_event": _time(status.newest_event),
             "newest_event_seconds": None if age is None else round(age, 3),
             "newest_event_column": event_time(pipeline),
         },
-        "last_commit": _time(seen.committed),
-        "batch": seen.position.batch if seen.position else None,
-        "rows": seen.rows if known else None,
-        "bad_rows": seen.bad_rows if known else None,
-        "bad_rows_waiting": seen.bad_waiting if known else None,
-        "files": seen.files if known else None,
-        "bytes": seen.bytes if known else None,
+        "last_commit": _time(watched.committed),
+        "batch": watched.position.batch if watched.position else None,
+        "rows": watched.rows if readable else None,
+        "bad_rows": watched.bad_rows if readable else None,
+        "bad_rows_waiting": watched.bad_waiting if readable else None,
+        "files": watched.files if readable else None,
+        "bytes": watched.bytes if readable else None,
         "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
-        "location": seen.location or None,
-        "metadata_file": seen.metadata or None,
-        "snapshot_id": None if seen.snapshot is None else str(seen.snapshot),
+        "location": watched.location or None,
+        "metadata_file": watched.metadata or None,
+        "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
         "offsets": [
             {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
              "position": each.next, "end": each.end, "lag": each.waiting}
-            for each in seen.offsets
+            for each in watched.offsets
         ],
     }  # fmt: skip
 

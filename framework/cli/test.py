@@ -56,23 +56,23 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
         pipelines = [pipeline for pipeline in trials.plan.pipelines if pipeline.name in names]
         outcomes = trials.outcomes([(pipeline, example) for pipeline in pipelines for example in pipeline.examples])
         for pipeline in pipelines:
-            said = [(example, list(_wrong(pipeline, example, next(outcomes)))) for example in pipeline.examples]
-            wrong = [each for each in said if each[1]]
-            failed += len(wrong)
-            _tell(pipeline, wrong)
+            results = [(example, list(_differences(pipeline, example, next(outcomes)))) for example in pipeline.examples]
+            failures = [each for each in results if each[1]]
+            failed += len(failures)
+            _tell(pipeline, failures)
     return failed
 
 
-def _tell(pipeline: Pipeline, wrong: Sequence[tuple[Example, Sequence[str]]]) -> None:
+def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]]) -> None:
     count = counted(len(pipeline.examples), "test")
-    click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count} failed' if wrong else f'{count} ok'}")
-    for example, said in wrong:
+    click.echo(f"{pipeline.name}: {f'{len(failures):,} of {count} failed' if failures else f'{count} ok'}")
+    for example, differences in failures:
         click.echo(f"{example.where}: {click.style('test-failed', fg='red')}: {example.name}")
-        for line in said:
+        for line in differences:
             click.echo(f"  {line}")
 
 
-def _wrong(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
+def _differences(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
     """What a test expects and did not come, in lines; none where it passed."""
     from framework.plan import compare
 

@@ -46,16 +46,16 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
     plan = _specs.plan(specs, environment)
     from framework.engine.kafka.topics import listed
 
-    found = [
+    topics = [
         each
         for cluster in plan.clusters
         for each in listed(cluster, plan.secrets, [topic for topic in plan.topics if topic.cluster == cluster])
     ]
     if as_json:
-        documents = [_document(plan, each) for each in found]
+        documents = [_document(plan, each) for each in topics]
         click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
-    elif found:
-        _print(plan, found)
+    elif topics:
+        _print(plan, topics)
     else:
         click.echo("there are no topics in the specs")
 
@@ -80,8 +80,8 @@ def create(name: str, specs: Path, environment: str) -> None:
     if ensure_topic(topic, plan.secrets):
         click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {counted(topic.partitions, 'partition')}")
         return
-    (seen,) = listed(topic.cluster, plan.secrets, [topic])
-    has = len(seen.partitions or ())
+    (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])
+    has = len(kafka_topic.partitions or ())
     click.echo(f"{topic.name}: {topic.kafka_name} is there already, {counted(has, 'partition')}")
     if has != topic.partitions:
         raise _differs(topic, has)
@@ -96,8 +96,8 @@ def _differs(topic: Topic, has: int) -> SluiceError:
     return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
 
 
-def _print(plan: Plan, found: list[Listed]) -> None:
-    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in found)]
+def _print(plan: Plan, topics: list[Listed]) -> None:
+    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in topics)]
     widths = [max(len(row[at][0]) for row in rows) for at in range(len(_COLUMNS))]
     for row in rows:
         cells = []
@@ -105,7 +105,7 @@ def _print(plan: Plan, found: list[Listed]) -> None:
             padded = text.rjust(width) if name in _NUMBERS else text.ljust(width)
             cells.append(click.style(padded, fg=colour) if colour else padded)
         click.echo("  ".join(cells).rstrip())
-    for each in found:
+    for each in topics:
         if each.trouble:
             click.echo(f"{each.topic.name}: messages are not known: {each.trouble}")
         if each.partitions is None:

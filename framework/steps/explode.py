@@ -39,8 +39,8 @@ class Written(Bound):
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     into = written.into or written.column
-    found = rows.column(written.column, written.place("column"))
-    type_ = found.type if found else VOID
+    list_column = rows.column(written.column, written.place("column"))
+    type_ = list_column.type if list_column else VOID
     if type_ != VOID and not isinstance(type_, Array):
         hint = "only a list has items; a struct is taken apart by `flatten`"
         message = f"`{written.column}` is {type_}, not a list"
@@ -51,6 +51,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
     item = rows.new_column(into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=others)
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
-    if found is None:  # later steps are still checked
+    if list_column is None:  # later steps are still checked
         columns = (*columns, item)
     return Resolved(columns, each=Each(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",))

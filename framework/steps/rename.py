@@ -36,9 +36,9 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             rows.problems.append(Problem(step.key_place(old), "unknown-column", f"there is no column `{old}`", hint))
             unknown.append(Column(old, VOID, "", step.key_place(old)))
             continue
-        found = rows.column(old, step.key_place(old))
-        if found is not None:
-            rows.new_column(new, found.type, step.place(old), others=kept | taken)
+        old_column = rows.column(old, step.key_place(old))
+        if old_column is not None:
+            rows.new_column(new, old_column.type, step.place(old), others=kept | taken)
         if old not in names:
             unknown.append(Column(new, VOID, "", step.place(old)))
         if new in kept | taken and not rows.more:

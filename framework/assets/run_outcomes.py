@@ -20,7 +20,7 @@ from dagster import (
 )
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from framework.assets import checks, described, results
+from framework.assets import asset_specs, checks, results
 from framework.engine.observe.progress import newest_event, read_progress
 from framework.engine.observe.status import Status, status_from
 from framework.engine.publish.batch import Batch
@@ -28,8 +28,8 @@ from framework.engine.rules import run_record
 from framework.errors import CatalogAway, KafkaAway, SluiceError
 from framework.model import Pipeline, Plan
 
-Told: TypeAlias = MaterializeResult[Any] | AssetCheckResult
-Result: TypeAlias = Told | AssetCheckEvaluation | Output[None]
+TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
+Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
 PASSING = (KafkaAway, CatalogAway)  # what does not answer may be back in a moment
 _TRIES = 3
 
@@ -46,7 +46,7 @@ def failed(
     stopped = list(checks.stopped(pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(pipeline, batches, bad) if each.check_name not in names] if batches else []
-    yield from told(context, [*stopped, *others, *checks.now(status)])
+    yield from step_results(context, [*stopped, *others, *checks.now(status)])
     # A person must do something first; trying again would find the same.
     raise Failure(str(error), allow_retries=False) from None
 
@@ -71,7 +71,7 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
         context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
-def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
+def with_batches(status: Status, batches: list[Batch]) -> Iterator[TableResult]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, batches)
     yield from results.committed(pipeline, status.progress, batches, bad, status.newest_event)
@@ -79,21 +79,21 @@ def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
     yield from checks.now(status)
 
 
-def without_news(context: AssetExecutionContext, status: Status, says: str) -> Iterator[Told]:
+def without_batches(context: AssetExecutionContext, status: Status, says: str) -> Iterator[TableResult]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
     context.log_event(results.up_to_date(pipeline, status.progress, status.newest_event, says))
-    yield results.nothing_new(described.table_key(pipeline))
+    yield results.nothing_new(asset_specs.table_key(pipeline))
     if pipeline.bad_rows != "drop":
-        yield results.nothing_new(described.bad_rows_key(pipeline))
+        yield results.nothing_new(asset_specs.bad_rows_key(pipeline))
     yield from checks.now(status)
 
 
-def told(context: AssetExecutionContext, found: Iterable[Told]) -> Iterator[Result]:
+def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
     """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event. Checks that the run
     did not judge stay as they were."""
     left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
-    for result in found:
+    for result in table_results:
         if isinstance(result, AssetCheckResult):
             if (result.asset_key, result.check_name) in left:
                 left.remove((result.asset_key, result.check_name))
@@ -111,11 +111,11 @@ def told(context: AssetExecutionContext, found: Iterable[Told]) -> Iterator[Resu
 
 def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline) -> bool:
     """Whether the run is of this table alone, though there are others."""
-    keys = {described.table_key(pipeline), described.bad_rows_key(pipeline)}
+    keys = {asset_specs.table_key(pipeline), asset_specs.bad_rows_key(pipeline)}
     return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
-    (seen,) = read_progress(plan, [pipeline])
-    latest = None if seen.catalog_away else newest_event(pipeline)
-    return status_from(pipeline, seen, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))
+    (watched,) = read_progress(plan, [pipeline])
+    latest = None if watched.catalog_away else newest_event(pipeline)
+    return status_from(pipeline, watched, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))

@@ -104,13 +104,13 @@ def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
 
 def _schema(columns: Iterable[Column], origins: Mapping[str, Collection[str]] | None = None) -> TableSchema:
     """With what each column is made of, where that is known and other than itself."""
-    made = []
+    columns_of_table = []
     for column in columns:
         of = set((origins or {}).get(column.name, ()))
         names = ", ".join(f"`{name}`" for name in sorted(of)) if of != {column.name} else ""
         says = "; ".join(part for part in (column.doc, f"from {names}" if names else "") if part)
-        made.append(TableColumn(column.name, str(column.type), says or None))
-    return TableSchema(made)
+        columns_of_table.append(TableColumn(column.name, str(column.type), says or None))
+    return TableSchema(columns_of_table)
 
 
 def code(where: Where) -> dict[str, Any]:

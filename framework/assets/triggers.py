@@ -24,7 +24,7 @@ from dagster import (
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from framework.assets.described import bad_rows_key, table_key
+from framework.assets.asset_specs import bad_rows_key, table_key
 from framework.assets.outages import Outages
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
@@ -36,7 +36,7 @@ from framework.model import Pipeline, Plan
 TAG = "sluice/pipeline"
 
 
-class Starts:
+class Triggers:
     """What all sensors and schedules of one process share: connections, and which clusters do not answer."""
 
     def __init__(self, plan: Plan) -> None:
