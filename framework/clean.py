@@ -1,6 +1,6 @@
-"""All that Sluice made on this machine, found and taken away: services, tables elsewhere, and what is in `.sluice`.
+"""Deleting all that Sluice created on this machine: services, tables elsewhere, and its files in `.sluice`.
 
-Guarantee: what it did not make stays, and is named. Looking and taking away go by one list.
+*Guarantee* Anything else stays, and is listed. The preview and the deletion use one list.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from framework.errors import RefusedError, SluiceError
 from framework.home import home
 from framework.model import Catalog, Plan
 
-# What Sluice writes below `.sluice`: by patterns, since SLUICE_HOME may be a folder that holds others' things by such names.
-# Of services, Dagster, notes, catalogs and jars the functions below know more.
+# Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
+# The functions below find services, Dagster, notes, catalogs and jars.
 _PATTERNS = {
     "attempts": ("[0-9a-f]" * 32,),
     "registry": ("[0-9a-f]" * 16,),
@@ -36,7 +36,7 @@ _SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")  # the files of an SQLite da
 
 @dataclass(frozen=True)
 class Going:
-    """One thing that goes."""
+    """One item that is deleted or stopped."""
 
     what: str
     bytes: int
@@ -45,12 +45,12 @@ class Going:
 
 @dataclass(frozen=True)
 class Cleanup:
-    going: tuple[Going, ...]  # in the order in which it goes
+    going: tuple[Going, ...]  # in the order of deletion
     staying: tuple[str, ...]
 
 
 def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
-    """What a clean takes away. Refuses while something could still be writing."""
+    """The items that `sluice clean` deletes, and those that stay. Refused while something could still write."""
     if attempts.alive():
         raise SluiceError("run-under-way", "a run is under way", "stop it first; see `sluice run` and Dagster's runs")
     if address := ui.running():
@@ -67,7 +67,7 @@ def _services() -> Iterator[Going]:
 
 
 def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
-    """Of catalogs that do not go as a whole: the tables of these specs."""
+    """The tables of these specs, in catalogs that are not deleted as a whole."""
     for catalog in plan.catalogs:
         if _goes_whole(catalog):
             continue
@@ -88,8 +88,8 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
 
 
 def _goes_whole(catalog: Catalog) -> bool:
-    """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
-    # Links and `..` followed: what is elsewhere is not Sluice's alone.
+    """Whether a catalog and its warehouse are in `.sluice`, and all its tables are Sluice's."""
+    # Links and `..` are resolved: a place elsewhere is not Sluice's alone.
     places = (database(catalog).resolve(), Path(sql_catalog.local(warehouse(catalog))).resolve())
     return all(home().resolve() in place.parents for place in places) and all(
         map(partial(_is_ours, catalog), sql_catalog.tables(catalog))
@@ -129,13 +129,13 @@ def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
 
 
 def _whole(folder: Path, files: list[Path]) -> list[Path]:
-    """The folder itself, if nothing else is in it."""
+    """The folder itself, if it holds nothing but these files; otherwise the files."""
     whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
     return [folder] if whole else files
 
 
 def _left(going: list[Going]) -> Iterator[str]:
-    """What is in `.sluice` and stays."""
+    """The entries of `.sluice` that stay."""
     gone = {going.what for going in going}
     for path in sorted(home().iterdir()) if home().exists() else ():
         inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
@@ -144,7 +144,7 @@ def _left(going: list[Going]) -> Iterator[str]:
 
 
 def _remove(path: Path) -> None:
-    """The folder above goes too, once nothing is in it."""
+    """Delete a file or folder, and the folders above it once they are empty."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,4 +1,4 @@
-"""Is this machine ready? Each check says what it found and, if that is a problem, what to do. It changes nothing."""
+"""Checks whether this machine is ready. Each check returns its finding and, if there is a problem, a hint. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = "`make setup` in the clone of Sluice, whose .venv has the `sluice` t
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; a hint where it is a problem."""
+    """The result of one check; with a hint if it is a problem."""
 
     subject: str
     state: str
@@ -66,7 +66,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def packages(required: Iterable[str]) -> Finding:
-    """Are the packages that are pinned to one version installed in that version?"""
+    """Whether each package that is pinned to one version is installed in that version."""
     pins = [pin.groups() for line in required if (pin := re.fullmatch(r"([\w.-]+)(?:\[.*])?==([\w.]+)", line.strip()))]
     mismatches = []
     for name, wanted in pins:
@@ -87,36 +87,36 @@ def check_jars() -> Iterator[Finding]:
         subject = f"{name} jars"
         if bad_jars := jars.bad_jars(name):
             more = f" and {len(bad_jars) - 1} more" if len(bad_jars) > 1 else ""
-            yield Finding(subject, f"{bad_jars[0]}{more} missing or not what jars.lock says", "`sluice setup` gets them")
+            yield Finding(subject, f"{bad_jars[0]}{more} missing or not what jars.lock says", "`sluice setup` downloads them")
             continue
         try:
             jars.folder(name)
-        except SetupError as error:  # all there, but the fetch was cut off before it said so
+        except SetupError as error:  # all there, but the download was interrupted before it wrote its stamp
             yield Finding(subject, error.message, error.hint)
         else:
             yield Finding(subject, f"{len(locked)} checked")
 
 
 def check_registry() -> Iterator[Finding]:
-    """Only a note where none was ever asked for."""
+    """The registry; a problem only if it was ever started here."""
     asked = folder("registry").exists()
     try:
         program = registry.java()
     except SetupError as error:
-        state = error.message if asked else f"never asked for; {error.message}; {error.hint}"
+        state = error.message if asked else f"not used so far; {error.message}; {error.hint}"
         yield Finding("registry", state, error.hint if asked else "")
         return
     try:
         jars.folder("registry")
     except SetupError:
-        yield Finding("registry", f"not on this machine, `sluice services up registry` gets it; it will run by {program}")
+        yield Finding("registry", f"not on this machine, `sluice services up registry` downloads it; it will run with {program}")
     else:
-        yield Finding("registry", f"on this machine, runs by {program}")
+        yield Finding("registry", f"on this machine, runs with {program}")
 
 
 def check_ports() -> Iterator[Finding]:
     for service in services().values():
-        if service.get is not None and not folder(service.name).exists():  # nobody asked for it yet
+        if service.get is not None and not folder(service.name).exists():  # never started here
             continue
         subject = f"{service.name} ports"
         ours = process.running(folder(service.name))
@@ -152,7 +152,7 @@ def check_memory() -> Iterator[Finding]:
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):  # a container's share
         text = Path(limit).read_text(encoding="ascii").strip() if Path(limit).is_file() else ""
         total = min(total, int(text)) if text.isdigit() else total
-    # A machine sold as 4 GiB shows a little less.
+    # A machine sold with 4 GiB reports a little less.
     hint = (
         "" if total >= MEMORY * 0.9 else f"Spark and Kafka together need {MEMORY // GIB} GiB: give the machine or container more"
     )

@@ -1,4 +1,4 @@
-"""Messages and what each step makes of them, side by side: on a terminal, or as text for a page."""
+"""Messages and their rows after each step, side by side: on a terminal, or as text for a page."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from framework.amounts import counted
 from framework.engine.trials.preview import Message, Preview, Row
 from framework.model import Pipeline
 
-_WIDTH = 100  # characters of a line where there is no terminal
+_WIDTH = 100  # characters of a line without a terminal
 _WIDEST = 120
 _NAME = 22  # characters of a column's name
-_VALUE = 24  # characters of a value, for which another step goes to the next lines rather than to get fewer
+_VALUE = 24  # characters of a value at least; a step with less space goes to the next lines
 _GONE = "(gone)"
 _SAME = "·"
 
@@ -42,7 +42,7 @@ def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
     messages = counted(number, "row" if pipeline.source else "message")
     where = ", ".join(pipeline.sources)
     if preview.refused:
-        yield Text(f"a run would not go on: {preview.refused}", style="red")
+        yield Text(f"a run would be refused: {preview.refused}", style="red")
     if not number:
         noun = "rows" if pipeline.source else "messages"
         none = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
@@ -88,7 +88,7 @@ def _print_message(console: Console, pipeline: Pipeline, message: Message) -> No
 
 
 def _alike(before: Row | None, row: Row) -> int:
-    """Steps after which this row was the one before it, which need not be shown again."""
+    """The steps after which this row equals the row before it, so that they are not shown again."""
     pairs = zip(before.after if before else (), row.after, strict=False)
     return next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
 
@@ -113,7 +113,7 @@ def _print_row(console: Console, pipeline: Pipeline, row: Row, first: int) -> No
 
 
 def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """Of as many columns as fit beside each other: what a short value needs, and of the rest what is to be had."""
+    """The widths of as many columns as fit in a line: the width that each needs, or a share of the rest."""
     needed = [max(each.cell_len for each in column) for column in columns]
     widths: list[int] = []
     for column, need in zip(columns, needed, strict=True):
@@ -137,7 +137,7 @@ def _print_line(console: Console, cells: Sequence[Text], widths: Sequence[int]) 
 
 
 def _cell(after: tuple[Mapping[str, Any], ...], at: int, name: str, whole: bool) -> Text:
-    """A column's value after a step, and whether it is what it was before; nothing where there is no such column."""
+    """A column's value after a step, and whether the step left it unchanged; empty if the column does not exist."""
     if name not in after[at]:
         return Text(_GONE if at and name in after[at - 1] else "", style="red")
     changed = at > 0 and (name not in after[at - 1] or after[at - 1][name] != after[at][name])
@@ -152,7 +152,7 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
     if row.fate == "filtered":
         at = len(row.after)
         if at == 0:
-            return Text("  left out where it is read: it has no value, or tells of no row", style="yellow")
+            return Text("  skipped when read: it has no value, or is about no row", style="yellow")
         empty = pipeline.steps[at - 1].each is not None
         return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, at)}", style="yellow")
     if row.fate == "deletes":
@@ -162,7 +162,7 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
 
 
 def _raw(data: bytes | None) -> str:
-    if data is not None and data.startswith(b"\0"):  # of a registry's formats the columns say what it holds
+    if data is not None and data.startswith(b"\0"):  # a registry's format, whose content the columns show
         return f"0x{data[:500].hex()}"
     return "(no value)" if data is None else _visible(data.decode("utf-8", errors="replace"))
 

@@ -10,13 +10,13 @@ from functools import lru_cache
 from framework.spelling import closest
 
 DEEPEST = 32
-"""Levels of nesting; more than this is a mistake or an attack on the recursion below."""
+"""The most levels of nesting; more is a mistake, or an attack on the recursion below."""
 LONGEST = 10_000
-"""Characters."""
+"""The most characters of a type."""
 
 
 class TypeTextError(ValueError):
-    """A text that is not a type a table can have, with the place in the text."""
+    """The error for a text that is not a type of a table, with the place in the text."""
 
     def __init__(self, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class TypeTextError(ValueError):
 
 @dataclass(frozen=True)
 class Type:
-    """Any type. `str` is Spark's simpleString; `sql` can be read back, whatever the names of fields are."""
+    """Any type. `str` is Spark's simpleString; `sql` can be parsed again, whatever the names of fields are."""
 
     def __str__(self) -> str:
         return self.text(str)
@@ -37,7 +37,7 @@ class Type:
         return self.text(identifier)
 
     def text(self, named: Callable[[str], str]) -> str:
-        """With each field's name as `named` writes it."""
+        """The type in SQL, each field's name quoted by `identifier`."""
         raise NotImplementedError
 
 
@@ -123,7 +123,7 @@ NAMES: dict[str, Type] = {
 DECIMALS = ("decimal", "dec", "numeric")
 NESTED = ("array", "map", "struct")
 
-# What other systems call them.
+# Names in other systems.
 ELSEWHERE = {
     **dict.fromkeys(("text", "str", "uuid", "json", "enum", "clob", "nvarchar"), "string"),
     **dict.fromkeys(("datetime", "timestamptz", "timestamp_tz", "instant"), "timestamp"),
@@ -156,7 +156,7 @@ def is_integral(type: Type) -> bool:
 
 
 def is_fractional(type: Type) -> bool:
-    """Float or double: what never overflows."""
+    """Whether a type is float or double, which never overflow."""
     return type in (FLOAT, DOUBLE)
 
 
@@ -166,7 +166,7 @@ def is_numeric(type: Type) -> bool:
 
 @lru_cache(maxsize=4096)  # asked of each column for each other
 def folded(name: str) -> str:
-    """The same for names that a table does not tell apart, as Spark compares them: letter by letter, by their large and small forms."""
+    """A key that is equal for names that a table does not distinguish. Spark compares each letter's upper and lower case."""
     if name.isascii():
         return name.lower()
     large = (each.upper() if len(each.upper()) == 1 else each for each in name)
@@ -174,12 +174,12 @@ def folded(name: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name as Spark SQL reads it whatever it is made of."""
+    """A name in backquotes, as Spark SQL reads it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def parse(text: str) -> Type:
-    """The type that a DDL text means, in any case and spacing that Spark accepts."""
+    """The type in a DDL text, in any case and spacing that Spark accepts."""
     if len(text) > LONGEST:
         raise TypeTextError(f"a type has at most {LONGEST:,} characters, this one {len(text):,}", LONGEST, "use fewer fields")
     reader = _Reader(text)
@@ -213,7 +213,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Reader:
-    """One pass over the tokens of a type."""
+    """A parser that passes once over the tokens of a type."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
@@ -341,7 +341,7 @@ class _Reader:
 
 
 def holds_map(type: Type) -> bool:
-    """Whether a map is anywhere inside: such values can be neither compared nor sorted."""
+    """Whether a type contains a map: such values can be neither compared nor sorted."""
     if isinstance(type, Array):
         return holds_map(type.element)
     if isinstance(type, Struct):
@@ -350,7 +350,7 @@ def holds_map(type: Type) -> bool:
 
 
 def widens(old: Type, new: Type) -> bool:
-    """Whether every value of the old type is one of the new, and Iceberg reads it as such."""
+    """Whether the new type holds every value of the old one, and Iceberg allows the promotion."""
     if isinstance(old, Decimal) and isinstance(new, Decimal):
         return old.scale == new.scale and old.precision < new.precision
     return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))

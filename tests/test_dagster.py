@@ -329,7 +329,7 @@ def test_materialize_brings_everything_up_to_date(
     assert told(first.stderr) == [
         f"50 messages waiting in {project.topic}; {project.namespace}.trades has 0 rows",
         *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
-        "starting Spark, which takes some seconds",
+        "starting Spark, which takes a few seconds",
         f"Spark {pyspark.__version__} runs after … s",
         "reading the next messages and writing their rows to a staging branch",
         "the rows are written; checking them before they are published",
@@ -407,7 +407,7 @@ def test_a_run_that_is_canceled_records_what_it_committed(
                 os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) != 0
     text = "".join(said)
-    assert "canceled: what was published stays, and the next run continues behind it" in text
+    assert "canceled: the published batches stay, and the next run continues after them" in text
     assert "py4j" not in text.lower() and "Java" not in text, text
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         (run,) = instance.get_runs()

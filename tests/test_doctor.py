@@ -84,7 +84,7 @@ def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_pa
         (line,) = (line for line in lines if line.startswith(start))
         assert part in line
         assert not line.startswith("problem") or "hint: " in lines[lines.index(line) + 1]
-        assert " jars" not in line or "hint: `sluice setup` gets them" in lines[lines.index(line) + 1]
+        assert " jars" not in line or "hint: `sluice setup` downloads them" in lines[lines.index(line) + 1]
     assert lines[-1].endswith("problems") and not (tmp_path / "home").exists()
     assert "\x1b" not in result.output
 

@@ -76,7 +76,7 @@ def refused(lock: Path) -> SetupError:
 def test_fetched_once_then_looked_up(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
-    assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` gets them")
+    assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` downloads them")
     assert jars.fetch("small", mirror.lock) == mirror.place
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail

@@ -176,7 +176,7 @@ def test_check_runs_no_code_of_the_project_if_it_is_told_so(tmp_path: Path) -> N
     arguments = ["check", "--specs", str(tmp_path / "specs"), "--no-own-steps"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0
-    assert "note: not run, as --no-own-steps says: shout; what comes behind such a step was not checked" in done.stderr
+    assert "note: not run, as --no-own-steps says: shout; the steps after these were not checked" in done.stderr
     assert not (tmp_path / "ran").exists()
     specs = tmp_path / "specs" / "a.yaml"
     specs.write_text(specs.read_text().replace("{shout: name}", "{filter: nam = 1}, {shout: [name, {x: 1}]}"))

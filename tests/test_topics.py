@@ -215,8 +215,8 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
             "not-its-format: `orders` takes one JSON object, and the value is not JSON\n  hint: --raw sends",
         ),
         (("send", "orders", "[1]"), "the value is no JSON object but a list"),
-        (("send", "lines", "x", "--key", "five"), "the keys of `lines` are long, and the key is no whole number of 8 bytes"),
-        (("send", "lines", "x", "--key", str(2**63)), "is no whole number of 8 bytes"),
+        (("send", "lines", "x", "--key", "five"), "the keys of `lines` are long, and the key is not a whole number of 8 bytes"),
+        (("send", "lines", "x", "--key", str(2**63)), "is not a whole number of 8 bytes"),
         (("send", "blobs", "x", "--key", "[]"), "the keys of `blobs` are json, and the key is no JSON object but a list"),
     ],
 )
@@ -230,9 +230,9 @@ def test_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_pa
     ("words", "says"),
     [
         (("send", "orders", "{}", "--header", "source"), "`source` is no header: write name=value"),
-        (("topics", "--json", "create", "orders"), "write --json behind `create`, if it takes it"),
-        (("topics", "--env", "local", "create", "orders"), "write --env behind `create`"),
-        (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count means nothing here"),
+        (("topics", "--json", "create", "orders"), "write --json after `create`, if it takes it"),
+        (("topics", "--env", "local", "create", "orders"), "write --env after `create`"),
+        (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count has no effect here"),
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], says: str) -> None:
@@ -251,7 +251,7 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     ]  # fmt: skip
     assert "orders: `sluice topics create orders` creates it" in shop.ok("topics")
     assert shop.ok("topics", "create", "orders") == f"orders: created {shop.name}_orders in Kafka, 3 partitions\n"
-    assert shop.ok("topics", "create", f"{shop.name}_orders") == f"orders: {shop.name}_orders is there already, 3 partitions\n"
+    assert shop.ok("topics", "create", f"{shop.name}_orders") == f"orders: {shop.name}_orders exists already, 3 partitions\n"
     shop.ok("topics", "create", "lines")
     shop.ok("send", "orders", "{}", "--partition", "1")
 
@@ -269,8 +269,8 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
     wait_for_partitions(shop.admin, f"{shop.name}_lines", 2)
     differs = shop.refused("topics", "create", "lines")
-    assert "lines is there already, 2 partitions\n" in differs
-    assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot take partitions away" in differs
+    assert "lines exists already, 2 partitions\n" in differs
+    assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot remove partitions" in differs
     assert "lines: the spec says 1 partition, Kafka has 2\n" in shop.ok("topics")
 
 

@@ -173,7 +173,7 @@ def test_ctrl_c_before_it_answers(folder: Path) -> None:
     command = [*SLUICE, "ui", "--port", str(free_port()), "--specs", "words"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as shown:
-        assert shown.stdout is not None and "Dagster starts" in shown.stdout.readline()
+        assert shown.stdout is not None and "starting Dagster" in shown.stdout.readline()
         until(lambda: of_this_server(folder), "no Dagster was started")
         shown.send_signal(signal.SIGINT)
         assert shown.wait(60) == 0

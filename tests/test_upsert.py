@@ -148,7 +148,7 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     assert done.exit_code == 0, done.output
     wrongs = {
         "a tombstone needs --key": ["--tombstone"],
-        "a tombstone has no JSON": ["{}", "--tombstone"],
+        "a tombstone has no value": ["{}", "--tombstone"],
         "say what to send": [],
     }
     for says, wrong in wrongs.items():

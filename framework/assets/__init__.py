@@ -1,4 +1,4 @@
-"""A plan as Dagster shows and runs it. Nothing else in Sluice knows Dagster."""
+"""A plan as Dagster assets, sensors, schedules and jobs. No other part of Sluice imports Dagster."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from framework.assets.triggers import Triggers
 from framework.engine.spark import session
 from framework.errors import SpecError
 
-# Dagster would say once per asset that freshness policies and code references are new.
+# Dagster would warn once per asset that freshness policies and code references are new.
 warnings.simplefilter("ignore", BetaWarning)
 warnings.simplefilter("ignore", PreviewWarning)
 
 
 def definitions(specs: Path, environment: str | None = None) -> Definitions:
-    """What Dagster loads. A spec with problems ends a command with their places; a server shows it as a broken asset, and the
-    other pipelines stay."""
+    """The definitions that Dagster loads. A spec with problems ends a command, which prints them; a server shows it as a broken
+    asset and keeps the other pipelines."""
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
@@ -32,7 +32,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
         plan, problems, runnable = parts(specs, environment)
         if problems and not _serves():
             _refuse(SpecError(problems))
-        # Two documents may be of one topic in Kafka, which is one asset.
+        # Two documents may describe one topic in Kafka, which is one asset.
         topics = list({asset_specs.topic_key(each): asset_specs.topic(each) for each in reversed(plan.topics)}.values())
         tables = [table(plan, each) for each in runnable]
         kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
@@ -51,7 +51,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
 
 
 def _refuse(error: SpecError) -> NoReturn:
-    """Without the traceback that Dagster prints of an error, where this process is a command and no server that reports it."""
+    """Raise the error; in a command, print it and exit, without the traceback that Dagster would print."""
     if _command() in ("asset", "job"):
         print(error, file=sys.stderr)
         raise SystemExit(1)
@@ -64,6 +64,6 @@ def _serves() -> bool:
 
 
 def _command() -> str:
-    """Which of Dagster's commands this process is; nothing where it is none of them."""
+    """The Dagster command that this process runs; empty if it runs none."""
     program, command = (*sys.argv, "", "")[:2]
     return command if "dagster" in program else ""

@@ -1,5 +1,5 @@
-"""Specs with problems in a running server. Each file is an asset that says what is wrong. The table of a pipeline that cannot run keeps
-its key, and with it its history; its check `can_run` fails with the problems."""
+"""Assets for specs with problems in a running server. Each file is an asset that shows its problems. The table of a pipeline that
+cannot run keeps its key, and with it its history; its check `can_run` fails with the problems."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's function.
 import re
@@ -35,7 +35,7 @@ class Kept:
     """A table whose pipeline cannot run."""
 
     name: str
-    specs: tuple[AssetSpec, ...]  # of the table, and of its bad rows
+    specs: tuple[AssetSpec, ...]  # for the table, and for its bad rows
     checks: tuple[AssetCheckSpec, ...]
     problems: tuple[Problem, ...]
 
@@ -48,7 +48,7 @@ class Kept:
         return _failing(name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
 
     def check(self) -> AssetCheckResult:
-        """Why it cannot run."""
+        """The failed check `can_run`, with the problems."""
         return AssetCheckResult(
             passed=False, asset_key=self.specs[0].key, check_name=checks.CAN_RUN, severity=AssetCheckSeverity.ERROR,
             description=self.text.replace("\n", "\n\n"), metadata={"state": "broken", "because": self.text},
@@ -74,7 +74,7 @@ def _file(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
 
 
 def tables(written: Written, plan: Plan, runnable: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
-    """The tables of all pipelines that are not sound, as far as their names can be read."""
+    """The tables of all pipelines that cannot run, if their names can be read."""
     taken = {asset_specs.table_key(each) for each in runnable} | {asset_specs.bad_rows_key(each) for each in runnable}
     names = {each.name for each in runnable}
     for document in written.documents:
@@ -109,7 +109,7 @@ def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> t
 
 
 def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:
-    """Those that stand in the document; none where what it uses is broken."""
+    """The problems inside the document; none if only a document that it uses is broken."""
     begin = document.node.where
     end = min(
         (each for each in written.places if each.file == begin.file and each > begin), default=Where(begin.file, 1 << 40, 0)
@@ -129,7 +129,7 @@ def _failing(
     check_specs: Sequence[AssetCheckSpec] = (),
     failed: AssetCheckResult | None = None,
 ) -> AssetsDefinition:
-    """What fails with the problems, whoever runs it. Its other checks stay as they were judged last."""
+    """An asset that fails with the problems whenever it runs. Its other checks keep their last results."""
 
     @multi_asset(name=name, specs=specs, check_specs=check_specs, can_subset=True)
     def broken(context: AssetExecutionContext) -> Iterator[AssetCheckResult | AssetCheckEvaluation]:
@@ -137,7 +137,7 @@ def _failing(
         if failed and any(key.name == failed.check_name for key in keys):
             yield failed
         yield from checks.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
-        if context.selected_asset_keys:  # not if somebody executes a check
+        if context.selected_asset_keys:  # not if only a check is executed
             raise Failure(text, allow_retries=False)
 
     return broken

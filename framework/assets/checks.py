@@ -1,7 +1,7 @@
 """A table's checks in Dagster: its expectations, whether it can run, how fresh it is.
 
-An expectation is judged by a run that published rows. Any other run, and a run that failed, leaves it as it was judged last: Dagster
-would otherwise show it as skipped.
+Only a run that published rows evaluates an expectation. Any other run, and a failed one, reports the last result again: otherwise
+Dagster would show the check as skipped.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
 
 
 def can_run(key: AssetKey) -> AssetCheckSpec:
-    says = "The spec has no problems, the pipeline is not paused, and no error waits for somebody."
+    says = "The spec has no problems, the pipeline is not paused, and no error needs a person."
     return AssetCheckSpec(CAN_RUN, asset=key, description=says)
 
 
 def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
-    """The expectations, judged on the rows of a run; `bad` counts its bad rows by their message."""
+    """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
     warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
         failing = sum(count for expectation, count in warned if expectation == each.name)
@@ -77,7 +77,8 @@ def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult
 
 
 def now(status: Status) -> Iterator[AssetCheckResult]:
-    """What can be told without rows, at any time. Dagster shows descriptions as Markdown: an empty line parts sentences."""
+    """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
+    separates sentences."""
     yield _can_run(status)
     if status.pipeline.fresh_within:
         if status.fresh is not None:
@@ -86,7 +87,7 @@ def now(status: Status) -> Iterator[AssetCheckResult]:
 
 
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
-    """The same evaluations again, so that a run that judges nothing changes nothing. They do not end it, whatever they say."""
+    """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
     for key in keys:
         for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=JUDGED):
             if last := record.evaluation:
@@ -113,7 +114,7 @@ def _fresh(status: Status) -> AssetCheckResult:
     pipeline, lag = status.pipeline, status.progress.lag
     seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
-    waiting = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
+    waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
@@ -136,7 +137,7 @@ def _newest_event(status: Status) -> AssetCheckResult:
 
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
-    """Dagster's names for expectations: letters, digits and _."""
+    """The expectations with their names in Dagster: letters, digits and _."""
     taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT}
     for each in pipeline.expected:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"

@@ -1,4 +1,4 @@
-"""What the log of a run in Dagster says while it works: what waits, that Spark starts, where each batch is, what came of it."""
+"""Log lines of a run in Dagster: the waiting messages, the start of Spark, the points of each batch, and its result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POINTS = {
 
 
 def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progress) -> None:
-    """What the run is going to read, by offsets."""
+    """Log what the run is going to read, by offsets."""
     source = ", ".join(pipeline.sources)
     if watched.lag is None:
         return  # the run says why
@@ -38,8 +38,8 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progres
 
 
 def points(context: AssetExecutionContext) -> Callable[[str], None]:
-    """Called at each point between two commits of a batch. The first batch, which takes longest, is followed step by step; of the
-    others the log has the line at their end."""
+    """A function for the points of a batch. The first batch, which takes longest, is logged point by point; each other batch gets
+    one line at its end."""
     left = dict(_POINTS)
 
     def at(name: str) -> None:
@@ -52,7 +52,7 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
 def started(context: AssetExecutionContext, plan: Plan) -> Any:
     """The session of this run."""
     began = time.monotonic()
-    context.log.info("starting Spark, which takes some seconds")
+    context.log.info("starting Spark, which takes a few seconds")
     session.prepare(plan)
     spark = context.resources.spark.spark_session
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")

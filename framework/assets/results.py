@@ -1,4 +1,4 @@
-"""What Dagster is told of a table after a run: a materialization where rows were committed, otherwise an observation."""
+"""Dagster's record of a table after a run: a materialization if rows were committed, otherwise an observation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = MaterializeResult[Any]
 def committed(
     pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
 ) -> Iterator[Result]:
-    """The table, and its bad rows where there are new ones. The version of each is its snapshot."""
+    """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
     lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline)}
     table_metadata = numbers(watched, batches, newest_event) | lineage
     version = DataVersion(str(batches[-1].snapshot))
@@ -45,8 +45,8 @@ def committed(
 
 
 def nothing_new(key: AssetKey) -> Result:
-    """An output without a materialization: what comes behind it in the same run is not skipped, and nothing else is started by it.
-    The key is Dagster's own mark of an output that was told of by an observation."""
+    """An output without a materialization: later assets in the same run are not skipped, and it starts no other run.
+    The key is Dagster's own mark of an output that an observation describes."""
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
@@ -55,7 +55,7 @@ def up_to_date(pipeline: Pipeline, watched: Progress, newest_event: datetime | N
 
 
 def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
-    """Dagster plots them over time. `newest` is the time of the newest event."""
+    """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
     entries: dict[str, Any] = _of_batches(batches) if batches else {}
     entries |= {
         "files": watched.files,
@@ -68,7 +68,7 @@ def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime 
     if newest_event is not None:
         entries["lag_seconds"] = round((datetime.now(timezone.utc) - newest_event).total_seconds(), 1)
     if watched.position is not None:
-        # As text: a plot of it would say nothing, and its digits are more than a plot has.
+        # As text: a plot of it has no meaning, and it has more digits than a plot keeps.
         entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))
         entries["offsets"] = MetadataValue.json(dict(watched.position.ends))
     return entries

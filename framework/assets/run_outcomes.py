@@ -1,4 +1,4 @@
-"""How a run's step ends: with rows, without news, with an error or canceled; and what Dagster is told then."""
+"""The outcome of a run's step: with batches, without, with an error or canceled; and the events that Dagster gets."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from framework.model import Pipeline, Plan
 
 TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
 Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
-PASSING = (KafkaAway, CatalogAway)  # what does not answer may be back in a moment
+PASSING = (KafkaAway, CatalogAway)  # may answer again in a moment
 _TRIES = 3
 
 
 def failed(
     context: AssetExecutionContext, status: Status, error: SluiceError, between: float, batches: list[Batch]
 ) -> Iterator[Result]:
-    """Tries again what may pass; else tells the checks and ends the step. What was committed before is recorded in any case."""
+    """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
     bad = record(context, status, batches)
     if isinstance(error, PASSING) and context.retry_number < _TRIES:
-        context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        context.log.warning(f"{error}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
         raise RetryRequested(_TRIES, between) from Failure(str(error))
     stopped = list(checks.stopped(pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(pipeline, batches, bad) if each.check_name not in names] if batches else []
     yield from step_results(context, [*stopped, *others, *checks.now(status)])
-    # A person must do something first; trying again would find the same.
+    # A person must do something first; a retry would fail in the same way.
     raise Failure(str(error), allow_retries=False) from None
 
 
 def record(context: AssetExecutionContext, status: Status, batches: list[Batch]) -> Counter[str]:
-    """What a run committed that did not come to its end, and its bad rows by their message. A step that fails has no outputs, so it is
-    told by events."""
+    """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
+    are events."""
     bad: Counter[str] = Counter()
     try:
         if batches:
@@ -90,8 +90,8 @@ def without_batches(context: AssetExecutionContext, status: Status, says: str) -
 
 
 def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
-    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event. Checks that the run
-    did not judge stay as they were."""
+    """The results of a step. A run always writes the table and its bad rows: the one that was not selected is recorded by an event.
+    Checks that the run did not evaluate keep their last results."""
     left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
     for result in table_results:
         if isinstance(result, AssetCheckResult):
@@ -104,13 +104,13 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
             _event(context, result)
     for key, name in sorted(left):
         check = AssetCheckKey(key, name)
-        # Without its output Dagster warns that a check that blocks has no result.
+        # Without this output Dagster warns that a blocking check has no result.
         yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")
         yield from checks.as_last_judged(context.instance, [check])
 
 
 def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline) -> bool:
-    """Whether the run is of this table alone, though there are others."""
+    """Whether the run was started for this table alone, though the plan has others."""
     keys = {asset_specs.table_key(pipeline), asset_specs.bad_rows_key(pipeline)}
     return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
 

@@ -1,4 +1,4 @@
-"""What landed, as tables on the terminal, read from Iceberg without Spark."""
+"""Tables on the terminal with the loaded rows, read from Iceberg without Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDEST = 60  # characters of a bad row's value
 
 
 def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
-    """Every table, its rows by flag and its bad rows by code; `before` says what was there already."""
+    """Print every table, its rows by flag and its bad rows by code; `before` is the state before the demo."""
     _print_tables(console, plan, before, after)
     for pipeline in plan.pipelines:
         for column in (name for step in pipeline.steps if step.name == "flag" for name, _ in step.assign):
@@ -71,7 +71,7 @@ def _print_bad_rows(console: Console, pipeline: Pipeline) -> None:
 
 
 def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> None:
-    """A table; so many of its first columns are text, the others numbers."""
+    """Print a table; its first `texts` columns are text, the others numbers."""
     console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=box.SIMPLE)
     for index, name in enumerate(names):
@@ -82,7 +82,7 @@ def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Se
 
 
 def _scan(pipeline: Pipeline, identifier: str, *columns: str) -> Any:
-    """An Arrow table, or None."""
+    """Some columns of a table, as an Arrow table; None if the table does not exist."""
     table = table_state.table(pipeline.table.catalog, identifier)
     return None if table is None else table.scan(selected_fields=columns).to_arrow()
 

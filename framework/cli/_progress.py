@@ -1,4 +1,4 @@
-"""A bar for what takes long, on a terminal; elsewhere there is none, and lines come as they are."""
+"""A progress bar for long work, on a terminal only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rich.text import Text
 
 from framework.cli._terminal import console
 
-_QUICK = 1.0  # seconds; what is done by then shows no bar
+_QUICK = 1.0  # seconds; shorter work shows no bar
 _AGAIN = 0.2
 
 
 class Bar:
-    """What is done of how much; on standard error, so that what a pipe gets stays clean."""
+    """A progress bar on standard error, so that a pipe gets only the output."""
 
     def __init__(self, name: str, noun: str, total: int | None, ready: Callable[[], bool]) -> None:
         out = console(sys.stderr)
@@ -34,12 +34,12 @@ class Bar:
             threading.Thread(target=self._show, args=(ready,), daemon=True).start()
 
     def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
-        """`rate` where it is known better than by the time since the bar was made."""
+        """Set the progress. `rate` replaces the one computed from the bar's own time."""
         self._progress.update(self._task, completed=done, total=total, rate=rate)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Meanwhile a line can be printed."""
+        """Hide the bar while a line is printed."""
         with self._lock:
             was_visible = self._progress.live.is_started
             self._progress.stop()
@@ -64,7 +64,7 @@ class Bar:
 
 @contextmanager
 def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lambda: True) -> Iterator[Bar]:
-    """Shown when it is `ready`: before that, others may write to the terminal."""
+    """A bar that appears once it is `ready`: before that, others may write to the terminal."""
     progress_bar = Bar(name, noun, total, ready)
     try:
         yield progress_bar
@@ -73,7 +73,7 @@ def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lam
 
 
 class _Count(ProgressColumn):
-    """How many of how many, how many a second, and how long the rest takes at that; before the first, how long it has been."""
+    """The count, the rate and the remaining time; before the first item, the elapsed time."""
 
     def __init__(self, noun: str) -> None:
         super().__init__(Column(no_wrap=True))

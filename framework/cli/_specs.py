@@ -1,4 +1,4 @@
-"""What every command that reads specs has in common."""
+"""Options and functions for the commands that read specs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENV = click.option(
     default="local",
     show_default=True,
     envvar="SLUICE_ENV",
-    help="The environment, of specs/environments.",
+    help="The environment, a folder of specs/environments.",
 )
 
 
@@ -41,7 +41,7 @@ def plan(specs: Path, environment: str) -> Plan:
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
-    """The pipelines of these names, each its own or its table's; all without names."""
+    """The pipelines of these names, each a pipeline's or its table's; without names all."""
     tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
     wanted = [tables.get(name, name) for name in names]
     unknown = [name for name in wanted if plan.pipeline(name) is None]

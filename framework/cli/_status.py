@@ -1,4 +1,4 @@
-"""The state of tables, in words and columns."""
+"""The state of tables, as text and columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
-_ALL = "once it is there, the next run goes on; nothing is lost"
+_ALL = "once the topic exists, the next run continues; nothing is lost"
 _LEGEND = "waiting: messages that no run has read yet; newest event: the newest time in the table, by its event time or Kafka's"
 
 
@@ -55,7 +55,7 @@ def _row(status: Status) -> tuple[Text | str, ...]:
 
 
 def _shared(states: Sequence[Status]) -> dict[Reason, list[str]]:
-    """What is so of several tables, which is said once."""
+    """The reasons that several tables share, so that each is printed once."""
     names: dict[Reason, list[str]] = {}
     for status in states:
         for reason in status.reasons:
@@ -65,10 +65,10 @@ def _shared(states: Sequence[Status]) -> dict[Reason, list[str]]:
 
 
 def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
-    """What there is to say of one table below all of them."""
+    """The details of one table, printed below the grid."""
     watched, name = status.progress, status.pipeline.name
     if status.paused:
-        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` lets it go on", style="yellow")
+        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it", style="yellow")
     for reason in status.reasons:
         if replace(reason, do=_ALL) not in shared:
             since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
@@ -78,7 +78,7 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
     if watched.bad_waiting:
-        waits = "waits: the next run brings it" if watched.bad_waiting == 1 else "wait: the next run brings them"
+        waits = "waits: the next run writes it" if watched.bad_waiting == 1 else "wait: the next run writes them"
         yield Text(f"  {counted(watched.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
 
 
@@ -92,7 +92,7 @@ def _why(reason: Reason, since: str) -> Iterator[Text]:
 def _late(status: Status) -> str:
     age = status.age(status.progress.committed)
     old = "there is no commit" if age is None else f"the last commit is {span(age)} old"
-    waits = "it is not known what waits" if status.progress.lag is None else "messages wait"
+    waits = "the number of waiting messages is unknown" if status.progress.lag is None else "messages wait"
     return f"late: {old}, `fresh_within` is {duration(status.pipeline.fresh_within or 0)}, and {waits}"
 
 
@@ -111,7 +111,7 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
     if status.pipeline.source:
         yield Text(f"  is computed from the table {status.pipeline.source.identifier}, which has no partitions of Kafka's")
     elif not status.progress.offsets:
-        yield Text("  its partitions are not known")
+        yield Text("  its partitions are unknown")
     else:
         columns = (
             Column("topic", folds=True),

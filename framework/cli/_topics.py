@@ -1,4 +1,4 @@
-"""What commands about topics have in common."""
+"""Functions for the commands about topics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def topic(plan: Plan, name: str) -> Topic:
-    """The topic of this name, else the one that Kafka calls so."""
+    """The topic of this name in the specs, or else the one with this name in Kafka."""
     called = [topic for topic in plan.topics if topic.name == name] + [topic for topic in plan.topics if topic.kafka_name == name]
     if called:
         return called[0]
@@ -31,5 +31,5 @@ def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) 
 
 
 def readers(plan: Plan, topic: Topic) -> list[str]:
-    """The pipelines that read it."""
+    """The names of the pipelines that read a topic."""
     return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]

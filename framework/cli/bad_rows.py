@@ -1,4 +1,4 @@
-"""Shows the bad rows of a pipeline."""
+"""`sluice bad-rows`: the bad rows of a pipeline."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _WIDEST = 200  # characters of a key or value
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--code", help="Only bad rows of this code, such as undecodable.")
 @click.option(
-    "--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first."
+    "--limit", type=click.IntRange(0), default=5, show_default=True, help="Show at most this many, the newest of each kind first."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
     """Show a table's bad rows by reason, with samples.
 
-    Of each sample it shows where it is in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
+    Each sample has its place in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
     changes nothing. Times are UTC.
 
-    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; of each sample batch, stage,
-    code, message, topic, partition, offset, item, timestamp, and key and value, whole, as text or, where they are none, as
-    key_base64 and value_base64. `waiting` are bad rows that the next run brings to their table; they are not among `rows`.
+    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; each sample has batch, stage,
+    code, message, topic, partition, offset, item, timestamp, and key and value, complete, as text or, if they are not text, as
+    key_base64 and value_base64. `waiting` counts bad rows that the next run writes to their table; `rows` does not count them.
 
     Example: sluice bad-rows flagged_stock_trades --code undecodable --limit 3
     """
@@ -66,7 +66,7 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
     from framework.cli._grid import Column, grid, one_line
 
     if report.waiting:
-        waits = "waits: the next run brings it" if report.waiting == 1 else "wait: the next run brings them"
+        waits = "waits: the next run writes it" if report.waiting == 1 else "wait: the next run writes them"
         yield Text(f"{counted(report.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
     if not report.kinds:
         yield Text(_none(pipeline, code))
@@ -115,15 +115,15 @@ def _as_text(data: bytes | None) -> str:
 
 
 def _next(pipeline: Pipeline, report: Quarantine, code: str | None) -> Iterator[str]:
-    lands = f"what comes then lands in {pipeline.table.identifier}"
-    yield f"next: mend what sends such messages, or the spec at {pipeline.where}; {lands}"
-    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and are not read again by themselves"
+    lands = f"later messages then land in {pipeline.table.identifier}"
+    yield f"next: fix the producer, or the spec at {pipeline.where}; {lands}"
+    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and no run reads them again"
     if code is None and len({kind.code for kind in report.kinds}) > 1:
         yield f"one code alone: `sluice bad-rows {pipeline.name} --code {report.kinds[0].code}`"
 
 
 def document(pipeline: Pipeline, report: Quarantine) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The JSON document of `--json`."""
     return {
         "pipeline": pipeline.name,
         "table": pipeline.table.identifier,

@@ -1,4 +1,4 @@
-"""Prints what makes a shell complete Sluice's commands."""
+"""`sluice completion`: the shell-completion script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTION, ORDER = "try and tidy", 6
 def command(ctx: click.Context, shell: str) -> None:
     """Print the shell-completion script.
 
-    By it a shell completes commands, options, and the names of pipelines and topics.
+    The shell then completes commands, options, and the names of pipelines and topics.
 
     For bash, put this line into ~/.bashrc: eval "$(sluice completion bash)"; for zsh the same with zsh into ~/.zshrc. For fish:
     sluice completion fish > ~/.config/fish/completions/sluice.fish

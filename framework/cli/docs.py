@@ -1,4 +1,4 @@
-"""Writes the pages of the spec language."""
+"""`sluice docs`: the pages of the spec language."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTION, ORDER = "write", 7
 def command(folder: Path) -> None:
     """Write the pages of the spec language, with steps of your own.
 
-    FOLDER (default: docs/language) gets one page for each kind of document, each step and all that SQL expressions may say.
+    FOLDER (default: docs/language) gets one page for each kind of document, each step and SQL expressions.
     Steps of this project, in pipelines/steps, have theirs too.
 
     Example: sluice docs

@@ -1,4 +1,4 @@
-"""`sluice doctor`: is this machine ready, and if not, what is to be done?"""
+"""`sluice doctor`: whether this machine is ready, and how to fix it."""
 
 from __future__ import annotations
 

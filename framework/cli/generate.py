@@ -1,4 +1,4 @@
-"""Makes messages and sends them to Kafka."""
+"""`sluice generate`: send generated messages to Kafka."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ SECTION, ORDER = "try and tidy", 1
 @click.command()
 @click.argument("topic", shell_complete=_complete.topics)
 @click.option("--rate", type=Scalar("Rate"), help="Messages per time, such as 10/s; default: the topic's.")
-@click.option("--for", "seconds", type=Scalar("Duration"), help="Only so long, such as 1m.")
-@click.option("--count", type=click.IntRange(min=1), help="Only so many; without --rate and --for as fast as Kafka takes them.")
-@click.option("--seed", type=int, help="Of equal seeds come equal messages, but for their times.")
+@click.option("--for", "seconds", type=Scalar("Duration"), help="Stop after this time, such as 1m.")
+@click.option(
+    "--count", type=click.IntRange(min=1), help="Stop after this many; without --rate and --for as fast as Kafka accepts them."
+)
+@click.option("--seed", type=int, help="The same seed gives the same messages, apart from timestamps.")
 @_specs.with_specs
 def command(
     topic: str, rate: float | None, seconds: int | None, count: int | None, seed: int | None, specs: Path, environment: str
 ) -> None:
     """Send generated messages to a topic, as its `generate:` says.
 
-    Goes on until Ctrl-C, unless --for or --count ends it.
+    Runs until Ctrl-C, unless --for or --count ends it.
 
-    Creates the topic if Kafka does not have it. Where its schemas are in a registry, messages are written by the newest one; a
-    subject that has none gets one, made of the topic's `columns`.
+    Creates the topic if Kafka does not have it. If its schemas are in a registry, messages are written with the newest one; for
+    a subject without a schema, one is registered, made from the topic's `columns`.
 
     Example: sluice generate stock_trades --rate 10/s --for 1m
     """
@@ -63,7 +65,7 @@ def command(
             click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")
     writers = {each.of: each.writer for each in there}
     start = datetime.now(timezone.utc)
-    if not paced and count:  # as if they had come at the topic's rate until now
+    if not paced and count:  # so that the topic's rate ends them now
         start -= timedelta(seconds=count / generator.rate)
     messages = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
     with until_interrupted() as stop, bar(chosen.name, "messages", count) as progress:
@@ -75,7 +77,7 @@ def _generator(topic: Topic) -> Generator:
     if topic.generator is None:
         raise SluiceError(
             "no-generate",
-            f"the topic `{topic.name}` does not say how its messages are made",
+            f"the topic `{topic.name}` has no `generate:`",
             f"add `generate:` with a rate and columns to the topic at {topic.where}",
         )
     return topic.generator

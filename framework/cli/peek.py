@@ -1,4 +1,4 @@
-"""Shows messages of a topic."""
+"""`sluice peek`: messages of a topic."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FEW = 10
 @click.argument("topic", shell_complete=_complete.topics)
 @click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_FEW} if not said.")
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
-              help="The topic's first or last messages.")  # fmt: skip
-@click.option("--partition", type=click.IntRange(min=0), help="Only messages of this one.")
-@click.option("--follow", is_flag=True, help="Go on with those that come, until Ctrl-C; from earliest, with all.")
-@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON, and nothing else.")
+              help="Show the topic's first or last messages.")  # fmt: skip
+@click.option("--partition", type=click.IntRange(min=0), help="Show only messages of this partition.")
+@click.option("--follow", is_flag=True, help="Keep showing new messages until Ctrl-C; with `--from earliest`, all messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON only.")
 @_specs.with_specs
 def command(
     topic: str, count: int | None, start: Literal["earliest", "latest"], partition: int | None, follow: bool, as_json: bool,
@@ -37,18 +37,18 @@ def command(
 ) -> None:  # fmt: skip
     """Show a topic's messages.
 
-    Shows the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the topic's spec says.
+    By default the last ones: place, time, key, headers and value, decoded as the topic's spec says.
     TOPIC is a topic of the specs, by its own name or by Kafka's.
 
-    Keys and values that have their schemas in a registry are shown as JSON, each by the schema that it names.
+    Keys and values whose schemas are in a registry are shown as JSON, each decoded with the schema that it names.
 
-    What is plainly wrong, such as a value that is no JSON, is marked as a bad row; most bad rows need a closer look, which
-    `sluice preview` takes. Reads without a consumer group: nothing in Kafka changes.
+    Obvious bad rows, such as a value that is not JSON, are marked; `sluice preview` finds all of them.
+    Reads without a consumer group: nothing in Kafka changes.
 
     Example: sluice peek stock_trades --count 3
     """
     if follow and start == "earliest" and count is not None:
-        raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
+        raise click.UsageError("--count has no effect here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic)
     from framework.engine.kafka import read_messages
@@ -62,7 +62,7 @@ def command(
     if not as_json:
         click.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
     if reader.trouble:
-        click.echo(f"{reader.trouble.message}: bytes are shown, unless it said before what their schema is", err=True)
+        click.echo(f"{reader.trouble.message}: values are shown as bytes, unless their schema is cached", err=True)
     _print(reader, sample, as_json)
     if follow:
         if not as_json:
@@ -93,8 +93,8 @@ def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, pa
         some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
         head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > sampled else "")
     readers = _topics.readers(plan, topic)
-    advice = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
-    return f"{head}\nonly what is plainly wrong is marked as a bad row{advice}"
+    advice = f"; `sluice preview {readers[0]}` shows the rows that a run would make from them" if readers else ""
+    return f"{head}\nonly obvious bad rows are marked{advice}"
 
 
 def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
@@ -109,7 +109,7 @@ def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
 
 
 def _as_read(plan: Plan, topic: Topic) -> Topic:
-    """As its pipelines read it, where none makes bad rows of messages without a value."""
+    """The topic as its pipelines read it, if none makes bad rows from messages without a value."""
     read = [each for pipeline in plan.pipelines for each in pipeline.topics if each.name == topic.name]
     handled = read and all(fault.code != "null_value" for each in read for fault in each.decoding.faults)
     return read[0] if handled else topic

@@ -1,4 +1,4 @@
-"""Shows what will run, what it would change in the tables, and what waits for it."""
+"""`sluice plan`: what will run, what it changes in the tables, and which messages wait."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ ALSO_CALLED = ("diff",)
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-@click.option("--no-look", is_flag=True, help="Only what the specs say: ask neither Kafka nor the catalog.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
+@click.option("--no-look", is_flag=True, help="Plan from the specs alone: ask neither Kafka nor the catalog.")
 @_specs.with_specs
 def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, environment: str) -> None:
     """Show what will run, what it changes, and what waits.
 
-    First come columns and types through every step, tables, bad rows. Then comes what the next run would do: what it changes
+    Shows columns and types after every step, tables and bad rows; then the next run: what it changes
     in each table, and which messages it reads. Changes nothing and starts nothing.
 
-    Without a NAME, all pipelines. Bytes and seconds are estimates: by the size of up to 100 of the messages that wait, and by
-    the speed of the table's last large batches, or 250,000 messages a second where there are none. Kafka or a catalog that
-    does not answer within some seconds is named in one line. Exit status 1 where a run would fail or refuse to go on.
-    docs/plan.md explains each line, and what --json prints.
+    Without a NAME, all pipelines. Bytes and seconds are estimates: from the size of up to 100 waiting messages, and from
+    the speed of the table's last large batches, or 250,000 messages a second if there are none. A Kafka or catalog that
+    does not answer within a few seconds is named in one line. Exit status 1 if a run would fail or be refused.
+    docs/plan.md explains each line, and the JSON of --json.
 
     Example: sluice plan flagged_stock_trades
     """
@@ -75,7 +75,7 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
     else:
         away = (error for next_run in next_runs for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
-            click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
+            click.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(next_run.would_run for next_run in next_runs):
         sys.exit(1)
 
@@ -87,7 +87,7 @@ def _print(next_run: NextRun) -> None:
 
 
 def next_run_lines(next_run: NextRun) -> Iterator[str]:
-    """What the next run of a pipeline would do, in words."""
+    """The next run of a pipeline, in words."""
     for error in next_run.refused:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
@@ -106,9 +106,9 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
         yield _waits(waiting)
     if next_run.rebuild:
         if next_run.rows_differ:
-            yield "rows that are there stay as the spec before made them"
+            yield "existing rows stay as the previous spec made them"
         lines_of_rebuild = list(rebuild_lines(next_run.pipeline, next_run.rebuild))
-        yield f"`sluice rebuild {next_run.pipeline.name}` makes them anew: {lines_of_rebuild[0]}"
+        yield f"`sluice rebuild {next_run.pipeline.name}` rebuilds the table: {lines_of_rebuild[0]}"
         yield from (f"  {line}" for line in lines_of_rebuild[1:])
     if next_run.recompute and next_run.pipeline.source:
         yield _computes(next_run.recompute, next_run.pipeline.source.identifier)
@@ -119,20 +119,20 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
 
 
 def rebuild_lines(pipeline: Pipeline, outlook: Estimate) -> Iterator[str]:
-    """What a rebuild reads and costs, and what it could not make again."""
+    """What a rebuild reads and costs, and which rows it would lose."""
     if outlook.rows is not None and pipeline.source:
-        yield f"computes it from {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
+        yield f"reads {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
     yield from (_waits(waiting) for waiting in outlook.waiting)
     if outlook.done:
-        yield f"goes on with a rebuild that was cut off, which has read {counted(outlook.done, 'message')}"
+        yield f"continues an interrupted rebuild, which has read {counted(outlook.done, 'message')}"
     yield from (f"without {lost.words}" for lost in outlook.lost)
     yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
 
 
 def _computes(recompute: Recompute, source: str) -> str:
     if not recompute.because:
-        return f"{source} is as it was when the table was computed: nothing to do"
-    line = f"computes the table anew from {source}, {recompute.because}"
+        return f"{source} has not changed since the table was computed: nothing to do"
+    line = f"recomputes the table from {source}, {recompute.because}"
     if recompute.rows is None or recompute.seconds is None:
         return line
     return f"{line}: {counted(recompute.rows, 'row')} now, {_time(recompute.seconds)} once Spark has started"
@@ -158,7 +158,7 @@ def _time(seconds: float) -> str:
 
 
 def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
-    """What `--json` prints of a pipeline; docs/plan.md describes it."""
+    """The JSON of a pipeline for `--json`; docs/plan.md describes it."""
     from framework.plan.change import place
 
     table, source = pipeline.table, pipeline.source
@@ -181,7 +181,7 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
 
 
 def _next_run(next_run: NextRun | None) -> dict[str, Any]:
-    """Null is what was not looked at, or could not be seen."""
+    """The JSON of the next run. Null means not checked, or no answer."""
     if next_run is None:
         return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
     return {

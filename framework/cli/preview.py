@@ -1,4 +1,4 @@
-"""Shows what becomes of some messages, step by step."""
+"""`sluice preview`: some messages and their rows after each step."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SECTION, ORDER = "write", 5
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="How many, or how many rows of a table.",
+    help="Show this many messages, or rows of a table.",
 )
-@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="The topic's first or last messages.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="Show the topic's first or last messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(name: str, count: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
     """Show what the next messages become, step by step.
 
-    For the next messages of pipeline NAME it shows after each step what changes, what is filtered out, and what is a bad row,
-    with the reason. Writes nothing anywhere.
+    For the next messages of pipeline NAME, shows after each step what changes, what is filtered out, and what is a bad row,
+    with the reason. Writes nothing.
 
-    They are the messages that a run would read next; where nothing waits, the last ones of the topic. Where the pipeline reads
+    These are the messages that the next run would read; if nothing waits, the last ones of the topic. If the pipeline reads
     a table, some of its rows.
 
     Example: sluice preview flagged_stock_trades --messages 3
@@ -46,7 +46,7 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     if start and pipeline.source:
-        raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
+        raise click.UsageError(f"--from has no effect here: {name} reads a table, not a topic")
     from framework.engine.kafka.cluster import refuse_silent
     from framework.engine.trials.preview import once
 

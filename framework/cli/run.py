@@ -1,4 +1,4 @@
-"""Runs pipelines."""
+"""`sluice run`: run pipelines."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--every", metavar="DURATION", help="Stay and run again this often, such as 1m.")
+@click.option("--every", metavar="DURATION", help="Keep running, and run again this often, such as 1m.")
 @_specs.with_specs
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
     """Load all waiting messages; `--every 1m` keeps running.
 
-    Runs pipelines until their tables have all that is in their topics.
+    Runs pipelines until their tables have all messages of their topics.
 
-    Without a NAME, all of them but those that are paused. Ctrl-C ends behind the commit that is under way.
+    Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way.
 
-    Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, refused to go on or, asked for by
-    its NAME, is paused; 2 wrong usage.
+    Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, was refused or, if given by
+    NAME, is paused; 2 wrong usage.
 
     Example: sluice run flagged_stock_trades --every 1m
     """
@@ -76,7 +76,7 @@ def _seconds(every: str | None) -> int | None:
 
 
 class _Report:
-    """What a run says: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
+    """The output of a run: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
     def __init__(self, context: Context, by_name: bool) -> None:
         self.context = context
@@ -111,19 +111,19 @@ class _Report:
             click.echo(text)
 
     def failure(self, failure: Failure) -> bool:
-        """Whether it is one: who names no pipeline wants those that are not paused."""
+        """Whether a pause is an error: without names, paused pipelines are left out."""
         if self.by_name or not isinstance(failure.error, Paused):
             click.echo(f"{failure.pipeline}: {failure.error}", err=True)
             return True
         line = f"{failure.pipeline}: paused{_since(failure.pipeline)}, left out"
-        if line not in self._left_out:  # once, not each time that --every comes round
+        if line not in self._left_out:  # once, not each time with --every
             self._left_out.add(line)
             click.echo(line)
         return False
 
     def end(self, pipeline: Pipeline) -> None:
-        since = _since(pipeline.name)  # by somebody else, while its batches ran
-        done = f"paused{since}, what came in before is there" if since else f"{pipeline.table.identifier} is caught up"
+        since = _since(pipeline.name)  # paused while its batches ran
+        done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
         click.echo(f"{pipeline.name}: {done}")
 
 
@@ -135,7 +135,7 @@ def _since(pipeline: str) -> str:
 
 
 def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
-    """What waits for a pipeline; None where the run will say why it cannot be known."""
+    """The number of waiting messages; None if it is unknown, which the run itself reports."""
     from framework.engine.observe.progress import progress_of
 
     try:

@@ -1,4 +1,4 @@
-"""Shows the state of every table."""
+"""`sluice status`: the state of every table."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _EVERY = 2.0  # seconds
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and what waits.")
-@click.option("--watch", "again", is_flag=True, help="Look again every 2 seconds, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and waiting messages.")
+@click.option("--watch", "again", is_flag=True, help="Refresh every 2 seconds, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
-    """Show how far each table is, how old its data is, what is wrong.
+    """Show each table's progress, the age of its data, and its errors.
 
     Shows every table, or those of NAME, a pipeline or its table. Changes nothing and starts nothing.
 
@@ -40,22 +40,22 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     syncing    messages wait
     caught up  no messages wait
     paused     until `sluice resume`
-    suspended  a run refused to go on: a person must decide
+    suspended  a run was refused: a person must decide
     failing    the last run failed, or Kafka or the catalog does not answer
 
-    Fresh is a table that is caught up, or whose last commit is not older than `fresh_within`.
+    A table is fresh if it is caught up, or its last commit is not older than `fresh_within`.
 
-    --json: {environment, at, tables}; of each table pipeline, table, catalog, state, reasons [{code, message, hint, do,
+    --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
     suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
     rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, location, metadata_file, snapshot_id (as
-    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null is what is not known.
+    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
 
     Exit status: 0, or 1 if a table is failing or suspended, or the specs have problems; 2 wrong usage.
 
     Example: sluice status flagged_stock_trades --partitions
     """
     if again and as_json:
-        raise click.UsageError("--watch and --json do not go together: ask --json as often as you need it")
+        raise click.UsageError("--watch and --json exclude each other: call --json as often as you need")
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
     from framework.engine.observe.status import statuses
@@ -76,7 +76,7 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
 
 
 def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
-    """Until Ctrl-C; whether anything was bad when it was looked at last."""
+    """Refresh until Ctrl-C. Returns whether any table was bad the last time."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -113,7 +113,7 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 
 
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The JSON document of `--json`."""
     at = states[0].at if states else datetime.now(timezone.utc)
     return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in states]}
 

@@ -1,4 +1,4 @@
-"""Runs the tests of pipelines."""
+"""`sluice test`: run the tests of pipelines."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SECTION, ORDER = "write", 4
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Run the tests in the specs, without Kafka.
 
-    Their messages go through the same code as in production, into tables of a catalog that is thrown away. Neither Kafka nor
-    the real tables are asked.
+    The messages of a test run through the same code as in production, into tables of a temporary catalog. Neither Kafka nor
+    the real tables are read.
 
-    Without a NAME, the tests of all pipelines. A test that fails is shown with its place and with what differs.
+    Without a NAME, the tests of all pipelines. A failed test is shown with its place and the differences.
 
     Exit status: 0 all passed, 1 a test failed or the specs have problems, 2 wrong usage.
 
@@ -48,7 +48,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
 
 def _run(plan: Plan, names: Sequence[str]) -> int:
-    """All tests of these pipelines, in one JVM; how many failed."""
+    """Run all tests of these pipelines in one JVM. Returns how many failed."""
     from framework.engine.trials import trial
 
     failed = 0
@@ -73,7 +73,7 @@ def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]])
 
 
 def _differences(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
-    """What a test expects and did not come, in lines; none where it passed."""
+    """Lines with the differences from a test's expectation; none if it passed."""
     from framework.plan import compare
 
     if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""Gives columns other types. A value that does not cast makes a bad row, never a silent null."""
+"""Casts columns to other types. A value that cannot be cast makes a bad row, never a silent null."""
 
 from __future__ import annotations
 

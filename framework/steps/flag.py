@@ -1,4 +1,4 @@
-"""Sets a column to the label of the first rule that is true, else to `otherwise`."""
+"""Sets a column to the label of the first rule that is true, or else to `otherwise`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
 
 
 def _faults(rows: Rows, written: Written, rules: list[Checked], reads: frozenset[str]) -> tuple[Fault, ...]:
-    """A rule fails a row only where no rule before it was true, since it is not asked otherwise."""
+    """The faults of the rules. A rule can fail only for rows for which no rule before it was true; for others it is not evaluated."""
     faults = []
     earlier: list[str] = []
     for rule, condition in zip(written.rules, rules, strict=True):

@@ -1,4 +1,4 @@
-"""Puts a struct's fields in its place: `location` with a field `building` gives the column `location_building`."""
+"""Replaces a struct by its fields: `location` with a field `building` gives the column `location_building`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _fields(name: str, at: int, step: WrittenStep, rows: Rows, others: set[str])
     if struct_column is None or struct_column.type == VOID:
         return ()
     if not isinstance(struct_column.type, Struct):
-        hint = "only a struct has fields; a list is taken apart by `explode`"
+        hint = "only a struct has fields; use `explode` for a list"
         rows.problems.append(Problem(where, "not-a-struct", f"`{name}` is {struct_column.type}, not a struct", hint))
         return (struct_column,)
     field_columns = tuple(

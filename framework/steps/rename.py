@@ -1,4 +1,4 @@
-"""Gives columns other names; they stay where they are. Two columns can change names with each other."""
+"""Renames columns; their order stays. Two columns can swap their names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     names = {column.name for column in rows.columns}
     kept = names - set(step.value)
     taken: set[str] = set()
-    unknown: list[Column] = []  # which later steps can name all the same
+    unknown: list[Column] = []  # later steps can still name them
     for old, new in step.value.items():
         if old not in names and new in kept:
             hint = f"the old name comes first: `{new}: {old}`"

@@ -1,4 +1,4 @@
-"""Keeps these columns, in this order; `b.c` takes a field out of a struct, as the column `c`."""
+"""Keeps these columns, in this order; `b.c` takes the field `c` of a struct, as the column `c`."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         columns[name] = before or rows.new_column(name, expression.type, where, others=columns)
         if before is None:
             assign[name] = expression.sql
-    more = rows.more or any(column.type == VOID for column in columns.values())  # it may be another column that was meant
+    more = rows.more or any(column.type == VOID for column in columns.values())  # the unknown column may be any
     return Resolved(tuple(columns.values()), more=more, assign=tuple(assign.items()), says=(", ".join(step.value),))

@@ -1,4 +1,4 @@
-"""One select over the rows so far, for what no step says: `select … from input where …`, each row by itself."""
+"""Runs one select over the rows so far, for what no other step can do: `select … from input where …`, row by row."""
 
 from __future__ import annotations
 
