@@ -60,23 +60,23 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo("\n".join(lines or ["there are no pipelines"]))
         if not pipelines:
             return
-    next_runs: list[NextRun] = []
+    checked: list[NextRun] = []
     if not no_look:
         from framework.engine.observe.next_run import next_runs
 
         for next_run in next_runs(plan, pipelines):
-            next_runs.append(next_run)
+            checked.append(next_run)
             if not as_json:
                 _print(next_run)
     if as_json:
-        by_name = {next_run.pipeline.name: next_run for next_run in next_runs}
+        by_name = {next_run.pipeline.name: next_run for next_run in checked}
         documents = [document(pipeline, by_name.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        away = (error for next_run in next_runs for error in next_run.unreachable if not isinstance(error, NoTopic))
+        away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
             click.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
-    if not all(next_run.would_run for next_run in next_runs):
+    if not all(next_run.would_run for next_run in checked):
         sys.exit(1)
 
 
@@ -118,15 +118,15 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
-def rebuild_lines(pipeline: Pipeline, outlook: Estimate) -> Iterator[str]:
+def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     """What a rebuild reads and costs, and which rows it would lose."""
-    if outlook.rows is not None and pipeline.source:
-        yield f"reads {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
-    yield from (_waits(waiting) for waiting in outlook.waiting)
-    if outlook.done:
-        yield f"continues an interrupted rebuild, which has read {counted(outlook.done, 'message')}"
-    yield from (f"without {lost.words}" for lost in outlook.lost)
-    yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
+    if estimate.rows is not None and pipeline.source:
+        yield f"reads {pipeline.source.identifier}: {counted(estimate.rows, 'row')}, {_time(estimate.seconds)}"
+    yield from (_waits(waiting) for waiting in estimate.waiting)
+    if estimate.done:
+        yield f"continues an interrupted rebuild, which has read {counted(estimate.done, 'message')}"
+    yield from (f"without {lost.words}" for lost in estimate.lost)
+    yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
 def _computes(recompute: Recompute, source: str) -> str:
@@ -222,13 +222,13 @@ def _recompute(recompute: Recompute) -> dict[str, Any]:
     return {"computes": bool(recompute.because), "because": recompute.because, "rows": recompute.rows, "about_seconds": seconds}
 
 
-def _rebuild(outlook: Estimate) -> dict[str, Any]:
+def _rebuild(estimate: Estimate) -> dict[str, Any]:
     return {
-        "topics": [{"topic": each.topic, "messages": each.messages} for each in outlook.waiting],
-        "rows": outlook.rows,
-        "about_seconds": round(outlook.seconds, 3),
-        "lost": [each.words for each in outlook.lost],
-        "undone": [each.words for each in outlook.foreign],
+        "topics": [{"topic": each.topic, "messages": each.messages} for each in estimate.waiting],
+        "rows": estimate.rows,
+        "about_seconds": round(estimate.seconds, 3),
+        "lost": [each.words for each in estimate.lost],
+        "undone": [each.words for each in estimate.foreign],
     }
 
 

@@ -50,12 +50,12 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
     pipeline = _specs.chosen(plan, [name])[0]
     context = Context(plan)
     try:
-        outlook, changes = rebuild.check_rebuild(context, pipeline, without_lost)
-        click.echo("\n".join(_shows(pipeline, outlook, changes)))
+        estimate, changes = rebuild.check_rebuild(context, pipeline, without_lost)
+        click.echo("\n".join(_shows(pipeline, estimate, changes)))
         if not yes:
             click.confirm("Rebuild it?", abort=True)
         with loop.until_interrupted() as stop:
-            done = rebuild.rebuild(context, pipeline, outlook, _batch, stop.is_set)
+            done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:
             click.echo(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here")
@@ -74,17 +74,17 @@ def _batch(batch: Batch) -> None:
     click.echo(line(batch))
 
 
-def _shows(pipeline: Pipeline, outlook: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
+def _shows(pipeline: Pipeline, estimate: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
     from framework.cli.plan import rebuild_lines
     from framework.engine.iceberg.second_identity import second_pipeline
 
     table = pipeline.table.identifier
-    if outlook.ended:
+    if estimate.ended:
         yield f"{pipeline.name}: a rebuild of {table} was published and then interrupted; the rest reads no messages"
         return
     yield f"{pipeline.name}: rebuilds {table}, in the second table {second_pipeline(pipeline).table.identifier}"
     yield from (f"  {_says(pipeline, change)}" for change in changes)
-    yield from (f"  {line}" for line in rebuild_lines(pipeline, outlook))
+    yield from (f"  {line}" for line in rebuild_lines(pipeline, estimate))
 
 
 def _says(pipeline: Pipeline, change: Change) -> str:
