@@ -237,7 +237,7 @@ def _settings() -> list[str]:
 
 
 def of_pyspark() -> list[Path]:
-    """The jars that pyspark itself brings."""
+    """The jars inside the package pyspark."""
     spec = importlib.util.find_spec("pyspark")  # not imported: the import takes most of a second
     places = spec.submodule_search_locations if spec else None
     return [jar for place in places or () for jar in sorted(Path(place, "jars").glob("*.jar"))]

@@ -57,7 +57,7 @@ def test_the_definitions_are_short() -> None:
 
 
 @pytest.mark.slow
-def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import AssetKey
 
     from framework.assets import definitions
@@ -90,7 +90,7 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.slow
-def test_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_dagster_runs_at_most_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
     from framework.home import dagster_home
@@ -163,7 +163,7 @@ ORDERS = {"lake/m/orders", "lake/m/orders__bad_rows"}
 
 
 @pytest.mark.slow
-def test_what_is_shown_of_a_table(served: Path) -> None:
+def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> None:
     from dagster import AssetKey
 
     from framework.assets import definitions
@@ -212,7 +212,7 @@ def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, te
 
 
 @pytest.mark.slow
-def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_ends_with_the_problems_of_a_broken_spec(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.assets import definitions
 
     (served / "specs" / "orders.yaml").write_text(BROKEN)

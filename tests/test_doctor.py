@@ -32,7 +32,7 @@ def fake_java(home: Path, says: str, status: int = 0) -> Path:
         ("Unable to locate a Java Runtime.", 1, "java-missing", "Unable to locate"),
     ],
 )
-def test_a_wrong_java_is_named(
+def test_an_unsupported_java_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, status: int, code: str, part: str
 ) -> None:
     home = fake_java(tmp_path / "jdk", says, status)
@@ -61,7 +61,7 @@ def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
         java.java()
 
 
-def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_path: Path) -> None:
+def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "jdk", 'openjdk version "11.0.2" 2019-01-15')
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -105,7 +105,7 @@ def problems(folder: Path, columns: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_messages(tmp_path: Path) -> None:
     topic = things(tmp_path)
     assert some(topic, 200) == some(topic, 200)
     assert some(topic, 200) != some(topic, 200, seed=8)
@@ -113,7 +113,7 @@ def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
+def test_each_column_is_generated_by_its_rule(tmp_path: Path) -> None:
     made = some(things(tmp_path), 2000)
     values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in made]
     assert {each.key for each in made} == {f"User_{number}".encode() for number in range(1, 10)}
@@ -134,7 +134,7 @@ def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
     assert "source" not in values[0]
 
 
-def test_time_goes_on_at_the_rate(tmp_path: Path) -> None:
+def test_time_advances_at_the_rate(tmp_path: Path) -> None:
     values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
     assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)
     assert (values[11]["at"], values[11]["seen"]) == ("2026-01-05T10:00:01.100Z", 1767607201100)
@@ -158,7 +158,7 @@ def test_a_text_is_the_whole_message(tmp_path: Path) -> None:
         ("é[0-9A-F]{0,2}é", "é[0-9A-F]{0,2}é"),
     ],
 )
-def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -> None:
+def test_generated_texts_match_their_pattern(tmp_path: Path, pattern: str, fits: str) -> None:
     topic = things(tmp_path, f"    side: {{pattern: '{pattern}'}}\n")
     texts = [json.loads(each.value or b"")["side"] for each in some(topic, 400)]
     assert [text for text in texts if not re.fullmatch(fits, text)] == []
@@ -189,13 +189,13 @@ def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -
         ("a{999}b{9}", "can be longer than 1000", "less often"),
     ],
 )
-def test_patterns_that_cannot_be_made(pattern: str, said: str, hint: str) -> None:
+def test_patterns_that_cannot_be_generated_are_refused(pattern: str, said: str, hint: str) -> None:
     with pytest.raises(Unsuited) as error:
         parts(pattern)
     assert (error.value.code, said in error.value.message, hint in error.value.hint) == ("bad-pattern", True, True), error.value
 
 
-def test_what_the_plan_refuses(tmp_path: Path) -> None:
+def test_the_plan_refuses_invalid_rules(tmp_path: Path) -> None:
     found = problems(
         tmp_path,
         """
@@ -240,7 +240,7 @@ place.Room.floor: {now: true}
 
 
 @pytest.mark.slow
-def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
+def test_the_shipped_topics_generate_all_their_columns() -> None:
     topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
     assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data", "customers"}
     for topic in topics:
@@ -290,7 +290,7 @@ def run(specs: Path, *arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_what_the_command_refuses(tmp_path: Path) -> None:
+def test_the_command_refuses_invalid_use(tmp_path: Path) -> None:
     specs = project(tmp_path)
     assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean `things`?\n")
     status, said = run(specs, "silent")
@@ -303,7 +303,7 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_all_arrives(tmp_path: Path, kafka: str) -> None:
+def test_all_messages_arrive(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="arrives")
     assert generate.ensure_topic(topic, SecretStore())
     assert not generate.ensure_topic(topic, SecretStore())
@@ -362,7 +362,7 @@ def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> No
 
 
 @pytest.mark.kafka
-def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> None:
+def test_a_message_that_kafka_rejects_is_an_error(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="refuses")
     generate.ensure_topic(topic, SecretStore())
     with pytest.raises(UnreachableError, match=r"Kafka accepted 1 messages for refuses, but not 1: .*[Mm]essage") as error:
@@ -374,7 +374,7 @@ def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> Non
 
 
 @pytest.mark.usefixtures("kafka_away")
-def test_without_kafka_it_says_so(tmp_path: Path) -> None:
+def test_an_unreachable_kafka_is_an_error(tmp_path: Path) -> None:
     topic = replace(things(tmp_path), cluster=Cluster(name="main", bootstrap="127.0.0.1:1", security=Security()))
     with pytest.raises(UnreachableError) as error:
         generate.ensure_topic(topic, SecretStore())

@@ -90,7 +90,7 @@ def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pyte
     assert make(tmp_path / "specs").clusters[0].bootstrap == "127.0.0.1:29092"
 
 
-def test_a_gitignore_that_says_it_stays(tmp_path: Path) -> None:
+def test_a_gitignore_with_the_line_stays_unchanged(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\n/.sluice\n")
     assert projects.start(tmp_path) == ("specs/main.yaml", "specs/orders.yaml")
     assert (tmp_path / ".gitignore").read_text() == "*.log\n/.sluice\n"
@@ -100,7 +100,7 @@ def test_a_gitignore_that_says_it_stays(tmp_path: Path) -> None:
     ("name", "hint"),
     [(".gitignore", "add the line `.sluice/`"), ("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
 )
-def test_nothing_is_written_over(tmp_path: Path, name: str, hint: str) -> None:
+def test_existing_files_are_never_overwritten(tmp_path: Path, name: str, hint: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("mine")
     before = everything(tmp_path)
@@ -115,7 +115,7 @@ def everything(folder: Path) -> dict[str, str | None]:
     return {str(path): path.read_text() if path.is_file() else None for path in sorted(folder.rglob("*"))}
 
 
-def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> None:
+def test_files_are_written_all_or_none(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("a file, so no folder")
     before = everything(tmp_path)
     with pytest.raises(SluiceError) as refused:
@@ -128,7 +128,7 @@ def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> Non
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_options_that_mean_nothing_are_refused() -> None:
+def test_options_without_effect_are_refused() -> None:
     for option in (["--sample", "5"], ["--bootstrap", "127.0.0.1:1"], ["--env", "prod"]):
         done = CliRunner().invoke(main, ["init", "nowhere", *option])
         assert (done.exit_code, option[0] in done.output) == (2, True)
@@ -190,12 +190,12 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([1_760_000_000_000], "c: bigint"),
     ],
 )
-def test_types(values: list[Any], said: str) -> None:
+def test_a_columns_type_holds_every_value_of_the_sample(values: list[Any], said: str) -> None:
     assert column(*values) == said
 
 
 @pytest.mark.parametrize("name", ["at", "created_at", "createdAt", "ts", "event_ts", "registertime", "eventTime", "timestamp_ms"])
-def test_milliseconds_by_name_and_size(name: str) -> None:
+def test_numbers_are_timestamps_by_name_and_size(name: str) -> None:
     epoch = '{type: timestamp, format: epoch_millis, doc: "milliseconds since 1970, by its name and size"}'
     assert column(1_760_000_000_000, name=name) == f"{name}: {epoch}"
     assert column(1_760_000_000, name=name) == f"{name}: bigint", "seconds are left a number"
@@ -203,7 +203,7 @@ def test_milliseconds_by_name_and_size(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["amount", "format", "cats", "sat", "runtime_id", "total"])
-def test_milliseconds_only_by_name(name: str) -> None:
+def test_numbers_are_no_timestamps_by_size_alone(name: str) -> None:
     assert column(1_760_000_000_000, name=name) == f"{name}: bigint"
 
 
@@ -276,7 +276,7 @@ def test_no_value_of_a_message_is_written() -> None:
         ([b'{"a": ' + b"[" * 100_000], "value: string"),
     ],
 )
-def test_formats(values: list[Any], value: str) -> None:
+def test_the_format_follows_from_the_messages(values: list[Any], value: str) -> None:
     assert value in written(values).splitlines()
     checked(written(values))
 
@@ -340,14 +340,14 @@ def test_envelopes_whose_keys_name_no_column_are_rows_of_changes() -> None:
         ),
     ],
 )
-def test_keys(keys: list[bytes | None], line: str) -> None:
+def test_the_key_becomes_a_column_if_it_looks_like_an_id(keys: list[bytes | None], line: str) -> None:
     text = written([{"n": 7}, {"n": 8}], keys=keys)
     assert line in text.splitlines()
     uncommented = text.replace(f"\n{line}\n", f"\n{line.removeprefix('# ')}\n") if "as:" in line else text
     checked(uncommented)
 
 
-def test_a_key_beside_a_field_of_that_name_and_headers() -> None:
+def test_a_key_column_gets_a_free_name_and_headers_are_listed() -> None:
     text = written([{"KEY": 7}], keys=[b"k"], headers=(("source", b"x"), ("trace-id", None), ("a b", b"")))
     assert "key: {format: string, as: message_key}\n" in text
     line = "# headers: {source: string, trace-id: string}"
@@ -366,19 +366,19 @@ def test_a_key_beside_a_field_of_that_name_and_headers() -> None:
         ("x" * 249, "x" * 63),
     ],
 )
-def test_names_of_topics(kafka: str, name: str) -> None:
+def test_a_topics_name_becomes_a_valid_name_of_the_spec(kafka: str, name: str) -> None:
     found = checked(written([{"a": 1}], kafka))
     assert (found.name, found.kafka_name) == (name, kafka)
 
 
-def test_very_many_fields() -> None:
+def test_only_the_first_fields_of_very_many_become_columns() -> None:
     made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
     assert (made.columns, len(made.left_out)) == (500, 200)
     wide = infer.columns([{"o": {f"f{number}": 1 for number in range(300)}}])[0]
     assert (str(wide.type), wide.remarks) == ("string", ("objects of 300 fields: kept as JSON text",))
 
 
-def test_nothing_to_go_by() -> None:
+def test_a_topic_without_values_is_an_error() -> None:
     for values in ([], [None, None]):
         with pytest.raises(SluiceError) as refused:
             written(values)
@@ -397,7 +397,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", few([20, 100], 20))
-def test_whatever_the_messages_hold_the_spec_has_no_problems(examples: int) -> None:
+def test_the_spec_of_any_messages_has_no_problems(examples: int) -> None:
     @settings(max_examples=examples, derandomize=examples == 20, database=None)
     @example([{"op": []}], None)
     @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
@@ -508,7 +508,7 @@ def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafk
 
 @pytest.mark.kafka
 @pytest.mark.timed
-def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: str) -> None:
+def test_a_sample_stops_before_open_transactions_without_waiting(real: Callable[..., str], kafka: str) -> None:
     name = real([(b"1", None, 0)])
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": name})
     producer.init_transactions()
@@ -542,7 +542,7 @@ def test_a_topic_into_an_empty_folder(
 
 
 @pytest.mark.kafka
-def test_a_topic_called_as_the_first_file_is(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
+def test_a_topic_named_like_the_first_file_gets_another_file(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
     real([(b'{"n": 1}', None, 0)], "main")
     sluice("init", str(tmp_path), "--topic", "main", "--bootstrap", kafka)
     plan = make(tmp_path / "specs")
@@ -562,7 +562,7 @@ def test_refusals_write_nothing(kafka: str, tmp_path: Path) -> None:
         assert not (tmp_path / "new").exists()
 
 
-def test_kafka_away(tmp_path: Path) -> None:
+def test_an_unreachable_kafka_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["init", str(tmp_path / "new"), "--topic", "orders", "--bootstrap", "127.0.0.1:1"])
     assert (done.exit_code, "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in done.output) == (1, True), done.output
     assert not (tmp_path / "new").exists()

@@ -140,7 +140,7 @@ def test_no_look_shows_only_the_specs(folder: Path) -> None:
     planned(folder, "n: bigint")
     Path("lake.db").write_text("nobody looks at this")
     done = sluice("plan", "--no-look")
-    assert (done.exit_code, "next run" in done.output, "not looked at" in done.output) == (0, False, False)
+    assert (done.exit_code, "next run" in done.output, "not checked" in done.output) == (0, False, False)
     said = document("--no-look")
     assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "rebuild", "refused", "unseen")] == [None] * 5 + [
         [],

@@ -109,14 +109,14 @@ def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> No
     assert "did you mean `tidy`?" in made(tmp_path, "tidi: [name]", tidy=tidy)[1][0]
 
 
-def test_a_column_without_a_type(tmp_path: Path) -> None:
+def test_a_column_without_a_type_is_a_problem(tmp_path: Path) -> None:
     step = SHOUT.replace("rows.columns, ((", "(*rows.columns, rows.new_column('x', VOID, step.place())), ((")
     assert made(
         tmp_path, "void: name", void=step.replace("import Resolved", "import Resolved\nfrom framework.types import VOID")
     )[1] == ["DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"]
 
 
-def test_options_of_its_own(tmp_path: Path) -> None:
+def test_a_step_has_options_of_its_own(tmp_path: Path) -> None:
     text = SHOUT.replace("Written = str", OPTIONS).replace('"""Shouts."""', '"""Shouts."""\nfrom __future__ import annotations')
     assert made(tmp_path, "shout: {column: name}", shout=text)[1] == []
     assert made(tmp_path, "shout: {colum: name}", shout=text)[1] == [

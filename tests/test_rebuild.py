@@ -496,7 +496,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
     assert (process.returncode, "Traceback" in errors) == (1, False), errors
     table = project.pipeline.table.identifier
-    assert output.endswith(f"trades: stopped, {table} is unchanged; `sluice rebuild trades` goes on from here\n")
+    assert output.endswith(f"trades: stopped, {table} is unchanged; `sluice rebuild trades` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
     done: list[Batch] = []

@@ -149,7 +149,7 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     wrongs = {
         "a tombstone needs --key": ["--tombstone"],
         "a tombstone has no value": ["{}", "--tombstone"],
-        "say what to send": [],
+        "give JSON, - for": [],
     }
     for says, wrong in wrongs.items():
         refused = CliRunner().invoke(main, ["send", "trades", *wrong, *specs])

@@ -61,7 +61,6 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
 def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from framework.amounts import counted
     from framework.cli._grid import Column, grid
 
     if past is None or not past.commits:
@@ -74,7 +73,7 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
     yield grid(columns, [_row(commit, partitions) for commit in past.commits[:limit]], width)
     more = len(past.commits) - limit
     if more > 0:
-        yield Text(f"{counted(more, 'older commit')}: --limit {len(past.commits)} shows them")
+        yield Text(f"{more:,} older commit{'s'[: more != 1]}: --limit {len(past.commits)} shows them")
     if past.expired:
         yield Text("older commits have expired")
     if past.rolled_back:

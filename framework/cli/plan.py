@@ -113,13 +113,14 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
     if next_run.recompute and next_run.pipeline.source:
         yield _computes(next_run.recompute, next_run.pipeline.source.identifier)
     if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
-        source = next_run.pipeline.source
-        comes = f"when {source.identifier} changes" if source else "when the next message arrives"
+        comes = (
+            f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
+        )
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
 def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
-    """What a rebuild reads and costs, and which rows it would lose."""
+    """The messages that a rebuild reads, its cost, and the rows that it would lose."""
     if estimate.rows is not None and pipeline.source:
         yield f"reads {pipeline.source.identifier}: {counted(estimate.rows, 'row')}, {_time(estimate.seconds)}"
     yield from (_waits(waiting) for waiting in estimate.waiting)
