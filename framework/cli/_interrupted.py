@@ -17,7 +17,7 @@ STATUS = 130
 
 @contextmanager
 def ends_on_ctrl_c() -> Iterator[None]:
-    """End the command. Commands that end in another way, such as after a commit, install their own handler."""
+    """Let Ctrl-C end the command. Commands that end in another way, such as after a commit, install their own handler."""
     asked = False
 
     def ask(number: int, frame: object) -> None:

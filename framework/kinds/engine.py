@@ -1,4 +1,4 @@
-"""The kind `engine`: the Spark that computes."""
+"""The Spark that computes."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def own(service: Service, home: Path, port: int | None) -> Iterator[Process]:
 
 
 def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[str]:
-    """The command with no signal ignored. On Linux it gets the signal `death` when the thread that started it dies."""
+    """The command with no signal ignored. On Linux it gets the signal `at_death` when the thread that started it dies."""
     return [sys.executable, "-I", "-S", "-c", _LAUNCH, str(int(at_death or 0)), *command]
 
 
