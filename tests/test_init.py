@@ -467,7 +467,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     added = plan.topics[0].name
     text = (folder / "specs" / f"{added}.yaml").read_text()
     assert f"wrote {folder}/specs/{added}.yaml\n{added}: json, 26 columns, from 140 messages" in said
-    assert "4 fields are no column" in said
+    assert "4 fields are left out" in said
     assert f"sluice preview {added}" in said
     assert "newest 140 of about 140 messages, from 20" in text
     assert "  maybe: string  # 28 of 140 messages lack it; a mix: whole number in 111, number out of range in 1\n" in text
