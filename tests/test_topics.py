@@ -309,7 +309,7 @@ def test_a_sent_message_is_shown_unchanged(shop: Shop) -> None:
     shown = shop.ok("peek", f"{shop.name}_orders")
     assert "partition 2, offset 0, 2" in shown
     assert ", key Ann\n  headers: source=web=x, other=\n" + f"  {value}\n" in shown
-    assert "`sluice preview orders` shows all" in shown
+    assert "`sluice preview orders` shows the rows" in shown
 
     assert "takes one JSON object" in shop.refused("send", "orders", "nope")
     shop.ok("send", "orders", "nope", "--raw", "--partition", "2")
