@@ -105,7 +105,7 @@ def problems(folder: Path, columns: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_messages(tmp_path: Path) -> None:
     topic = things(tmp_path)
     assert some(topic, 200) == some(topic, 200)
     assert some(topic, 200) != some(topic, 200, seed=8)
@@ -294,7 +294,7 @@ def test_the_command_refuses_bad_options(tmp_path: Path) -> None:
     specs = project(tmp_path)
     assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean `things`?\n")
     status, output = run(specs, "silent")
-    assert (status, output.split("\n")[0]) == (1, "no-generate: the topic `silent` does not say how its messages are made")
+    assert (status, output.split("\n")[0]) == (1, "no-generate: the topic `silent` has no `generate:`")
     assert "a.yaml:" in output
     for option in (("--rate", "10"), ("--for", "1"), ("--for", "-5s"), ("--count", "0")):
         status, output = run(specs, "things", *option)
@@ -365,7 +365,7 @@ def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> No
 def test_a_message_that_kafka_refuses_is_an_error(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="refuses")
     generate.ensure_topic(topic, SecretStore())
-    with pytest.raises(UnreachableError, match=r"Kafka took 1 messages for refuses, but not 1: .*[Mm]essage") as error:
+    with pytest.raises(UnreachableError, match=r"Kafka accepted 1 messages for refuses, but not 1: .*[Mm]essage") as error:
         generate.send(topic, SecretStore(), [generate.Message(None, b"x"), generate.Message(None, b"x" * 2_000_000)])
     assert error.value.code == "not-delivered"
     with pytest.raises(SluiceError) as refused:

@@ -43,7 +43,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
-    "kinds": ("errors", "hosts", "catalogs", "model", "sql.meaning", "spec", "plan"),
+    "kinds": ("errors", "hosts", "catalogs", "model", "sql.settings", "spec", "plan"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),

@@ -142,7 +142,7 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
 
     said = sluice(project, "plan", status=1)
     assert "REFUSED `id` is bigint, the spec says string" in said
-    assert f"`sluice rebuild trades` makes them anew: reads 25 messages of {project.topic}, 3 partitions" in said
+    assert f"`sluice rebuild trades` rebuilds the table: reads 25 messages of {project.topic}, 3 partitions" in said
     project.send([b'{"id": "x%d", "price": %d}' % (number, number) for number in range(8)])
     run_rebuild(project)
 
@@ -195,11 +195,11 @@ def test_a_table_from_a_table(project: Project) -> None:
     with pytest.raises(RefusedError, match="`id` is bigint, the spec says string"):
         next_batch(context, copy)
     said = sluice(project, "plan", "with_copy", status=1)
-    assert f"`sluice rebuild with_copy` makes them anew: computes it from {project.namespace}.trades: 9 rows" in said
+    assert f"`sluice rebuild with_copy` rebuilds the table: reads {project.namespace}.trades: 9 rows" in said
     said = sluice(project, "rebuild", "with_copy", "--yes")
     assert (
         "with_copy: batch 1, 9 rows" in said
-        and f"{project.namespace}.copy is made anew, published by one commit as batch 2" in said
+        and f"{project.namespace}.copy is rebuilt, published by one commit as batch 2" in said
     )
     assert project.spark.sql(f"select max(id) from lake.{project.namespace}.copy").collect()[0][0] == "9"
     assert list(batches(context, copy)) == []
@@ -497,7 +497,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
     assert (process.returncode, "Traceback" in errors) == (1, False), errors
     table = project.pipeline.table.identifier
-    assert output.endswith(f"trades: stopped, {table} is as it was; `sluice rebuild trades` goes on from here\n")
+    assert output.endswith(f"trades: stopped, {table} is unchanged; `sluice rebuild trades` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
     done: list[Batch] = []

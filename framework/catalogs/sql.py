@@ -27,7 +27,7 @@ type: sql
 uri: sqlite:///.sluice/lake.db
 warehouse: .sluice/warehouse
 """
-ABOUT = "Where tables are known by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
+ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
 
 _SCHEME = "sqlite:///"
 _PATIENCE = 30.0  # seconds that another program's commit is waited for

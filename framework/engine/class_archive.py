@@ -112,7 +112,7 @@ def _archive_file() -> Path:
     """The archive's path. Java accepts an archive only with the same jars at the same places and with the same times."""
     jar_stats = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
     files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
-    parts = (java.found().version, str(java.found().home), *files, _work_specs())
+    parts = (java.installed().version, str(java.installed().home), *files, _work_specs())
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     return jars.folder("spark").parent / session.CLASSES.replace("*", digest)
 

@@ -10,7 +10,7 @@ from framework.encoding.confluent_frame import id_of
 from framework.engine.kafka.newest_messages import Sample
 from framework.errors import NoSubject, Problem, Where, visible
 from framework.formats import of_kind
-from framework.init.lines import Line, key, scalar, shown
+from framework.init.lines import Line, comment_name, key, scalar
 from framework.model import Cluster, Column, Of, Registered, SecretStore
 from framework.patience import REGISTRY_NEEDED
 from framework.plan.registered import Asked, Found, Schemas, resolve
@@ -169,7 +169,7 @@ def key_line(found: Schemaed) -> Line:
 
 
 def _named(found: Schemaed) -> str:
-    return shown(found.registered.subject)
+    return comment_name(found.registered.subject)
 
 
 def _column(column: Column, width: int) -> Line:

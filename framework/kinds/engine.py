@@ -11,7 +11,7 @@ from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
-from framework.sql.meaning import LOCAL, MEANING, OLDER
+from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 EXAMPLE = """\
 engine: spark
@@ -39,20 +39,15 @@ class Engine(Kind):
 
     def problems(self) -> Iterable[Problem]:
         for key in self.conf:
-            if key in MEANING:
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` changes the meaning of SQL, so it is always {MEANING[key]}",
-                    "remove it",
-                )  # fmt: skip
-            elif key in LOCAL and self.master.startswith("local"):
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` is always {LOCAL[key]} for a local Spark, since other users of "
-                    "this machine can reach its ports", "remove it",
-                )  # fmt: skip
-            elif key.startswith(OLDER):
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` gives SQL the meaning of an older Spark", "remove it"
-                )  # fmt: skip
+            if key in SQL_SETTINGS:
+                message = f"`{key}` changes the meaning of SQL, so it is always {SQL_SETTINGS[key]}"
+                yield Problem(self.key_place("conf", key), "fixed-setting", message, "remove it")
+            elif key in LOCAL_SETTINGS and self.master.startswith("local"):
+                why = f"{LOCAL_SETTINGS[key]} for a local Spark, since other users of this machine can reach its ports"
+                yield Problem(self.key_place("conf", key), "fixed-setting", f"`{key}` is always {why}", "remove it")
+            elif key.startswith(LEGACY_PREFIXES):
+                message = f"`{key}` gives SQL the meaning of an older Spark"
+                yield Problem(self.key_place("conf", key), "fixed-setting", message, "remove it")
             elif not key.startswith("spark."):
                 yield Problem(
                     self.key_place("conf", key), "bad-setting", f"`{key}` is not a Spark setting, and Spark would ignore it",

@@ -17,7 +17,7 @@ from framework.engine.spark.java_package import Package
 from framework.errors import SetupError
 from framework.home import home, private
 from framework.model import Plan
-from framework.sql.meaning import LOCAL, MEANING, OLDER
+from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -63,7 +63,7 @@ def settings(plan: Plan) -> dict[str, str]:
     for catalog in plan.catalogs:
         conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
-    return {**conf, **MEANING, **(LOCAL if conf["spark.master"].startswith("local") else {})}
+    return {**conf, **SQL_SETTINGS, **(LOCAL_SETTINGS if conf["spark.master"].startswith("local") else {})}
 
 
 def _classes() -> Iterator[str]:
@@ -107,7 +107,7 @@ def start(plan: Plan) -> SparkSession:
 def refuse_older(spark: SparkSession) -> None:
     """Refuses settings of this machine's `spark-defaults.conf` that a spec may not have either."""
     conf = cast(Any, spark)._jsc.sc().conf()
-    for prefix in OLDER:
+    for prefix in LEGACY_PREFIXES:
         if len(older := conf.getAllWithPrefix(prefix)):
             message = f"this machine's spark-defaults.conf sets `{prefix}{older[0]._1()}`, which decides what SQL means"
             raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")
