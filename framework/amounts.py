@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and sizes, as people read them."""
+"""Numbers with their nouns, and sizes, for people."""
 
 from __future__ import annotations
 

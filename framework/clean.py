@@ -1,6 +1,6 @@
-"""All that Sluice made on this machine, found and taken away: services, tables elsewhere, and what is in `.sluice`.
+"""Deleting all that Sluice created on this machine: services, tables elsewhere, and its files in `.sluice`.
 
-Guarantee: what it did not make stays, and is named. Looking and taking away go by one list.
+*Guarantee* Anything else stays, and is listed. The preview and the deletion use one list.
 """
 
 from __future__ import annotations
@@ -12,31 +12,29 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from framework import catalogs, services, ui
 from framework import jars as jars_
-from framework import services, ui
 from framework.engine import class_archive, drop
-from framework.engine.iceberg import sql_catalog, table_state
+from framework.engine.iceberg import table_state
 from framework.engine.rules import attempts, protocol, run_record
-from framework.engine.spark.session import database, warehouse
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
 from framework.model import Catalog, Plan
 
-# What Sluice writes below `.sluice`: by patterns, since SLUICE_HOME may be a folder that holds others' things by such names.
-# Of services, Dagster, notes, catalogs and jars the functions below know more.
-_MADE = {
+# Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
+# The functions below find services, Dagster, notes, catalogs and jars.
+_PATTERNS = {
     "attempts": ("[0-9a-f]" * 32,),
     "registry": ("[0-9a-f]" * 16,),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
 }
-_BESIDE = ("", "-journal", "-wal", "-shm")  # the files of an SQLite database
 
 
 @dataclass(frozen=True)
 class Going:
-    """One thing that goes."""
+    """One item that is deleted or stopped."""
 
     what: str
     bytes: int
@@ -44,20 +42,20 @@ class Going:
 
 
 @dataclass(frozen=True)
-class Found:
-    going: tuple[Going, ...]  # in the order in which it goes
+class Cleanup:
+    going: tuple[Going, ...]  # in the order of deletion
     staying: tuple[str, ...]
 
 
-def look_around(plan: Plan, jars: bool) -> Found:
-    """What a clean takes away. Refuses while something could still be writing."""
+def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
+    """The items that `sluice clean` deletes, and those that stay. Refused while something could still write."""
     if attempts.alive():
         raise SluiceError("run-under-way", "a run is under way", "stop it first; see `sluice run` and Dagster's runs")
     if address := ui.running():
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
     going = [*_services(), *_tables(plan, staying), *_files(plan, jars)]
-    return Found(tuple(going), (*staying, *_left(going)))
+    return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
 def _services() -> Iterator[Going]:
@@ -67,7 +65,7 @@ def _services() -> Iterator[Going]:
 
 
 def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
-    """Of catalogs that do not go as a whole: the tables of these specs."""
+    """The tables of these specs, in catalogs that are not deleted as a whole."""
     for catalog in plan.catalogs:
         if _goes_whole(catalog):
             continue
@@ -81,19 +79,20 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        others = sorted(set(sql_catalog.tables(catalog)) - mine)
-        if database(catalog).exists():
+        asked = catalogs.of(catalog)
+        others = sorted(set(asked.tables()) - mine)
+        if where := asked.where():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"
-            staying.append(f"catalog {catalog.name} in {database(catalog)}{also}")
+            staying.append(f"catalog {catalog.name} in {where}{also}")
 
 
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
+    asked = catalogs.of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
-    places = (database(catalog).resolve(), Path(sql_catalog.local(warehouse(catalog))).resolve())
-    return all(home().resolve() in place.parents for place in places) and all(
-        map(partial(_is_ours, catalog), sql_catalog.tables(catalog))
-    )
+    places = [place.resolve() for place in asked.places()]
+    inside = bool(places) and all(home().resolve() in place.parents for place in places)
+    return inside and all(map(partial(_is_ours, catalog), asked.tables()))
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:
@@ -102,40 +101,39 @@ def _is_ours(catalog: Catalog, identifier: str) -> bool:
 
 
 def _files(plan: Plan, jars: bool) -> Iterator[Going]:
-    for path in dict.fromkeys(_made(plan, jars)):
+    for path in dict.fromkeys(_existing(plan, jars)):
         if path.exists() or path.is_symlink():
             yield Going(str(path), _size(path), partial(_remove, path))
 
 
-def _made(plan: Plan, jars: bool) -> Iterator[Path]:
+def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
     for catalog in filter(_goes_whole, plan.catalogs):
-        yield from (database(catalog).with_name(database(catalog).name + suffix) for suffix in _BESIDE)
-        yield Path(sql_catalog.local(warehouse(catalog)))
+        yield from catalogs.of(catalog).places()
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
         yield settings.parent
     notes_ = [path for path in sorted(home().glob("pipelines/*.json")) if run_record.read(path.stem) != run_record.RunRecord()]
     yield from _whole(home() / "pipelines", notes_)
-    for name, patterns in _MADE.items():
+    for name, patterns in _PATTERNS.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
         sets = [there / name for name in (*jars_.sets(later=True), "lock")]
-        made = [each for each in sets if each.exists()] + [
+        set_files = [each for each in sets if each.exists()] + [
             each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
         ]
-        yield from [there] if there.is_symlink() else _whole(there, made)
+        yield from [there] if there.is_symlink() else _whole(there, set_files)
 
 
-def _whole(folder: Path, made: list[Path]) -> list[Path]:
-    """The folder itself, if nothing else is in it."""
-    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(made)
-    return [folder] if whole else made
+def _whole(folder: Path, files: list[Path]) -> list[Path]:
+    """The folder itself, if it holds nothing but these files; otherwise the files."""
+    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
+    return [folder] if whole else files
 
 
 def _left(going: list[Going]) -> Iterator[str]:
-    """What is in `.sluice` and stays."""
+    """The entries of `.sluice` that stay."""
     gone = {going.what for going in going}
     for path in sorted(home().iterdir()) if home().exists() else ():
         inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
@@ -144,7 +142,7 @@ def _left(going: list[Going]) -> Iterator[str]:
 
 
 def _remove(path: Path) -> None:
-    """The folder above goes too, once nothing is in it."""
+    """Delete a file or folder, and the folders above it once they are empty."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -159,5 +157,5 @@ def _remove(path: Path) -> None:
 def _size(path: Path) -> int:
     if path.is_symlink():
         return 0
-    found = path.rglob("*") if path.is_dir() else (path,)
-    return sum(each.lstat().st_size for each in found if each.is_file() or each.is_symlink())
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(each.lstat().st_size for each in files if each.is_file() or each.is_symlink())

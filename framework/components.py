@@ -1,7 +1,7 @@
-"""Components: what a spec or a command line names, with one Python file each. The file's name is the component's name.
+"""Components: things that a spec or a command line names, with one Python file each. The file's name is the component's name.
 
-A package of components lists its files, so a new one is added by adding its file. A test adds its own by extending `__path__`.
-Files and folders whose name starts with `_` are none.
+A package of components lists its files, so adding a file adds a component. A test adds its own by extending `__path__`.
+Files and folders whose name starts with `_` are not components.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import ModuleType
 
 
 def names(package: str) -> tuple[str, ...]:
-    """In alphabetical order. The files are listed, not imported."""
+    """The components' names in alphabetical order. The files are listed, not imported."""
     folders = importlib.import_module(package).__path__
     return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
 

@@ -1,4 +1,4 @@
-"""Is this machine ready? Each check says what it found and, if that is a problem, what to do. It changes nothing."""
+"""Checks whether this machine is ready. Each check returns its finding and, if there is a problem, a hint. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PACKAGES = "`make setup` in the clone of Sluice, whose .venv has the `sluice` t
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; a hint where it is a problem."""
+    """The result of one check; with a hint if it is a problem."""
 
     subject: str
-    found: str
+    state: str
     hint: str = ""
 
     @property
@@ -37,7 +37,7 @@ class Finding:
         return not self.hint
 
 
-def look() -> tuple[Finding, ...]:
+def diagnose() -> tuple[Finding, ...]:
     """The findings of all checks, in a fixed order."""
     return tuple(finding for check in CHECKS for finding in check())
 
@@ -49,11 +49,11 @@ def check_python() -> Iterator[Finding]:
 
 def check_java() -> Iterator[Finding]:
     try:
-        found = java.found()
+        java_here = java.installed()
     except SetupError as error:
         yield Finding("Java", error.message, error.hint)
     else:
-        yield Finding("Java", f"{found.version}, {found.home}")
+        yield Finding("Java", f"{java_here.version}, {java_here.home}")
 
 
 def check_packages() -> Iterator[Finding]:
@@ -66,57 +66,57 @@ def check_packages() -> Iterator[Finding]:
 
 
 def packages(required: Iterable[str]) -> Finding:
-    """Are the packages that are pinned to one version installed in that version?"""
+    """Whether each package that is pinned to one version is installed in that version."""
     pins = [pin.groups() for line in required if (pin := re.fullmatch(r"([\w.-]+)(?:\[.*])?==([\w.]+)", line.strip()))]
-    wrong = []
+    mismatches = []
     for name, wanted in pins:
         try:
             installed = metadata.version(name)
         except metadata.PackageNotFoundError:
-            wrong.append(f"{name} is missing, {wanted} is needed")
+            mismatches.append(f"{name} is missing, {wanted} is needed")
             continue
         if installed != wanted:
-            wrong.append(f"{name} is {installed}, {wanted} is needed")
-    if wrong:
-        return Finding("packages", "; ".join(wrong), _PACKAGES)
+            mismatches.append(f"{name} is {installed}, {wanted} is needed")
+    if mismatches:
+        return Finding("packages", "; ".join(mismatches), _PACKAGES)
     return Finding("packages", ", ".join(f"{name} {version}" for name, version in pins))
 
 
 def check_jars() -> Iterator[Finding]:
     for name, locked in jars.sets().items():
         subject = f"{name} jars"
-        if wrong := jars.wrong(name):
-            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            yield Finding(subject, f"{wrong[0]}{more} missing or not what jars.lock says", "`sluice setup` gets them")
+        if bad_jars := jars.bad_jars(name):
+            more = f" and {len(bad_jars) - 1} more" if len(bad_jars) > 1 else ""
+            yield Finding(subject, f"{bad_jars[0]}{more} missing or not what jars.lock says", "`sluice setup` downloads them")
             continue
         try:
             jars.folder(name)
-        except SetupError as error:  # all there, but the fetch was cut off before it said so
+        except SetupError as error:  # all there, but the download was interrupted before it wrote its stamp
             yield Finding(subject, error.message, error.hint)
         else:
             yield Finding(subject, f"{len(locked)} checked")
 
 
 def check_registry() -> Iterator[Finding]:
-    """Only a note where none was ever asked for."""
+    """The registry; a problem only if it was ever started here."""
     asked = folder("registry").exists()
     try:
         program = registry.java()
     except SetupError as error:
-        found = error.message if asked else f"never asked for; {error.message}; {error.hint}"
-        yield Finding("registry", found, error.hint if asked else "")
+        state = error.message if asked else f"not used so far; {error.message}; {error.hint}"
+        yield Finding("registry", state, error.hint if asked else "")
         return
     try:
         jars.folder("registry")
     except SetupError:
-        yield Finding("registry", f"not on this machine, `sluice services up registry` gets it; it will run by {program}")
+        yield Finding("registry", f"not on this machine, `sluice services up registry` downloads it; it will run with {program}")
     else:
-        yield Finding("registry", f"on this machine, runs by {program}")
+        yield Finding("registry", f"on this machine, runs with {program}")
 
 
 def check_ports() -> Iterator[Finding]:
     for service in services().values():
-        if service.get is not None and not folder(service.name).exists():  # nobody asked for it yet
+        if service.get is not None and not folder(service.name).exists():  # never started here
             continue
         subject = f"{service.name} ports"
         ours = process.running(folder(service.name))
@@ -152,7 +152,7 @@ def check_memory() -> Iterator[Finding]:
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):  # a container's share
         text = Path(limit).read_text(encoding="ascii").strip() if Path(limit).is_file() else ""
         total = min(total, int(text)) if text.isdigit() else total
-    # A machine sold as 4 GiB shows a little less.
+    # A machine sold with 4 GiB reports a little less.
     hint = (
         "" if total >= MEMORY * 0.9 else f"Spark and Kafka together need {MEMORY // GIB} GiB: give the machine or container more"
     )

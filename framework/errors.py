@@ -1,4 +1,4 @@
-"""What can go wrong, drawn as a tree.
+"""The errors of Sluice, as a tree.
 
     SluiceError             something a person can act on: code, message, hint
     ├── SpecError           the specs have problems; holds all of them, each with its place
@@ -13,13 +13,13 @@
     │   ├── SourceMissing   the table that a pipeline reads does not exist
     │   └── SparkEnded      Spark's process ended while it worked
     ├── Paused              somebody has paused the pipeline
-    ├── Defect              nobody foresaw it; told in a line and kept whole in a log file
-    └── RefusedError        going on would skip or repeat messages; `sluice accept` decides
+    ├── Defect              an unexpected error; shown as one line, with its traceback in a log file
+    └── RefusedError        continuing would skip or repeat messages; `sluice accept` decides
         ├── NotOwned        the table is not this pipeline's
-        ├── RolledBack      main no longer contains what the position says
+        ├── RolledBack      main no longer contains the position's snapshot
         ├── TopicRecreated  the topic's id changed
         ├── OffsetsGone     Kafka no longer has the next messages
-        ├── ColumnsChanged  the spec or the registry asks for columns that the table must not get
+        ├── ColumnsChanged  the spec or the registry has columns that the table must not get
         ├── TableRecreated  the table was dropped, but its bad rows are still there
         ├── BadRowsStop     `bad_rows: stop` found bad rows
         └── Unexpected      an expectation with `else: stop` does not hold
@@ -32,13 +32,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_PROBLEMS = 500  # nobody reads more, and each takes its time to find what was meant
+MOST_PROBLEMS = 500  # nobody reads more, and the spelling help for each takes time
 _MORE = "too-many-problems"
 
 
 @dataclass(frozen=True, order=True)
 class Where:
-    """A place in a spec: lines and columns count from 1; both are 0 of a file or a folder as a whole."""
+    """A place in a spec: lines and columns count from 1; both are 0 for a whole file or folder."""
 
     file: str
     line: int
@@ -50,7 +50,7 @@ class Where:
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing wrong in a spec, and what to do about it."""
+    """One problem in a spec, and what to do about it."""
 
     where: Where
     code: str
@@ -63,29 +63,29 @@ class Problem:
 
 
 def visible(text: str) -> str:
-    """On one line of any terminal, whatever a spec or a variable holds."""
+    """A text without control characters, so that any value of a spec prints on one line."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _harmless(text: str) -> str:
-    """As it is, but for what would steer a terminal: what a message, a registry or a catalog said may stand in it."""
+    """A text of several lines without control characters: it may quote a message, a registry or a catalog."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """In the order of their places, with a word on those that are left out."""
-    found = sorted(set(problems))
-    if len(found) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in found):
-        return tuple(found)
-    last = found[MOST_PROBLEMS - 1]
+    """The first problems in the order of their places, and a note if there are more."""
+    ordered = sorted(set(problems))
+    if len(ordered) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in ordered):
+        return tuple(ordered)
+    last = ordered[MOST_PROBLEMS - 1]
     more = f"there are more problems than these {MOST_PROBLEMS}"
-    return (*found[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "mend these, then look again"))
+    return (*ordered[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "fix these, then check again"))
 
 
 class SluiceError(Exception):
-    """Something a person can act on."""
+    """An error that a person can act on."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class SpecError(SluiceError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = _first(problems)
-        super().__init__("specs", f"{len(self.problems)} problem(s) in the specs")
+        super().__init__("specs", f"{len(self.problems):,} problem{'s'[: len(self.problems) != 1]} in the specs")
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
@@ -146,15 +146,15 @@ class SourceMissing(BatchError):
 
 
 class SparkEnded(BatchError):
-    """Spark's process ended, and with it all that it did."""
+    """Spark's process ended while it worked."""
 
 
 class Defect(SluiceError):
-    """Something that Sluice does not know."""
+    """An error that Sluice does not expect: a bug, or an unknown situation."""
 
 
 class RefusedError(SluiceError):
-    """Going on would skip or repeat messages, so a person decides. `accepts` is what `sluice accept` would do; None: nothing can be."""
+    """Continuing would skip or repeat messages, so a person decides. `accepts` is the change that `sluice accept` makes, or None."""
 
     def __init__(self, code: str, message: str, hint: str = "", accepts: object = None) -> None:
         super().__init__(code, message, hint)
@@ -182,7 +182,7 @@ class OffsetsGone(RefusedError):
 
 
 class ColumnsChanged(RefusedError):
-    """The spec or the registry asks for columns that `schema_changes` refuses, or that no table can take on."""
+    """The spec or the registry has columns that `schema_changes` refuses, or that the table cannot add."""
 
 
 class TableRecreated(RefusedError):

@@ -1,6 +1,6 @@
-"""Messages made from what a topic says under `generate:`, and the way they get into Kafka.
+"""Generated messages, from a topic's `generate:`, and their producer.
 
-*Guarantee*: of equal seeds and starts the same messages come. A message that Kafka did not take is an error, never silence.
+*Guarantee* The same seed and start give the same messages. A message that Kafka did not accept is an error.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Message:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
-    partition: int | None = None  # by the key, else any
+    partition: int | None = None  # None: by the key, or any
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What Kafka has taken."""
+    """The messages that Kafka accepted, and the time that it took."""
 
     messages: int
     seconds: float
@@ -49,8 +49,8 @@ class Sent:
 
 
 def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers | None = None) -> Iterator[Message]:
-    """Without end. `now` is the start for the first message and goes on at the topic's rate. `writers` write a `key` or a `value`
-    that has its schema in a registry."""
+    """Messages without end. `now` is the start for the first message, and advances at the topic's rate. `writers` write a `key` or a
+    `value` whose schema is in a registry."""
     generator = topic.generator
     assert generator is not None
     random = Random(seed)
@@ -58,15 +58,15 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
     makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
     for number in itertools.count():
         moment = begin + timedelta(seconds=number / generator.rate)
-        made = {name: make(random, moment) for name, make in makers}
+        columns = {name: make(random, moment) for name, make in makers}
         try:
-            yield _message(topic, made, moment, writers or {})
+            yield _message(topic, columns, moment, writers or {})
         except ValueError as error:
             raise _unsuited(topic, str(error)) from None
 
 
 def refuse(topic: Topic, writers: Writers) -> None:
-    """Raises where a message would not fit its schema: tries each text of `one_of`, and both ends of `between`."""
+    """Raise if a message would not fit its schema: tries each text of `one_of`, and both ends of `between`."""
     generator = topic.generator
     assert generator is not None
     format_ = find("value", topic.value)
@@ -83,13 +83,13 @@ def refuse(topic: Topic, writers: Writers) -> None:
         next(messages(trial, 0, datetime.now(timezone.utc), writers))
 
 
-def _unsuited(topic: Topic, said: str) -> SluiceError:
+def _unsuited(topic: Topic, reason: str) -> SluiceError:
     hint = f"correct `generate` of the topic at {topic.where}: it has to name every field that has no default and cannot be null"
-    return SluiceError("cannot-generate", f"no messages for `{topic.name}` can be made: {said}", hint)
+    return SluiceError("cannot-generate", f"no messages for `{topic.name}` can be generated: {reason}", hint)
 
 
 def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
-    """Creates the topic if Kafka does not have it; whether it was created."""
+    """Create the topic if Kafka does not have it. Returns whether it was created."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -101,17 +101,17 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     except NoTopic:
         pass
     admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
-    # As many replicas as the cluster's brokers are told to make.
+    # As many replicas as the cluster's default.
     wanted = NewTopic(topic.kafka_name, num_partitions=topic.partitions, replication_factor=-1)
     try:
         admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[topic.kafka_name].result()
     except KafkaException as error:
-        said = error.args[0]
-        if said.name() != "TOPIC_ALREADY_EXISTS":  # somebody else was faster
+        kafka_error = error.args[0]
+        if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # it was created in the meantime
             raise SluiceError(
                 "topic-not-created",
-                f"Kafka did not create the topic `{topic.kafka_name}`: {said.str()}",
-                f"create it by hand with {topic.partitions} partitions, or see what the cluster allows",
+                f"Kafka did not create the topic `{topic.kafka_name}`: {kafka_error.str()}",
+                f"create it by hand with {topic.partitions} partitions, or check the cluster's permissions and limits",
             ) from None
     kafka.topic_ids(topic)
     return True
@@ -120,24 +120,24 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
 def send(
     topic: Topic,
     secrets: SecretStore,
-    made: Iterable[Message],
+    messages_to_send: Iterable[Message],
     rate: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     tell: Callable[[int], None] = lambda _: None,
     arrived: Callable[[int, int], None] = lambda *_: None,
 ) -> Sent:
-    """Sends messages, so many per second or as fast as Kafka takes them, until there are no more or it is stopped. `arrived` gets
-    the partition and the offset of each, `tell` their number from time to time."""
+    """Send messages, `rate` per second or as fast as Kafka accepts them, until there are no more or `stopped` is true. `arrived` gets
+    the partition and the offset of each, `tell` gets their number from time to time."""
     outbox = _Outbox(topic, secrets, tell, arrived)
     began = time.monotonic()
     try:
-        for number, message in enumerate(made):
+        for number, message in enumerate(messages_to_send):
             while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
                 outbox.wait(min(early, 0.2))
             if stopped() or outbox.refused:
                 break
             outbox.put(message)
-    except SluiceError:  # of what makes the messages
+    except SluiceError:  # raised by the generator of the messages
         outbox.flush()
         raise
     outbox.flush()
@@ -145,7 +145,7 @@ def send(
 
 
 class _Outbox:
-    """A producer, what it has delivered and what it could not."""
+    """A producer, with the number of delivered messages and its errors."""
 
     def __init__(
         self, topic: Topic, secrets: SecretStore, tell: Callable[[int], None], arrived: Callable[[int, int], None]
@@ -162,7 +162,7 @@ class _Outbox:
             "compression.type": "lz4",
             "linger.ms": 50,
             "message.timeout.ms": round(KAFKA_TAKES * 1000),
-            "partitioner": "murmur2_random",  # a key goes to the partition to which Java's clients send it
+            "partitioner": "murmur2_random",  # the same partition for a key as Java's clients
             "log_level": 0,
         }
         self._producer = Producer({**client_settings(topic.cluster, secrets), **settings})
@@ -202,8 +202,8 @@ class _Outbox:
         if self.refused:
             raise UnreachableError(
                 "not-delivered",
-                f"Kafka took {self.delivered:,} messages for {self.topic.kafka_name}, but not {self.refused:,}: {self._reason}",
-                f"see to Kafka at {self.topic.cluster.bootstrap}, then generate again",
+                f"Kafka accepted {self.delivered:,} messages for {self.topic.kafka_name}, but not {self.refused:,}: {self._reason}",
+                f"check Kafka at {self.topic.cluster.bootstrap}, then generate again",
             )
 
     def _answered(self, error: Any, message: Any) -> None:
@@ -215,28 +215,28 @@ class _Outbox:
             self._reason = self._reason or error.str()
 
 
-def _message(topic: Topic, made: dict[str, Any], moment: datetime, writers: Writers) -> Message:
-    key = {name: made.pop(name) for name in list(made) if name.partition(".")[0] in topic.key_columns}
-    headers = tuple((name, str(made.pop(name)).encode()) for name in topic.headers if name in made)
+def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: Writers) -> Message:
+    key = {name: columns.pop(name) for name in list(columns) if name.partition(".")[0] in topic.key_columns}
+    headers = tuple((name, str(columns.pop(name)).encode()) for name in topic.headers if name in columns)
     if topic.changes and "value" not in writers:
-        made = dict(topic.changes.created(_nested(made), moment))
-    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, made, writers), headers)
+        columns = dict(topic.changes.created(_nested(columns), moment))
+    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, columns, writers), headers)
 
 
-def _encoded(of: Of, topic: Topic, made: dict[str, Any], writers: Writers) -> bytes:
+def _encoded(of: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
     if of in writers:
-        return writers[of].columns(_nested(made))
+        return writers[of].columns(_nested(columns))
     format_ = find(of, topic.value if of == "value" else topic.key_format)
     if isinstance(format_, Given):
-        return format_.encode(topic.columns_of(of), _nested(made))
+        return format_.encode(topic.columns_of(of), _nested(columns))
     assert isinstance(format_, Single)
-    return format_.encode(next(iter(made.values()), ""))
+    return format_.encode(next(iter(columns.values()), ""))
 
 
-def _nested(made: dict[str, Any]) -> dict[str, Any]:
+def _nested(columns: dict[str, Any]) -> dict[str, Any]:
     """`location.floor` as the field `floor` of the object `location`."""
     root: dict[str, Any] = {}
-    for name, value in made.items():
+    for name, value in columns.items():
         *above, last = name.split(".")
         place = root
         for each in above:
@@ -271,7 +271,7 @@ def _between(type_: Type, low: float, high: float) -> _Make:
     if type_ == STRING:
         make = _between(BIGINT if isinstance(low, int) and isinstance(high, int) else DOUBLE, low, high)
         return lambda random, moment: str(make(random, moment))
-    # Cents, and finer only where the bounds are.
+    # Cents, and finer only if the bounds are.
     places = max(2, *(-int(Number(str(bound)).as_tuple().exponent) for bound in (low, high)))
     return lambda random, _: round(random.uniform(low, high), places)
 

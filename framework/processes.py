@@ -1,6 +1,6 @@
-"""Processes of this machine: told apart from later ones of the same number, found by their ports, and ended with their groups.
+"""Processes of this machine: identified by pid and start time, found by their ports, and ended with their groups.
 
-Read from /proc; where there is none, `ps` and `lsof` are asked.
+Read from /proc; without it, from `ps` and `lsof`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from framework.patience import ENDING, KILLED
 
 
 def began(pid: int) -> str | None:
-    """When a process began, exact enough that a reused pid differs; None if it has ended, as a zombie has."""
+    """A process's start time, exact enough that a reused pid differs; None if it has ended or is a zombie."""
     if Path("/proc/self/stat").exists():
         try:
             state, *_, ticks = _stat(Path(f"/proc/{pid}"))[:20]
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-            # A JVM's first thread can be a zombie while its others still hold memory and ports.
+            # A JVM's first thread can be a zombie while the others still hold memory and ports.
             ended = state in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
         except OSError:
             return None
@@ -34,7 +34,7 @@ def began(pid: int) -> str | None:
 
 
 def memory(pid: int) -> int | None:
-    """The bytes of memory that a process holds, None if it cannot be told."""
+    """The bytes of memory that a process holds; None if unknown."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         resident = re.search(r"VmRSS:\s+(\d+) kB", status)
@@ -44,7 +44,8 @@ def memory(pid: int) -> int | None:
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a group, and all others of it, which may outlive it: ask, wait, then kill. Another Ctrl-C does not wait."""
+    """End a process that leads a group, and all others of the group, which may outlive it: SIGTERM, wait, SIGKILL. A second Ctrl-C
+    skips the wait."""
     for number, seconds in ((signal.SIGTERM, ENDING), (signal.SIGKILL, KILLED)):
         with suppress(KeyboardInterrupt):
             if _group_ends(child, number, seconds):
@@ -52,13 +53,13 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def children() -> set[int]:
-    """The processes that this one has started."""
+    """The children of this process."""
     lists = Path("/proc/self/task").glob("*/children")
     return {int(child) for each in lists for child in each.read_text(encoding="ascii").split()}
 
 
 def listener(port: int) -> str:
-    """Who listens on a port, as `process 123 (java)`; empty if it cannot be told."""
+    """The process that listens on a port, as `process 123 (java)`; empty if unknown."""
     pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)
     if pid is None:
         return ""
@@ -80,7 +81,7 @@ def _group_ends(child: subprocess.Popen[bytes], number: int, seconds: float) -> 
 
 
 def _group_lives(group: int) -> bool:
-    """Whether a process of the group runs; one that has ended and that nobody waits for does not count."""
+    """Whether a process of the group runs; zombies do not count."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
@@ -95,7 +96,7 @@ def _group_lives(group: int) -> bool:
 
 
 def _stat(process: Path) -> list[str]:
-    """What /proc says of a process behind its name, which stands in brackets and may hold anything: state, parent, group and, 20th,
+    """The fields of /proc/PID/stat after the process's name, which is in brackets and may hold anything: state, parent, group and, 20th,
     the ticks from boot to its start."""
     return (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
 
@@ -117,7 +118,7 @@ def _by_proc(port: int) -> int | None:
 
 
 def _open(process: Path) -> Iterator[str]:
-    """The files and sockets of a process; other users' processes do not show theirs."""
+    """The files and sockets of a process; empty for other users' processes."""
     with suppress(OSError):
         for file in (process / "fd").iterdir():
             with suppress(OSError):  # closed in the meantime
@@ -128,5 +129,5 @@ def _by_lsof(port: int) -> int | None:
     if shutil.which("lsof") is None:
         return None
     command = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
-    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
-    return int(said[0]) if said else None
+    pids = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
+    return int(pids[0]) if pids else None

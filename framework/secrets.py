@@ -1,6 +1,6 @@
-"""A secret's value, looked up at the moment of use and kept nowhere.
+"""Values of secrets, looked up when they are used and never stored.
 
-*Guarantee*: a spec cannot name just any variable of the environment, nor a file outside the project.
+*Guarantee* A spec can name neither just any environment variable, nor a file outside the project.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reveal(value: str | SecretRef, secrets: SecretStore) -> str:
 
 
 def _from_environment(name: str) -> str:
-    """Of a variable that is meant for it: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
+    """The value of an environment variable for secrets: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     listed = [each.strip() for each in os.environ.get(_LIST, "").split(",")]
     own = [f"{_PREFIX}{plain}", f"{_PREFIX}{plain.upper()}"]
@@ -41,7 +41,7 @@ def _from_environment(name: str) -> str:
 
 
 def _from_file(name: str, path: Path) -> str:
-    """A line `name=value` of a file that only its owner can read."""
+    """The value in a line `name=value` of a file that only its owner can read."""
     try:
         lines = _lines(path)
     except OSError as error:
@@ -51,14 +51,14 @@ def _from_file(name: str, path: Path) -> str:
     except UnicodeDecodeError:
         raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
     for line in lines:
-        key, found, value = line.partition("=")
-        if found and key.strip() == name:
+        key, equals, value = line.partition("=")
+        if equals and key.strip() == name:
             return value.strip()
     raise SetupError("no-secret", f"the secret `{name}` is not in {path}", f"add a line `{name}=…`")
 
 
 def _lines(path: Path) -> list[str]:
-    """Of a file of the project, as it is when it is judged."""
+    """The lines of a file of the project. The opened file is the one that is checked."""
     real = path.resolve(strict=True)
     allowed = [Path.cwd().resolve(), *([home().resolve()] if os.environ.get("SLUICE_HOME") else [])]
     if real != Path(os.path.abspath(path)) and not any(map(real.is_relative_to, allowed)):

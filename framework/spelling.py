@@ -1,5 +1,5 @@
-"""Which name was probably meant by one that does not exist: one that few strokes of the keys make of it, or none. The only place
-that writes hints about names."""
+"""Spelling help: the existing name that was probably meant by an unknown one. No other module
+writes hints about names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 LONGEST = 100
-"""Characters of a name that can be meant for another."""
+"""The longest name, in characters, that is compared."""
 MOST_COMPARED = 150
-"""Names; comparing two takes some ten microseconds."""
+"""The most names that are compared; two take some ten microseconds."""
 MOST_LISTED = 20
 
 
@@ -20,14 +20,14 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names for a hint, but never all of very many."""
+    """The names for a hint; of very many only the first."""
     all_names = list(names)
     more = f" and {len(all_names) - MOST_LISTED:,} more" if len(all_names) > MOST_LISTED else ""
     return ", ".join(all_names[:MOST_LISTED]) + more
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant. Where the distance is large nothing is, for a wrong guess costs more than none."""
+    """The name that was probably meant; None if the distance is large, because a wrong guess costs more than none."""
     if not name or len(name) > LONGEST:
         return None
     plain = _plain(name)
@@ -40,13 +40,13 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
 
 def _most(one: str, other: str) -> int:
-    """One letter of three to six, two of seven to ten, and so on."""
+    """The allowed distance: one for three to six letters, two for seven to ten, and so on."""
     longer = max(len(one), len(other))
     return (longer + 1) // 4 if longer > 2 else 0
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """Letters to add, leave out, replace or swap with their neighbour; more than `most` where it is more than that."""
+    """The number of letters to add, delete, replace or swap with a neighbour; any number above `most` if it is more than that."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     above: list[int] = []
@@ -69,7 +69,7 @@ def _plain(name: str) -> str:
 
 
 def _likely(name: str, named: Mapping[str, str]) -> Mapping[str, str]:
-    """Of very many names only some that begin with the same letter and are about as long."""
+    """The names to compare: of very many only those with the same first letter and about the same length."""
     if len(named) <= MOST_COMPARED:
         return named
     alike = [each for each in named if each[:1] == name[:1] and abs(len(each) - len(name)) < 3]

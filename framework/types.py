@@ -10,13 +10,13 @@ from functools import lru_cache
 from framework.spelling import closest
 
 DEEPEST = 32
-"""Levels of nesting; more than this is a mistake or an attack on the recursion below."""
+"""The most levels of nesting; more is a mistake, or an attack on the recursion below."""
 LONGEST = 10_000
-"""Characters."""
+"""The most characters of a type."""
 
 
 class TypeTextError(ValueError):
-    """A text that is not a type a table can have, with the place in the text."""
+    """The error for a text that is not a type of a table, with the place in the text."""
 
     def __init__(self, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class TypeTextError(ValueError):
 
 @dataclass(frozen=True)
 class Type:
-    """Any type. `str` is Spark's simpleString; `sql` can be read back, whatever the names of fields are."""
+    """Any type. `str` is Spark's simpleString; `sql` can be parsed again, whatever the names of fields are."""
 
     def __str__(self) -> str:
         return self.text(str)
@@ -37,7 +37,7 @@ class Type:
         return self.text(identifier)
 
     def text(self, named: Callable[[str], str]) -> str:
-        """With each field's name as `named` writes it."""
+        """The type in SQL, each field's name quoted by `identifier`."""
         raise NotImplementedError
 
 
@@ -123,7 +123,7 @@ NAMES: dict[str, Type] = {
 DECIMALS = ("decimal", "dec", "numeric")
 NESTED = ("array", "map", "struct")
 
-# What other systems call them.
+# Names in other systems.
 ELSEWHERE = {
     **dict.fromkeys(("text", "str", "uuid", "json", "enum", "clob", "nvarchar"), "string"),
     **dict.fromkeys(("datetime", "timestamptz", "timestamp_tz", "instant"), "timestamp"),
@@ -156,7 +156,7 @@ def is_integral(type: Type) -> bool:
 
 
 def is_fractional(type: Type) -> bool:
-    """Float or double: what never overflows."""
+    """Whether a type is float or double, which never overflow."""
     return type in (FLOAT, DOUBLE)
 
 
@@ -166,7 +166,7 @@ def is_numeric(type: Type) -> bool:
 
 @lru_cache(maxsize=4096)  # asked of each column for each other
 def folded(name: str) -> str:
-    """The same for names that a table does not tell apart, as Spark compares them: letter by letter, by their large and small forms."""
+    """A key that is equal for names that a table does not distinguish. Spark compares each letter's upper and lower case."""
     if name.isascii():
         return name.lower()
     large = (each.upper() if len(each.upper()) == 1 else each for each in name)
@@ -174,12 +174,12 @@ def folded(name: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name as Spark SQL reads it whatever it is made of."""
+    """A name in backquotes, as Spark SQL reads it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def parse(text: str) -> Type:
-    """The type that a DDL text means, in any case and spacing that Spark accepts."""
+    """The type in a DDL text, in any case and spacing that Spark accepts."""
     if len(text) > LONGEST:
         raise TypeTextError(f"a type has at most {LONGEST:,} characters, this one {len(text):,}", LONGEST, "use fewer fields")
     reader = _Reader(text)
@@ -213,7 +213,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Reader:
-    """One pass over the tokens of a type."""
+    """A parser that passes once over the tokens of a type."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
@@ -231,9 +231,9 @@ class _Reader:
     def mark(self, wanted: str) -> None:
         token = self.take()
         if token.text != wanted:
-            found = f"found {token.text!r}" if token.kind != "end" else "the text ends"
+            ending = f"found {token.text!r}" if token.kind != "end" else "the text ends"
             raise TypeTextError(
-                f"expected {wanted!r}, {found}", token.offset, "write for example array<string> or struct<a int, b string>"
+                f"expected {wanted!r}, {ending}", token.offset, "write for example array<string> or struct<a int, b string>"
             )
 
     def end(self) -> None:
@@ -250,8 +250,8 @@ class _Reader:
         if depth > DEEPEST:
             raise TypeTextError(f"nested deeper than {DEEPEST} levels", token.offset, "flatten the structure")
         if token.kind != "name":
-            found = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
-            raise TypeTextError(found, token.offset, "write for example bigint, string or decimal(18,2)")
+            message = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
+            raise TypeTextError(message, token.offset, "write for example bigint, string or decimal(18,2)")
         if name in NAMES:
             return NAMES[name]
         if name in DECIMALS:
@@ -309,7 +309,7 @@ class _Reader:
     def struct(self, depth: int) -> Type:
         self.mark("<")
         fields: list[Field] = []
-        known: set[str] = set()
+        field_names: set[str] = set()
         while True:
             token = self.take()
             if token.kind not in ("name", "quoted"):
@@ -317,11 +317,11 @@ class _Reader:
                     "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
-            if folded(name) in known:
+            if folded(name) in field_names:
                 raise TypeTextError(
                     f"the struct has two fields {name}; case does not tell them apart", token.offset, "rename one"
                 )
-            known.add(folded(name))
+            field_names.add(folded(name))
             if self.next.text == ":":
                 self.take()
             fields.append(Field(name, self.type(depth + 1)))
@@ -341,7 +341,7 @@ class _Reader:
 
 
 def holds_map(type: Type) -> bool:
-    """Whether a map is anywhere inside: such values can be neither compared nor sorted."""
+    """Whether a type contains a map: such values can be neither compared nor sorted."""
     if isinstance(type, Array):
         return holds_map(type.element)
     if isinstance(type, Struct):
@@ -350,7 +350,7 @@ def holds_map(type: Type) -> bool:
 
 
 def widens(old: Type, new: Type) -> bool:
-    """Whether every value of the old type is one of the new, and Iceberg reads it as such."""
+    """Whether the new type holds every value of the old one, and Iceberg allows the promotion."""
     if isinstance(old, Decimal) and isinstance(new, Decimal):
         return old.scale == new.scale and old.precision < new.precision
     return (old, new) in ((INT, BIGINT), (FLOAT, DOUBLE))

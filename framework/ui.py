@@ -1,6 +1,6 @@
-"""Dagster's web server for a folder of specs, with the daemon that starts runs: processes of one group, which end together.
+"""Dagster's web server for a folder of specs, with the daemon that starts runs. They are processes of one group, which end together.
 
-Limit: the web server has no login, so it listens on this machine alone.
+*Limit* The web server has no login, so it listens on this machine alone.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ class Server:
     child: subprocess.Popen[bytes]
 
     def ended(self) -> SetupError | None:
-        """Why it does not run any more."""
+        """The error for a Dagster that ended."""
         status = self.child.poll()
         return None if status is None else process.failed(f"Dagster ended by itself, with exit status {status}", self.log)
 
 
 @contextmanager
 def served(specs: Path, environment: str, port: int, read_only: bool, stopped: Callable[[], bool]) -> Iterator[Server]:
-    """Dagster, answering unless it was stopped before; all its processes have ended afterwards. Read-only, it has no daemon, and
-    can be beside another."""
+    """A running Dagster, which answers unless it was stopped before; all its processes are ended afterwards. A read-only one has no
+    daemon, and can run at the same time as another."""
     log = home() / f"ui-{port}.log"
     module = ["dagster_webserver", "--read-only"] if read_only else ["dagster", "dev"]
     command = [sys.executable, "-m", *module, "-w", str(_workspace()), "-h", "127.0.0.1", "-p", str(port)]
-    said = {"DAGSTER_HOME": str(dagster_home()), "SLUICE_SPECS": str(specs), "SLUICE_ENV": environment}
+    environ = {"DAGSTER_HOME": str(dagster_home()), "SLUICE_SPECS": str(specs), "SLUICE_ENV": environment}
     with _alone(port, read_only) as held:
         with open(log, "wb") as out:
             child = subprocess.Popen(
-                process.launched(command, signal.SIGTERM), env={**os.environ, **said}, stdin=subprocess.DEVNULL, stdout=out,
+                process.launched(command, signal.SIGTERM), env={**os.environ, **environ}, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=out, start_new_session=True, pass_fds=held,
             )  # fmt: skip
         server = Server(f"http://127.0.0.1:{port}", log, child)
@@ -62,7 +62,7 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
 
 
 def _workspace() -> Path:
-    """The file that tells Dagster what to load, and what the pages call it. By its path: own steps hide the package of its name."""
+    """The file with the code location and its name for Dagster. It names a path: own steps hide the package of the same name."""
     target = {"relative_path": str(_DEFINITIONS), "working_directory": str(Path.cwd()), "location_name": "sluice"}
     path = Path(dagster_home(), "workspace.yaml")
     path.write_text(json.dumps({"load_from": [{"python_file": target}]}), encoding="utf-8")
@@ -85,8 +85,8 @@ def _lock() -> Path:
 
 @contextmanager
 def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
-    """Two daemons of one home would both start runs. Gives the lock's file: a child that has it too holds the lock as long as it
-    lives, even if this process is killed."""
+    """A lock, because two daemons of one home would both start runs. Yields the lock's file: a child that inherits it holds the lock
+    as long as it lives, even if this process is killed."""
     if read_only:
         yield ()
         return
@@ -94,7 +94,7 @@ def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            hint = "stop that one, or look with --read-only and another --port"
+            hint = "stop that one, or use --read-only with another --port"
             raise SetupError("ui-running", f"Dagster already runs here, at {running() or 'another port'}", hint) from None
         file.truncate(0)
         file.write(f"http://127.0.0.1:{port}")

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from framework import types
-from framework.formats.json import Written
+from framework.encoding import decoder
+from framework.encoding.fields import Written
 from framework.java import java
-from framework.jvm import build, description
+from framework.jvm import build
 from framework.types import Array, Map, Struct, Type
 
 _EPOCH = datetime(1970, 1, 1)
@@ -40,18 +41,18 @@ class Decoders:
 
     def rows(self, described: Mapping[str, Any], types_: Mapping[str, Type], messages: Iterable[bytes | None]) -> list[Row]:
         """`types_` are those of all columns, in their order."""
-        found = []
+        rows = []
         for line in self.lines(described, messages):
             *values, code, why = line
             row = {name: value(each, type_) for each, (name, type_) in zip(values, types_.items(), strict=True)}
             assert code is None or not any(each is not None for each in values), "a bad message has values"
-            found.append(Row(row if code is None else None, code, why))
-        return found
+            rows.append(Row(row if code is None else None, code, why))
+        return rows
 
     def lines(self, described: Mapping[str, Any], messages: Iterable[bytes | None]) -> list[list[Any]]:
         """As the JVM writes them."""
         packed = b"".join(struct.pack(">i", -1) if each is None else struct.pack(">i", len(each)) + each for each in messages)
-        text = self.jvm.sluice.AsText.rows(description.text(described), packed)
+        text = self.jvm.sluice.AsText.rows(decoder.text(described), packed)
         # A column's text can have line breaks of other scripts, so `splitlines` is no help.
         return [json.loads(line, strict=False) for line in text.split("\n")[:-1]]
 
@@ -78,32 +79,32 @@ def running(folder: Path) -> Iterator[Decoders]:
         gateway.java_process and gateway.java_process.wait(30)
 
 
-def value(found: Any, type_: Type) -> Any:
+def value(given: Any, type_: Type) -> Any:
     """From the JVM's JSON to what Spark would give Python."""
-    if found is None:
+    if given is None:
         return None
     match type_:
         case Written():
-            return value(found, type_.type)
+            return value(given, type_.type)
         case Array():
-            return [value(each, type_.element) for each in found]
+            return [value(each, type_.element) for each in given]
         case Map():
-            return [(key, value(each, type_.value)) for key, each in zip(*found, strict=True)]
+            return [(key, value(each, type_.value)) for key, each in zip(*given, strict=True)]
         case Struct():
-            return {field.name: value(each, field.type) for each, field in zip(found, type_.fields, strict=True)}
+            return {field.name: value(each, field.type) for each, field in zip(given, type_.fields, strict=True)}
         case types.Decimal():
-            return Decimal(found)
+            return Decimal(given)
         case types.BINARY:
-            return base64.b64decode(found)
+            return base64.b64decode(given)
         case types.DATE:
-            return date(1970, 1, 1) + timedelta(days=found)
+            return date(1970, 1, 1) + timedelta(days=given)
         case types.TIMESTAMP:
-            return (_EPOCH + timedelta(microseconds=found)).replace(tzinfo=timezone.utc)
+            return (_EPOCH + timedelta(microseconds=given)).replace(tzinfo=timezone.utc)
         case types.TIMESTAMP_NTZ:
-            return _EPOCH + timedelta(microseconds=found)
+            return _EPOCH + timedelta(microseconds=given)
         case types.FLOAT | types.DOUBLE:
-            return struct.unpack("f", struct.pack("f", found))[0] if type_ == types.FLOAT else float(found)
-    return found
+            return struct.unpack("f", struct.pack("f", given))[0] if type_ == types.FLOAT else float(given)
+    return given
 
 
 def types_of(columns: Sequence[Mapping[str, Any]], **more: Type) -> dict[str, Type]:
@@ -120,3 +121,7 @@ def _type(json_: Mapping[str, Any]) -> Type:
         case "struct":
             return Struct(tuple(types.Field(each["name"], _type(each)) for each in json_["fields"]))
     return types.parse(json_["type"])
+
+
+def of_json(columns: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"format": "json", "columns": columns, "largest": decoder.LARGEST, **more}

@@ -241,7 +241,7 @@ def test_attacks_are_refused(text: str) -> None:
         select(f"select n from input where {text}", COLUMNS)
 
 
-def test_attacks_are_refused_for_what_they_are() -> None:
+def test_attacks_are_refused_with_the_right_code() -> None:
     """The list above would prove nothing if its columns or literals were wrong: what it is made of is accepted."""
     for text in (
         "upper(a)", "upper (a)", "a || b", "texts[0]", "place.building", "unix_timestamp(at)", "lpad(a, 10000, 'x')", "rpad(a, 3)",
@@ -255,7 +255,7 @@ def test_attacks_are_refused_for_what_they_are() -> None:
 
 @pytest.mark.parametrize("text", DEEP, ids=[f"{text[:12]}… {len(text)}" for text in DEEP])
 @pytest.mark.timed
-def test_what_is_deep_or_long_is_refused_at_once(text: str) -> None:
+def test_deep_and_long_expressions_are_refused_at_once(text: str) -> None:
     started = time.process_time()
     assert accepted(text) is None
     with pytest.raises(ExpressionError):
@@ -263,7 +263,7 @@ def test_what_is_deep_or_long_is_refused_at_once(text: str) -> None:
     assert time.process_time() - started < bar(1)
 
 
-def test_what_comes_out_is_what_was_allowed() -> None:
+def test_the_safe_sql_holds_only_allowed_functions() -> None:
     """Of every sample of test_expressions_spark.py: its safe form is read again by the same parser, and means the same."""
     same = 0
     for sample in samples():

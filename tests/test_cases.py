@@ -57,8 +57,8 @@ def read(path: Path) -> list[Case]:
     cases = []
     for block in blocks[1:]:
         head, _, rest = block.partition("\n")
-        given, found, expected = rest.partition("----\n")
-        assert found, f"{path.name}: {head} has no ----"
+        given, separator, expected = rest.partition("----\n")
+        assert separator, f"{path.name}: {head} has no ----"
         cases.append(Case(head, given, expected))
     return cases
 
@@ -83,12 +83,12 @@ def answer(case: Case, folder: Path, plans: bool) -> str:
 
 @pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)
 @pytest.mark.usefixtures("registry_away")
-def test_cases(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_case_prints_its_problems(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow(path, tmp_path, monkeypatch, plans=path.parent == PLANS)
 
 
 @pytest.mark.parametrize("path", sorted(TOYS.glob("*/*.case")), ids=lambda path: path.stem)
-def test_cases_of_toys(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_case_of_a_toy_prints_its_problems(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with toys.installed():
         follow(path, tmp_path, monkeypatch, plans=True)
 
@@ -138,16 +138,16 @@ def codes() -> set[str]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant)
     ]
-    found = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", text)}
-    return (found | JOINED) - {"utf-8"}
+    literals = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", text)}
+    return (literals | JOINED) - {"utf-8"}
 
 
 @pytest.mark.slow
 def test_every_refusal_has_a_case() -> None:
-    shown = "".join(
+    printed = "".join(
         path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case"), *TOYS.glob("*/*.case"))
     )
-    without = {code for code in codes() if not re.search(rf"^\S+: {code}: ", shown, re.MULTILINE)}
+    without = {code for code in codes() if not re.search(rf"^\S+: {code}: ", printed, re.MULTILINE)}
     assert sorted(without) == sorted(ELSEWHERE)
     for code, file in ELSEWHERE.items():
         assert (

@@ -27,7 +27,7 @@ def as_is(ddl: str, partition_by: tuple[str, ...] = (), sort_by: tuple[str, ...]
     return Existing(columns=struct.fields, partition_by=partition_by, sort_by=sort_by, format_version=version, owner=None)
 
 
-def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
+def change_lines(pipeline: Pipeline, table: Existing | None) -> list[str]:
     """Each change with the line and the column of its place."""
     file = re.escape(pipeline.where.file)
     return [("" if each.allowed else "REFUSED ") + re.sub(file, "at", str(each)) for each in changes(pipeline, table)]
@@ -58,12 +58,12 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
         (
             "A int",
             "a: int",
-            ["REFUSED `A` is written otherwise in the spec, and tables do not tell upper from lower case"],
+            ["REFUSED `A` has another case in the spec, and tables ignore case"],
         ),
         (
             "`ſ` int",
             "s: int",
-            ["REFUSED `ſ` is written otherwise in the spec, and tables do not tell upper from lower case"],
+            ["REFUSED `ſ` has another case in the spec, and tables ignore case"],
         ),
         (
             "s struct<x int, y int>",
@@ -73,9 +73,9 @@ def said(pipeline: Pipeline, table: Existing | None) -> list[str]:
         ("old int", "new: int", ["adds column new int", "keeps old int, null in new rows (no longer in the spec)"]),
     ],
 )
-def test_columns(tmp_path: Path, table: str, columns: str, expected: list[str]) -> None:
-    found = said(planned(tmp_path, columns), as_is(table))
-    assert [re.sub(r" \(at:\d+:\d+\)$", "", each) for each in found] == expected
+def test_differences_of_columns_are_allowed_or_refused(tmp_path: Path, table: str, columns: str, expected: list[str]) -> None:
+    actual = change_lines(planned(tmp_path, columns), as_is(table))
+    assert [re.sub(r" \(at:\d+:\d+\)$", "", each) for each in actual] == expected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_columns(tmp_path: Path, table: str, columns: str, expected: list[str]) 
         ("drop: refuse", "a bigint, b string, c int", "`c` int is no longer in the spec, which says `drop: refuse`"),
     ],
 )
-def test_what_the_spec_refuses(tmp_path: Path, allowed: str, table: str, expected: str) -> None:
+def test_a_spec_can_refuse_a_change(tmp_path: Path, allowed: str, table: str, expected: str) -> None:
     pipeline = planned(tmp_path, "a: bigint; b: string", into=f", schema_changes: {{{allowed}}}")
     (refused,) = [each for each in changes(pipeline, as_is(table)) if not each.allowed]
     assert refused.what == expected
@@ -94,7 +94,7 @@ def test_what_the_spec_refuses(tmp_path: Path, allowed: str, table: str, expecte
     assert (refused.kind, f"schema_changes: {{{kind}:" in refused.hint) == (kind, True)
 
 
-def test_only_the_same_and_the_wider_is_ever_allowed(tmp_path: Path) -> None:
+def test_only_the_same_or_a_wider_type_is_allowed(tmp_path: Path) -> None:
     names = [*map(str, dict.fromkeys(types.NAMES.values())), "decimal(9,2)", "decimal(18,2)", "decimal(18,4)", "array<int>"]
     wider = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("float", "double")}
     wider.add(("decimal(9,2)", "decimal(18,2)"))
@@ -103,50 +103,50 @@ def test_only_the_same_and_the_wider_is_ever_allowed(tmp_path: Path) -> None:
     for old in names:
         table = as_is(f"a {'int' if old in kept_as_int else old}")
         for new, pipeline in pipelines.items():
-            found = changes(pipeline, table)
+            differences = changes(pipeline, table)
             same = old == new or (old in kept_as_int and new in kept_as_int)
-            assert (not found) == same, (old, new)
-            assert same or found[0].allowed == ((old, new) in wider), (old, new)
+            assert (not differences) == same, (old, new)
+            assert same or differences[0].allowed == ((old, new) in wider), (old, new)
 
 
-def test_layout_holds_for_new_files(tmp_path: Path) -> None:
+def test_a_new_layout_applies_to_new_files(tmp_path: Path) -> None:
     pipeline = planned(tmp_path, "a: timestamp; b: string", into=", partition_by: [day(a)], sort_by: [b], format_version: 2")
     table = as_is("a timestamp, b string", ("bucket(16, b)",), (), 3)
-    found = changes(pipeline, table)
-    assert [(each.kind, each.allowed, each.what) for each in found] == [
+    differences = changes(pipeline, table)
+    assert [(each.kind, each.allowed, each.what) for each in differences] == [
         (
             "partition_by",
             True,
-            "new files are partitioned by day(a); files that are there keep theirs until `sluice rebuild trades`",
+            "new files are partitioned by day(a); existing files keep their layout until `sluice rebuild trades`",
         ),
-        ("sort_by", True, "new files are sorted by b; files that are there keep theirs until `sluice rebuild trades`"),
-        ("format_version", False, "the table is of Iceberg's format 3, the spec says 2, and no format goes back"),
+        ("sort_by", True, "new files are sorted by b; existing files keep their layout until `sluice rebuild trades`"),
+        ("format_version", False, "a table's format cannot go down: the table has 3, the spec says 2"),
     ]
-    assert found[2].hint == "write the `format_version` that the table has, or another table"
+    assert differences[2].hint == "write the `format_version` that the table has, or the name of another table"
     assert changes(pipeline, replace(table, partition_by=("day(a)",), sort_by=("b",), format_version=2)) == ()
 
 
-def test_formats_are_raised_and_the_order_of_partitions_says_nothing(tmp_path: Path) -> None:
+def test_a_format_is_raised_and_the_order_of_partitions_does_not_matter(tmp_path: Path) -> None:
     pipeline = planned(tmp_path, "a: timestamp; b: string", into=", partition_by: [day(a), b]")
     (raised,) = changes(pipeline, as_is("a timestamp, b string", ("b", "day(a)"), (), 2))
     assert (raised.kind, raised.allowed, raised.what) == ("format_version", True, "raises Iceberg's format from 2 to 3")
 
 
-def test_what_a_rebuild_makes_is_in_the_hint(tmp_path: Path) -> None:
+def test_the_hint_offers_a_rebuild_where_it_helps(tmp_path: Path) -> None:
     columns, table = "a: int; b: 'struct<x:int>'", "a bigint, b struct<x int, y int>"
-    rebuild = "; `sluice rebuild trades` makes the table anew as the spec says"
+    rebuild = "; `sluice rebuild trades` rebuilds the table from the spec"
     for into, beyond in ((", schema_changes: {drop: keep}", [True, True]), (", schema_changes: {drop: refuse}", [True, False])):
-        found = changes(planned(tmp_path, columns, into=into), as_is(table))
-        assert [(each.kind, each.allowed) for each in found] == [("narrow", False), ("drop", False)]
-        assert [each.hint.endswith(rebuild) for each in found] == beyond
+        differences = changes(planned(tmp_path, columns, into=into), as_is(table))
+        assert [(each.kind, each.allowed) for each in differences] == [("narrow", False), ("drop", False)]
+        assert [each.hint.endswith(rebuild) for each in differences] == beyond
 
 
 @pytest.mark.parametrize(("table", "offered"), [("a string", True), ("a int", False)])
-def test_accepting_is_offered_where_it_is_all_that_is_needed(tmp_path: Path, table: str, offered: bool) -> None:
-    found = changes(planned(tmp_path, "a: string; b: string", into=", schema_changes: {add: refuse}"), as_is(table))
-    (added,) = [each for each in found if each.kind == "add"]
-    assert hint([added], found, "trades").startswith(added.hint)
-    assert hint([added], found, "trades").endswith("or `sluice accept trades`, which adds column b string") == offered
+def test_the_hint_offers_accept_only_if_it_accepts_all_changes(tmp_path: Path, table: str, offered: bool) -> None:
+    differences = changes(planned(tmp_path, "a: string; b: string", into=", schema_changes: {add: refuse}"), as_is(table))
+    (added,) = [each for each in differences if each.kind == "add"]
+    assert hint([added], differences, "trades").startswith(added.hint)
+    assert hint([added], differences, "trades").endswith("or `sluice accept trades`, which adds column b string") == offered
 
 
 def test_each_change_has_the_place_that_asks_for_it(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_each_option_of_the_table_has_its_place(tmp_path: Path) -> None:
     pipeline = planned(tmp_path, "a: timestamp; b: string", into=more)
     (created,) = changes(pipeline, None)
     assert (str(created).startswith("creates table shop.trades ("), pointed(created.where)[:11]) == (True, "shop.trades")
-    found = changes(pipeline, as_is("a timestamp, b string, c int", ("bucket(16, b)",), (), 3))
-    assert [(each.kind, pointed(each.where)) for each in found] == [
+    differences = changes(pipeline, as_is("a timestamp, b string, c int", ("bucket(16, b)",), (), 3))
+    assert [(each.kind, pointed(each.where)) for each in differences] == [
         ("drop", "{drop: refuse}}"),
         ("partition_by", "[day(a)], sort_by: [b], format_version: 2, schema_changes: {drop: refuse}}"),
         ("sort_by", "[b], format_version: 2, schema_changes: {drop: refuse}}"),
@@ -181,19 +181,19 @@ def test_each_option_of_the_table_has_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("k", "k}"), ("source", "source: string}"), ("n", "n: int")])
-def test_a_column_of_key_or_header_has_its_place(tmp_path: Path, name: str, text: str) -> None:
+def test_a_column_of_a_key_or_header_has_its_place(tmp_path: Path, name: str, text: str) -> None:
     pipeline = planned(tmp_path, "n: int", topic="key: {format: string, as: k}\nheaders: {source: string}")
     assert pointed(place(pipeline, name)) == text
 
 
-def test_a_column_of_another_table_has_the_place_where_it_is_made(tmp_path: Path) -> None:
+def test_a_column_of_another_table_has_the_place_that_defines_it(tmp_path: Path) -> None:
     copy = COPY.replace("into", "steps: [{derive: {twice: n * 2}}]\ninto")
     plan = plan_for(tmp_path, NOWHERE, specs("n: int") + copy)
-    found = changes(plan.pipelines[0], as_is("n string"))
-    assert [(each.kind, pointed(each.where)) for each in found] == [("retype", "n: int"), ("add", "twice: n * 2}}]")]
+    differences = changes(plan.pipelines[0], as_is("n string"))
+    assert [(each.kind, pointed(each.where)) for each in differences] == [("retype", "n: int"), ("add", "twice: n * 2}}]")]
 
 
-def test_a_table_as_iceberg_describes_it() -> None:
+def test_icebergs_metadata_is_read_as_an_existing_table() -> None:
     fields: list[dict[str, Any]] = [
         {"id": 1, "name": "n", "type": "long"},
         {"id": 2, "name": "at", "type": "timestamptz"},
@@ -202,23 +202,23 @@ def test_a_table_as_iceberg_describes_it() -> None:
         {"id": 6, "name": "l", "type": {"type": "list", "element-id": 7, "element": "timestamp"}},
         {"id": 8, "name": "m", "type": {"type": "map", "key-id": 9, "key": "string", "value-id": 10, "value": "uuid"}},
     ]
-    made = [("day", 2), ("bucket[16]", 1), ("identity", 5), ("void", 3), ("truncate[4]", 1)]
+    transforms = [("day", 2), ("bucket[16]", 1), ("identity", 5), ("void", 3), ("truncate[4]", 1)]
     order = [("identity", 1, "asc", "nulls-first"), ("identity", 2, "desc", "nulls-last"), ("day", 2, "asc", "nulls-last")]
-    found = existing(
+    existing_table = existing(
         json.dumps({"type": "struct", "fields": fields}),
-        json.dumps({"fields": [{"transform": transform, "source-id": source} for transform, source in made]}),
+        json.dumps({"fields": [{"transform": transform, "source-id": source} for transform, source in transforms]}),
         json.dumps(
             {"fields": [dict(zip(("transform", "source-id", "direction", "null-order"), each, strict=True)) for each in order]}
         ),
         2,
         {"sluice.owner": "me"},
     )
-    assert str(types.Struct(found.columns)) == (
+    assert str(types.Struct(existing_table.columns)) == (
         "struct<n:bigint,at:timestamp,d:decimal(9,2),s:struct<x:int>,l:array<timestamp_ntz>,m:map<string,uuid>>"
     )
-    assert found.partition_by == ("day(at)", "bucket(16, n)", "s.x", "truncate(4, n)")
-    assert found.sort_by == ("n", "at desc", "day(at) nulls last")
-    assert (found.format_version, found.owner) == (2, "me")
+    assert existing_table.partition_by == ("day(at)", "bucket(16, n)", "s.x", "truncate(4, n)")
+    assert existing_table.sort_by == ("n", "at desc", "day(at) nulls last")
+    assert (existing_table.format_version, existing_table.owner) == (2, "me")
 
 
 # a run
@@ -338,19 +338,19 @@ def test_a_column_that_the_spec_lost_stays_and_comes_back(shop: Project) -> None
             "  n: int",
             "  n: int",
             "format_version: 2",
-            "the table is of Iceberg's format 3, the spec says 2, and no format goes back",
+            "a table's format cannot go down: the table has 3, the spec says 2",
             "2}",
         ),
     ],
 )
-def test_what_is_refused_changes_nothing_and_loses_nothing(
+def test_a_refused_change_changes_nothing_and_loses_nothing(
     shop: Project, before: str, after: str, into: str, says: str, at: str
 ) -> None:
     with_columns(shop, before)
     as_before = shop.template
     send(shop)
     shop.run()
-    seen, state = table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)
+    table_before, state = table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)
     with_columns(shop, after + "\n  more: string")
     if into:
         shop.template = shop.template.replace(".trades}}", ".trades, " + into.replace("{", "{{").replace("}", "}}") + "}}")
@@ -360,14 +360,14 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
         shop.run()
 
     assert refused.value.code == "schema-change"
-    found = re.search(rf"{re.escape(says)} \((\S+main\.yaml):(\d+):(\d+)\)", refused.value.message)
-    assert found
-    assert pointed(Where(found[1], int(found[2]), int(found[3]))) == at
+    line = re.search(rf"{re.escape(says)} \((\S+main\.yaml):(\d+):(\d+)\)", refused.value.message)
+    assert line
+    assert pointed(Where(line[1], int(line[2]), int(line[3]))) == at
     assert refused.value.hint
-    assert (table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)) == (seen, state)
-    (ahead,) = next_runs(shop.plan, shop.plan.pipelines)
-    assert not ahead.would_run
-    assert [(change.what, pointed(change.where)) for change in ahead.changes or () if change.what == says] == [(says, at)]
+    assert (table_state.existing(shop.pipeline.table), table_state.state(shop.pipeline.table)) == (table_before, state)
+    (next_run,) = next_runs(shop.plan, shop.plan.pipelines)
+    assert not next_run.would_run
+    assert [(change.what, pointed(change.where)) for change in next_run.changes or () if change.what == says] == [(says, at)]
     shop.template = as_before
     shop.run()
     assert len(shop.rows()) == 2
@@ -376,7 +376,7 @@ def test_what_is_refused_changes_nothing_and_loses_nothing(
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
+def test_a_table_of_another_owner_is_not_changed(shop: Project) -> None:
     shop.spark.sql(f"create namespace if not exists lake.{shop.namespace}")
     shop.sql("create table {table} (id int) using iceberg")
     shop.sql("insert into {table} values (1)")
@@ -388,7 +388,7 @@ def test_a_table_of_somebody_else_is_not_changed(shop: Project) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> None:
+def test_a_schema_that_changed_meanwhile_is_compared_again(shop: Project) -> None:
     from framework.engine.publish.tables import open_table
     from framework.engine.spark.java_errors import CommitRefused
 
@@ -402,9 +402,9 @@ def test_a_schema_that_changed_meanwhile_is_looked_at_again(shop: Project) -> No
     open_table(context, lake, shop.pipeline)
     with pytest.raises(CommitRefused, match="already exists"):
         lake.change(stale, wanted, shop.pipeline.table)
-    with pytest.raises(BatchError, match="cannot be changed as the spec says") as told:  # where nobody else has changed it
+    with pytest.raises(BatchError, match="cannot be changed as the spec says") as refused:  # where nobody else has changed it
         lake.change(lake.load(shop.pipeline.table.identifier), wanted, shop.pipeline.table)
-    assert told.value.code == "schema-change"
+    assert refused.value.code == "schema-change"
     send(shop, price=2, new=2)
     shop.run()
     assert values(shop, "price", "new") == [(1.0, None), (2.0, 2)]
@@ -418,7 +418,7 @@ class Killed(BaseException):
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.parametrize("point", ["opened", "branched", "staged", "checked", "published"])
-def test_a_run_that_dies_behind_the_change_of_columns(shop: Project, point: str) -> None:
+def test_a_run_that_dies_after_changing_columns_can_be_repeated(shop: Project, point: str) -> None:
     def die(at: str) -> None:
         if at == point:
             raise Killed
@@ -438,14 +438,14 @@ def test_a_run_that_dies_behind_the_change_of_columns(shop: Project, point: str)
 
 def with_into(project: Project, into: str) -> None:
     """Options of `into`, in place of those that were there."""
-    said = f"into: {{{{table: {{namespace}}.trades{into}}}}}".replace("{drop", "{{drop")
-    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: said, project.template)
+    into_template = f"into: {{{{table: {{namespace}}.trades{into}}}}}".replace("{drop", "{{drop")
+    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: into_template, project.template)
 
 
 def laid_out(project: Project) -> list[tuple[int, int, int]]:
     """Files by partition spec and sort order: how many rows each has."""
-    found = project.sql("select spec_id, sort_order_id, sum(record_count) from {table}.files group by 1, 2 order by 1, 2")
-    return [(spec, order, int(rows)) for spec, order, rows in found]
+    layouts = project.sql("select spec_id, sort_order_id, sum(record_count) from {table}.files group by 1, 2 order by 1, 2")
+    return [(spec, order, int(rows)) for spec, order, rows in layouts]
 
 
 @pytest.mark.spark
@@ -458,10 +458,10 @@ def test_a_run_partitions_sorts_and_raises_the_format_in_one_commit(shop: Projec
     with_into(shop, ", partition_by: ['bucket(4, id)', size], sort_by: [id]")
     shop.topic_more = "  new: string"
     shop.send_good(6)
-    (ahead,) = next_runs(shop.plan, shop.plan.pipelines)
-    assert ahead.would_run
+    (next_run,) = next_runs(shop.plan, shop.plan.pipelines)
+    assert next_run.would_run
     kinds = ["add", "partition_by", "sort_by", "format_version"]
-    assert [(each.kind, each.allowed) for each in ahead.changes or ()] == [(kind, True) for kind in kinds]
+    assert [(each.kind, each.allowed) for each in next_run.changes or ()] == [(kind, True) for kind in kinds]
     shop.run()
     assert laid_out(shop) == [(0, 0, 6), (1, 1, 6)]
     assert metadata_files(shop) == before + 4  # the changes, the attempt's branch, its rows, and the publishing commit

@@ -103,9 +103,15 @@ def test_json(project: Path) -> None:
     write(project, WRONG)
     done = check("--json")
     assert (done.exit_code, done.stderr) == (1, "")
-    found = json.loads(done.stdout)
-    assert [problem["code"] for problem in found] == ["no-cluster", "unknown-value", "unknown-topic", "no-catalog", "unknown-key"]
-    assert found[1::3] == [
+    problems = json.loads(done.stdout)
+    assert [problem["code"] for problem in problems] == [
+        "no-cluster",
+        "unknown-value",
+        "unknown-topic",
+        "no-catalog",
+        "unknown-key",
+    ]
+    assert problems[1::3] == [
         {
             "file": "specs/a.yaml",
             "line": 2,
@@ -143,8 +149,8 @@ def test_another_folder(project: Path) -> None:
     assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
 
 
-def test_an_empty_folder_says_what_makes_the_first_spec(project: Path) -> None:
-    assert "hint: `sluice init` makes a project" in check("--specs", "nowhere").stdout
+def test_check_of_an_empty_folder_suggests_sluice_init(project: Path) -> None:
+    assert "hint: `sluice init` creates a project" in check("--specs", "nowhere").stdout
     (project / "empty").mkdir()
     assert check("--specs", "empty").stdout.splitlines()[:2] == [
         "empty: no-specs: there are no specs in this folder",
@@ -194,8 +200,8 @@ def timed(folder: Path) -> tuple[str, float]:
 @pytest.mark.slow
 @pytest.mark.timed
 def test_the_shipped_specs_are_checked_at_once() -> None:
-    said, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
-    assert said.endswith(": no problems\n")
+    output, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
+    assert output.endswith(": no problems\n")
     assert seconds < bar(1)
 
 
@@ -205,6 +211,6 @@ def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:
     write(project, BASE, "main.yaml")
     for file in range(100):
         write(project, "---\n".join(both(f"t{10 * file + number}") for number in range(10)), f"f{file}.yaml")
-    said, seconds = timed(project)
-    assert said == "1,000 pipelines, 1,000 topics: no problems\n"
+    output, seconds = timed(project)
+    assert output == "1,000 pipelines, 1,000 topics: no problems\n"
     assert seconds < bar(10)

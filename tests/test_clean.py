@@ -78,7 +78,7 @@ class TestDrop:
         assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+/warehouse/shop/trades, [\d.]+ KiB\n", done.output)
         assert "  table lake.shop.trades__bad_rows, 1 row, 5 files in " in done.output
         assert f"6 files in {Path.cwd()}/warehouse/shop/trades stay" in done.output
-        assert "`sluice run trades` begins again at `start_from: earliest`" in done.output
+        assert "`sluice run trades` starts again at `start_from: earliest`" in done.output
         assert tables() == [] and before - files() == {".sluice/pipelines/trades.json"}
 
     def test_the_files_go(self, shop: Pipeline) -> None:
@@ -86,7 +86,7 @@ class TestDrop:
         stranger.write_text("x")
         done = sluice("drop", "trades", "--data", "--yes")
         assert tables() == [] and {name for name in files() if name.startswith("warehouse")} == {str(stranger)}
-        assert f"1 file in {Path.cwd()}/warehouse/shop/trades of which the table did not know stay" in done.output
+        assert f"1 file in {Path.cwd()}/warehouse/shop/trades that the table did not list stay" in done.output
         assert not Path("warehouse/shop/trades__bad_rows").exists()
         again = sluice("drop", "trades", "--data", "--yes")
         assert again.exit_code == 0 and "nothing to drop" in again.output
@@ -192,7 +192,7 @@ class TestClean:
         assert f"  stays: {home / 'jars'}\n" in done.output and "  stays: catalog lake in " in done.output
         assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+, [\d.]+ KiB\n", done.output)
         assert clean("--jars", "--yes").exit_code == 0 and not home.exists()
-        assert "nothing to take away" in clean("--yes").output and not home.exists()
+        assert "nothing to delete" in clean("--yes").output and not home.exists()
 
     def test_it_asks(self, shop: Pipeline) -> None:
         before = files()

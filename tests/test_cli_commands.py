@@ -58,7 +58,7 @@ def with_toys() -> Iterator[None]:
         yield
 
 
-def test_the_toy_is_a_command_by_its_one_file() -> None:
+def test_one_file_adds_the_toy_command() -> None:
     assert [path.name for path in (toys.HERE / "cli").glob("*.*")] == ["hello.py"]
     done = CliRunner().invoke(main, ["hello", "you", "--twice"])
     assert (done.exit_code, done.stdout) == (0, "hello you\nhello you\n")
@@ -157,7 +157,7 @@ def test_names_that_people_try_lead_to_one_command() -> None:
         ("xyzzy", "`sluice --help` lists all commands"),
     ],
 )
-def test_a_command_that_does_not_exist_says_which_was_meant(typed: str, says: str) -> None:
+def test_an_unknown_command_suggests_the_probable_one(typed: str, says: str) -> None:
     done = CliRunner().invoke(main, [typed])
     assert done.exit_code == 2
     assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr

@@ -60,7 +60,7 @@ def completed(*words: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_completes_and_what_is_silent(folder: Path) -> None:
+def test_completion_offers_names_and_never_prints_errors(folder: Path) -> None:
     assert completed("peek", "tr") == ["tracks", "trades"]
     assert completed("topics", "create", "trad") == ["trades"]
     assert completed("run", "tra") == ["trades_by_day"]
@@ -78,7 +78,7 @@ def test_what_completes_and_what_is_silent(folder: Path) -> None:
     assert completed("peek", "--env", "big", "trac") == ["traces", "tracks"]
 
 
-def test_all_names_of_the_shipped_specs_are_found() -> None:
+def test_completion_offers_all_names_of_the_shipped_specs() -> None:
     written = load(ROOT / "specs")
     for kind, complete in (("pipeline", _complete.pipelines), ("topic", _complete.topics)):
         with click.Context(main) as context:
@@ -87,7 +87,7 @@ def test_all_names_of_the_shipped_specs_are_found() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell(shell: str) -> None:
+def test_completion_prints_the_script_of_each_shell(shell: str) -> None:
     done = CliRunner().invoke(main, ["completion", shell])
     assert done.exit_code == 0
     assert f"_SLUICE_COMPLETE={shell}_complete" in done.output
@@ -110,7 +110,7 @@ def test_bash_completes_with_the_script(folder: Path) -> None:
     assert done.stdout.split() == ["trades"]
 
 
-def test_an_error_that_nobody_foresaw_is_a_line_and_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("boom")
 
@@ -159,7 +159,7 @@ print("the end")
 
 
 @pytest.mark.slow
-def test_what_takes_long_shows_a_bar_on_a_terminal() -> None:
+def test_long_work_shows_a_bar_on_a_terminal() -> None:
     said = on_a_terminal(PROGRESS.format(quick=0))
     assert "trades" in said
     assert "200 of 400 messages, 50/s, 4 s left" in said
@@ -169,13 +169,13 @@ def test_what_takes_long_shows_a_bar_on_a_terminal() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_quick_shows_none() -> None:
+def test_quick_work_shows_no_bar() -> None:
     said = on_a_terminal(PROGRESS.format(quick="_progress._QUICK"))
     assert said == "batch 1\r\nbatch 2\r\nbatch 3\r\nbatch 4\r\nthe end\r\n"
 
 
 @pytest.mark.slow
-def test_no_bar_in_a_pipe() -> None:
+def test_a_pipe_gets_no_bar() -> None:
     code = PROGRESS.format(quick=0)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -187,7 +187,7 @@ COLOURED = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.mark.slow
-def test_colours_are_for_terminals_that_want_them() -> None:
+def test_colours_appear_only_on_terminals_without_no_color() -> None:
     code = f"import contextlib\nwith contextlib.suppress(SystemExit): {COLOURS.partition('; ')[2]}"
     code = f"from framework.cli import main\n{code}"
     assert COLOURED.search(on_a_terminal(code))

@@ -64,12 +64,12 @@ def ids(project: Project) -> list[int]:
 
 
 @pytest.mark.parametrize("name", every_mode())
-def test_a_mode_says_what_it_is(name: str) -> None:
+def test_each_mode_is_declared(name: str) -> None:
     write = mode(name)
     assert isinstance(write, Mode)
     assert write.does[0].islower()
     assert not write.does.endswith(".")
-    assert f"`{name}` {write.does}" in WRITES.help("How the rows change the table.")
+    assert f"`{name}` {write.does}" in WRITES.help("How rows are written to the table.")
     assert components.load(MODES, name).__doc__
 
 
@@ -141,7 +141,7 @@ def orders(project: Project, *numbers: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_step_remembers_rows_over_batches(first: Project) -> None:
+def test_a_step_remembers_rows_across_batches(first: Project) -> None:
     orders(first, 1, 2, 1)
     (batch,) = first.run()
     assert (batch.read, batch.rows, batch.filtered) == (3, 2, 1)
@@ -168,7 +168,7 @@ def test_what_a_step_remembers_is_published_with_the_batch_or_not_at_all(first: 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_rollback_takes_back_what_a_step_remembers(first: Project) -> None:
+def test_a_rollback_restores_the_rows_that_a_step_remembers(first: Project) -> None:
     orders(first, 1)
     first.run()
     good = first.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -184,7 +184,7 @@ def test_a_rollback_takes_back_what_a_step_remembers(first: Project) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_rebuild_remembers_what_it_has_read(first: Project) -> None:
+def test_a_rebuild_remembers_the_rows_that_it_read(first: Project) -> None:
     from tests.test_rebuild import run_rebuild
 
     orders(first, 1, 2, 1)

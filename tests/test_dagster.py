@@ -57,7 +57,7 @@ def test_the_definitions_are_short() -> None:
 
 
 @pytest.mark.slow
-def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import AssetKey
 
     from framework.assets import definitions
@@ -90,7 +90,7 @@ def test_assets_have_what_the_specs_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.slow
-def test_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_dagster_runs_at_most_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
     from framework.home import dagster_home
@@ -163,7 +163,7 @@ ORDERS = {"lake/m/orders", "lake/m/orders__bad_rows"}
 
 
 @pytest.mark.slow
-def test_what_is_shown_of_a_table(served: Path) -> None:
+def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> None:
     from dagster import AssetKey
 
     from framework.assets import definitions
@@ -212,7 +212,7 @@ def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, te
 
 
 @pytest.mark.slow
-def test_elsewhere_a_broken_spec_ends_it(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_ends_with_the_problems_of_a_broken_spec(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.assets import definitions
 
     (served / "specs" / "orders.yaml").write_text(BROKEN)
@@ -329,7 +329,7 @@ def test_materialize_brings_everything_up_to_date(
     assert told(first.stderr) == [
         f"50 messages waiting in {project.topic}; {project.namespace}.trades has 0 rows",
         *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
-        "starting Spark, which takes some seconds",
+        "starting Spark, which takes a few seconds",
         f"Spark {pyspark.__version__} runs after … s",
         "reading the next messages and writing their rows to a staging branch",
         "the rows are written; checking them before they are published",
@@ -407,7 +407,7 @@ def test_a_run_that_is_canceled_records_what_it_committed(
                 os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) != 0
     text = "".join(said)
-    assert "canceled: what was published stays, and the next run continues behind it" in text
+    assert "canceled: the published batches stay, and the next run continues after them" in text
     assert "py4j" not in text.lower() and "Java" not in text, text
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         (run,) = instance.get_runs()

@@ -138,7 +138,7 @@ def queued(job: str) -> Any:
     return RemoteRepositoryOrigin(location, "__repository__").get_job_origin(job)
 
 
-def test_a_run_is_asked_for_only_where_messages_wait(folder: Path, instance: DagsterInstance) -> None:
+def test_a_sensor_requests_a_run_only_if_messages_wait(folder: Path, instance: DagsterInstance) -> None:
     assert [request.tags["sluice/pipeline"] for request in asked(instance).run_requests] == ["copy"]
     copied()
     assert asked(instance).skip_message == "nothing waits"
@@ -148,7 +148,9 @@ def test_a_run_is_asked_for_only_where_messages_wait(folder: Path, instance: Dag
 
 @pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])
 @pytest.mark.parametrize("by", ["tag", "selection", "all"])
-def test_no_run_is_asked_for_while_another_has_not_ended(folder: Path, instance: DagsterInstance, status: str, by: str) -> None:
+def test_a_sensor_requests_no_run_while_another_is_unfinished(
+    folder: Path, instance: DagsterInstance, status: str, by: str
+) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
     runs: dict[str, dict[str, Any]] = {
@@ -162,7 +164,7 @@ def test_no_run_is_asked_for_while_another_has_not_ended(folder: Path, instance:
     assert asked(instance).skip_message == f"run 01234567 is {status.lower().replace('_', ' ')}"
 
 
-def test_runs_of_other_tables_and_looks_hold_up_nobody(folder: Path, instance: DagsterInstance) -> None:
+def test_runs_of_other_tables_and_previews_block_no_run(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
     other = frozenset([AssetKey(["lake", "shop", "trades"])])
@@ -171,7 +173,7 @@ def test_runs_of_other_tables_and_looks_hold_up_nobody(folder: Path, instance: D
     assert len(asked(instance).run_requests) == 1
 
 
-def test_what_failed_is_not_asked_for_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
+def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
     def failed(error: BatchError | RefusedError) -> None:
         run_record.record_failure("copy", error)
         same_failure.note(Context(plan()), pipeline("copy"))
@@ -222,7 +224,7 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder:
     assert asked(instance).run_requests, "what does not read that cluster goes on"
 
 
-def test_a_run_without_news_materializes_nothing(folder: Path, instance: DagsterInstance) -> None:
+def test_a_run_without_batches_materializes_nothing(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetKey
 
     copied()
@@ -236,7 +238,7 @@ def test_a_run_without_news_materializes_nothing(folder: Path, instance: Dagster
     assert instance.get_latest_materialization_event(AssetKey(["lake", "shop", "copy"])) is None
 
 
-def test_a_run_without_news_leaves_each_check_as_it_was(folder: Path, instance: DagsterInstance) -> None:
+def test_a_run_without_batches_keeps_the_last_result_of_each_check(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetCheckEvaluation, AssetKey
 
     copied()
@@ -254,7 +256,7 @@ def test_a_run_without_news_leaves_each_check_as_it_was(folder: Path, instance: 
     assert [each.metadata["rows"].value for each in repeated] == [7]
 
 
-def test_a_run_that_fails_leaves_each_check_as_it_was(folder: Path, instance: DagsterInstance) -> None:
+def test_a_failed_run_keeps_the_last_result_of_each_check(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetCheckEvaluation, AssetKey
 
     made_by_hand('{"pipeline": "other", "cluster": "main", "topics": []}', "copy")
@@ -289,7 +291,7 @@ def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstan
     assert executed(instance, "can_run") == [("can_run", False)]
 
 
-def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: DagsterInstance) -> None:
+def test_a_paused_table_warns_and_blocks_no_other_table(folder: Path, instance: DagsterInstance) -> None:
     write(COPY + EXPECTING + COPY.replace("copy", "third"))
     copied()
     third = pipeline("third")
@@ -308,7 +310,7 @@ def test_a_paused_table_says_so_and_holds_up_no_other(folder: Path, instance: Da
     assert told(instance) == [("copy", "can_run", True)]
 
 
-def test_a_position_that_nobody_can_read_is_told_of_its_own_table(folder: Path, instance: DagsterInstance) -> None:
+def test_an_unreadable_position_fails_only_its_own_tables_check(folder: Path, instance: DagsterInstance) -> None:
     copied()
     told(instance)
     with catalog().load_table("shop.trades").transaction() as transaction:
@@ -320,7 +322,7 @@ def test_a_position_that_nobody_can_read_is_told_of_its_own_table(folder: Path, 
     assert states == {"trades": ("suspended", ["position-unreadable"]), "copy": ("caught up", [])}
 
 
-def test_checks_of_a_run_that_did_not_come_to_them_are_as_they_were(folder: Path, instance: DagsterInstance) -> None:
+def test_checks_that_a_dead_run_planned_keep_their_last_results(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetCheckEvaluation, AssetKey
 
     copied()
@@ -381,7 +383,7 @@ def test_a_broken_step_keeps_all_checks(folder: Path) -> None:
     assert names == {"can_run", "fresh", "newest_event", "sane", "wild"}
 
 
-def test_who_stops_the_batch_blocks_what_comes_behind(folder: Path) -> None:
+def test_an_expectation_that_stops_the_batch_blocks_later_assets(folder: Path) -> None:
     graph = shown().resolve_asset_graph()
     blocking = {each.name: graph.get_check_spec(each).blocking for each in graph.asset_check_keys}
     assert (blocking["sane"], blocking["wild"]) == (False, True)
@@ -397,7 +399,7 @@ def test_the_launchpad_of_a_preview_begins_with_a_valid_configuration(folder: Pa
     assert validate_run_config(preview, begins)
 
 
-def test_each_column_says_what_it_is_made_of(folder: Path) -> None:
+def test_each_column_names_its_source_columns(folder: Path) -> None:
     from dagster import AssetKey
 
     write(COPY, "steps: [{derive: {total: price * n}}]")
@@ -406,7 +408,7 @@ def test_each_column_says_what_it_is_made_of(folder: Path) -> None:
     assert (says["total"], says["n"]) == ("from `n`, `price`", None)
 
 
-def test_an_outage_is_named_whatever_spark_makes_of_it(folder: Path) -> None:
+def test_an_outage_during_a_run_is_named_and_not_sparks_error(folder: Path) -> None:
     trades = pipeline("trades")
     found = outage(trades, RuntimeError("An error occurred while calling o123.save: " + "x" * 20_000))
     assert found is not None
@@ -422,7 +424,7 @@ def test_an_outage_leaves_no_file_of_an_unknown_error(folder: Path) -> None:
     assert len(list((folder / "home" / "logs").iterdir())) == 1
 
 
-def test_a_run_without_kafka_is_tried_again_three_times(folder: Path, instance: DagsterInstance) -> None:
+def test_a_run_without_kafka_is_retried_three_times(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetSelection, materialize
 
     from framework.assets.runs import table
@@ -444,7 +446,7 @@ def test_each_run_takes_the_pool_of_its_table_and_says_whose_it_is(folder: Path)
         assert (op.pool, op.tags["sluice/pipeline"]) == (f"table_{name}", name)
 
 
-def test_one_run_of_a_table_at_a_time_whoever_starts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_table_has_one_run_at_a_time_however_it_is_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
     from framework import home

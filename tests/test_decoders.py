@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from framework import types
-from framework.formats.json import LARGEST, Written
-from framework.jvm import description
+from framework.encoding import decoder
+from framework.encoding.fields import Written
 from framework.types import Type
 from tests import json_texts
-from tests.decoding import types_of
+from tests.decoding import of_json, types_of
 from tests.test_poison import BAD as POISON
-from tests.test_values import CASES, COLUMNS, D, as_bytes, exact, is_wanted, short
+from tests.test_values import BAD, CASES, COLUMNS, D, as_bytes, exact, is_wanted, short
 
 if TYPE_CHECKING:
     from tests.decoding import Decoders, Row
@@ -30,32 +30,32 @@ EQUAL = {("price", "1.2345e2"): D("123.45")}  # a number with two places
 
 def spec_columns() -> dict[str, Type]:
     """The columns of the corpus, and how they are written."""
-    found = {}
+    columns = {}
     for name, text in COLUMNS.items():
         options = yaml.safe_load(text)
         type_ = types.parse(options["type"] if isinstance(options, dict) else options)
-        found[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
-    return found
+        columns[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
+    return columns
 
 
 TYPES = spec_columns()
 
 
 def described(types_: Mapping[str, Type], **more: Any) -> dict[str, Any]:
-    return description.of_json([description.column(name, type_) for name, type_ in types_.items()], **more)
+    return of_json([decoder.column(name, type_) for name, type_ in types_.items()], **more)
 
 
-def decoded(decoders: Decoders, columns: str, *messages: bytes | None, **more: Any) -> list[Row]:
+def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **more: Any) -> list[Row]:
     """By columns as YAML has them."""
-    found = [_column(name, each) for name, each in yaml.safe_load(f"{{{columns}}}").items()]
-    return decoders.rows(description.of_json(found, **more), types_of(found), messages)
+    columns = [_column(name, each) for name, each in yaml.safe_load(f"{{{fields}}}").items()]
+    return decoders.rows(of_json(columns, **more), types_of(columns), messages)
 
 
 def _column(name: str, options: Any) -> dict[str, Any]:
-    said = options if isinstance(options, dict) else {"type": options}
-    type_ = types.parse(said.pop("type"))
-    format_ = said.pop("format", None)
-    return description.column(name, Written(type_, format_) if format_ else type_, **said)
+    options_ = options if isinstance(options, dict) else {"type": options}
+    type_ = types.parse(options_.pop("type"))
+    format_ = options_.pop("format", None)
+    return decoder.column(name, Written(type_, format_) if format_ else type_, **options_)
 
 
 def wrapped(column: str, text: str | bytes, format_: str) -> bytes:
@@ -78,7 +78,7 @@ def test_a_value_lands_as_it_is_or_makes_a_bad_row(format_: str, decoders: Decod
     wrong = {}
     for (column, text, want), row in zip(CASES, rows, strict=True):
         wanted = EQUAL.get((column, str(text)), want)
-        given = exact(row.values[column]) if row.values else exact(json_texts.bad())
+        given = exact(row.values[column]) if row.values else exact(BAD)
         if not is_wanted(given, wanted):
             wrong[column, short(text)] = (wanted, given, row.why)
     assert wrong == {}
@@ -112,8 +112,25 @@ def test_reasons_name_the_field_what_was_wanted_and_what_was_found(decoders: Dec
 
 def test_codes(decoders: Decoders) -> None:
     columns = "id: {type: int, required: true}, note: string"
-    rows = decoded(decoders, columns, None, b"{}", b'{"id": null}', b'{"note": 5}', b'{"id": "x"}', b'{"id": 7, "x": 1}', unknown_fields="bad")
-    assert [row.code for row in rows] == ["null_value", "missing_field", "missing_field", "missing_field", "undecodable", "unknown_field"]
+    rows = decoded(
+        decoders,
+        columns,
+        None,
+        b"{}",
+        b'{"id": null}',
+        b'{"note": 5}',
+        b'{"id": "x"}',
+        b'{"id": 7, "x": 1}',
+        unknown_fields="bad",
+    )
+    assert [row.code for row in rows] == [
+        "null_value",
+        "missing_field",
+        "missing_field",
+        "missing_field",
+        "undecodable",
+        "unknown_field",
+    ]
     assert rows[1].why == "`id` is required and missing or null"
     assert rows[5].why == "the field `x` is not a column"
     inside = decoded(decoders, "s: 'struct<a int>'", b'{"s": {"a": 1, "b": 2}}', unknown_fields="bad")
@@ -129,7 +146,7 @@ def test_a_masked_column_has_its_value_in_no_reason(decoders: Decoders) -> None:
 
 
 def test_a_message_that_is_too_large(decoders: Decoders) -> None:
-    fits, more = (b'{"a": 1, "b": "%s"}' % (b"x" * (LARGEST - 17 + n)) for n in (0, 1))
+    fits, more = (b'{"a": 1, "b": "%s"}' % (b"x" * (decoder.LARGEST - 17 + n)) for n in (0, 1))
     rows = decoded(decoders, "a: int", fits, more)
     assert [row.code for row in rows] == [None, "too_large"]
     many = b'{"a": [' + b"{}," * 4_000_000 + b"{}]}"
@@ -148,22 +165,37 @@ def test_a_payload_is_the_message_where_it_is_an_object(decoders: Decoders) -> N
 
 
 def test_whole_numbers_of_json_schema_may_have_a_point(decoders: Decoders) -> None:
-    texts = {"1.0": 1, "1e2": 100, "-5.00e1": -50, "0.0": 0, "127.00": 127, "1.5": None, "1e3": None, "128.0": None, "1e999999999": None}
+    texts = {
+        "1.0": 1,
+        "1e2": 100,
+        "-5.00e1": -50,
+        "0.0": 0,
+        "127.00": 127,
+        "1.5": None,
+        "1e3": None,
+        "128.0": None,
+        "1e999999999": None,
+    }
     rows = decoded(decoders, "n: {type: tinyint, format: integral}", *(b'{"n": %s}' % each.encode() for each in texts))
     assert [row.values and row.values["n"] for row in rows] == list(texts.values())
-    rows = decoded(decoders, "n: {type: bigint, format: integral}", b'{"n": 9223372036854775807.0}', b'{"n": 9223372036854775808.0}')
+    rows = decoded(
+        decoders, "n: {type: bigint, format: integral}", b'{"n": 9223372036854775807.0}', b'{"n": 9223372036854775808.0}'
+    )
     assert [row.values and row.values["n"] for row in rows] == [2**63 - 1, None]
 
 
 def test_poison(decoders: Decoders) -> None:
-    columns = "id: bigint, number: int, ratio: double, text: string, flag: boolean, at: timestamp, day: date, money: 'decimal(9,2)'"
+    columns = (
+        "id: bigint, number: int, ratio: double, text: string, flag: boolean, at: timestamp, day: date, money: 'decimal(9,2)'"
+    )
     columns += ", list: array<int>, place: 'struct<floor int, since timestamp>', map: 'map<string,double>'"
     columns += ", millis: {type: timestamp, format: epoch_millis}"
     rows = decoded(decoders, columns, *POISON)
-    codes = {None: "null_value"}
     for message, row in zip(POISON, rows, strict=True):
-        large = message is not None and len(message) > LARGEST
-        assert row.code == ("too_large" if large else codes.get(message, "undecodable")), message and message[:60]
+        large = message is not None and len(message) > decoder.LARGEST
+        assert row.code == ("null_value" if message is None else "too_large" if large else "undecodable"), (
+            message and message[:60]
+        )
 
 
 @pytest.mark.parametrize("group", ["accepted", "refused", "either"])
@@ -186,7 +218,9 @@ def test_the_grammar(group: str, decoders: Decoders) -> None:
         for (name, text), row in zip(texts.items(), rows, strict=True):
             value = json.loads(text)
             assert row.values is not None
-            assert row.values["value"] == (value if isinstance(value, str) else None if value is None else text.strip().decode()), name
+            assert row.values["value"] == (
+                value if isinstance(value, str) else None if value is None else text.strip().decode()
+            ), name
     single = {"format": "json", "columns": [{"name": "value", "type": "string"}], "writers": {"7": {"single": True}}}
     whole = [b"\0\0\0\0\7" + each for each in texts.values()]
     taken = {name: row.code is None for name, row in zip(texts, decoders.rows(single, column, whole), strict=True)}
@@ -203,8 +237,8 @@ def test_text_after_the_object_and_bytes_around_it(decoders: Decoders) -> None:
 
 def test_plain_formats(decoders: Decoders) -> None:
     def of(format_: str, type_: Type, *messages: bytes | None, **more: Any) -> list[Any]:
-        told = {"format": format_, "columns": [description.column("v", type_)], **more}
-        return [row.code or row.values and row.values["v"] for row in decoders.rows(told, {"v": type_}, messages)]
+        description_ = {"format": format_, "columns": [decoder.column("v", type_)], **more}
+        return [row.code or (row.values and row.values["v"]) for row in decoders.rows(description_, {"v": type_}, messages)]
 
     assert of("string", types.STRING, "ü".encode(), b"", b"\xff", None) == ["ü", "", "undecodable", "null_value"]
     assert of("bytes", types.BINARY, b"\xff", b"", None, absent="null") == [b"\xff", b"", None]
@@ -212,12 +246,30 @@ def test_plain_formats(decoders: Decoders) -> None:
 
 
 def test_frames(decoders: Decoders) -> None:
-    columns = [description.column("id", types.INT)]
+    columns = [decoder.column("id", types.INT)]
     writers = {"5": {}, "6": {"refused": "the value's schema 6 does not fit"}, "4294967295": {}}
-    told = {"format": "json", "columns": columns, "writers": writers}
-    messages = [b"\0\0\0\0\5{}", b'\0\xff\xff\xff\xff{"id": 7}', b"\0\0\0\0\6{}", b"\0\0\0\0\7{}", b"\0\0\0\0", b"\1\0\0\0\5{}", b"", b"\0\0\0\0\5"]
-    rows = decoders.rows(told, {"id": types.INT}, messages)
-    assert [row.code for row in rows] == [None, None, "wrong_schema", "unknown_schema", "undecodable", "undecodable", "undecodable", "undecodable"]
+    description_ = {"format": "json", "columns": columns, "writers": writers}
+    messages = [
+        b"\0\0\0\0\5{}",
+        b'\0\xff\xff\xff\xff{"id": 7}',
+        b"\0\0\0\0\6{}",
+        b"\0\0\0\0\7{}",
+        b"\0\0\0\0",
+        b"\1\0\0\0\5{}",
+        b"",
+        b"\0\0\0\0\5",
+    ]
+    rows = decoders.rows(description_, {"id": types.INT}, messages)
+    assert [row.code for row in rows] == [
+        None,
+        None,
+        "wrong_schema",
+        "unknown_schema",
+        "undecodable",
+        "undecodable",
+        "undecodable",
+        "undecodable",
+    ]
     assert rows[1].values == {"id": 7}
     assert rows[3].why == "the registry has no schema 7"
 
@@ -228,8 +280,8 @@ def test_bytes_changed_at_random_are_a_row_or_a_bad_row(decoders: Decoders) -> N
     chance = random.Random(7)
     whole = [wrapped(column, text, "plain") for column, text, _ in CASES if len(text) < 2000]
     messages = [changed(chance, chance.choice(whole)) for _ in range(100_000)]
-    told = {"other": types.INT}
-    rows = decoders.rows(described(told), told, messages)
+    description_ = {"other": types.INT}
+    rows = decoders.rows(described(description_), description_, messages)
     differ = [each for each, row in zip(messages, rows, strict=True) if (row.code is None) != is_object(each)]
     assert differ == []
     assert 20_000 < sum(row.code is None for row in rows) < 90_000
@@ -251,18 +303,18 @@ def is_object(message: bytes) -> bool:
 
 
 def changed(chance: random.Random, whole: bytes) -> bytes:
-    found = bytearray(whole)
+    body = bytearray(whole)
     for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(found) + 1)
+        at = chance.randrange(len(body) + 1)
         match chance.randrange(5):
             case 0:
-                del found[at : at + chance.randint(1, 3)]
+                del body[at : at + chance.randint(1, 3)]
             case 1:
-                found[at:at] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
-            case 2 if at < len(found):
-                found[at] ^= 1 << chance.randrange(8)
+                body[at:at] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
+            case 2 if at < len(body):
+                body[at] ^= 1 << chance.randrange(8)
             case 3:
-                found[at:at] = found[chance.randrange(len(found) + 1) :][: chance.randint(1, 8)]
+                body[at:at] = body[chance.randrange(len(body) + 1) :][: chance.randint(1, 8)]
             case _:
-                found[at:] = found[at:][: chance.randint(0, len(found))]
-    return bytes(found)
+                body[at:] = body[at:][: chance.randint(0, len(body))]
+    return bytes(body)

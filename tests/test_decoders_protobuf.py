@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.formats.protobuf import shapes
-from framework.formats.versions import merge
-from framework.jvm import description, protobuf
+from framework.encoding import decoder
+from framework.formats import protobuf
+from framework.formats.protobuf import descriptions, shapes
 from framework.model.schemas import Schema, Version
+from framework.schemas.versions import merge
 from framework.types import Array, Map, Struct, Type, parse
 from tests import test_protobuf as google
 from tests.test_protobuf import EVERYTHING, MORE, OUTSIDE, STRANGE, TABLE, everything, framed, one, proto, using, written
@@ -27,8 +28,8 @@ def ours(decoders: Decoders, schemas: tuple[Schema, ...], *messages: bytes | Non
     types_ = {shape.name: shape.type for shape in merged.shapes}
     described = {
         "format": "protobuf",
-        "columns": [description.column(name, type_) for name, type_ in types_.items()],
-        "writers": {str(fit.version.id): protobuf.writer(fit.version.schema, fit.names) for fit in merged.fits},
+        "columns": [decoder.column(name, type_) for name, type_ in types_.items()],
+        "writers": protobuf.read("value", merged).writers,
     }
     rows = decoders.rows(described, types_, messages)
     assert {row.code for row in rows} <= {None, "undecodable", "unknown_schema", "null_value"}
@@ -54,10 +55,13 @@ def _plain(value: Any, type_: Type) -> Any:
     return value
 
 
+_ZONE = ("zoneinfo.ZoneInfo(key='UTC')", "datetime.timezone.utc")  # two names of it
+
+
 def differences(decoders: Decoders, schema: Schema, *bodies: bytes) -> list[Any]:
     messages = [framed(body) for body in bodies]
     pairs = zip(bodies, ours(decoders, (schema,), *messages), google.rows(using(schema), *messages), strict=True)
-    return [(body, our, their) for body, our, their in pairs if repr(our) != repr(their)]
+    return [(body, our, their) for body, our, their in pairs if repr(our) != repr(their).replace(*_ZONE)]
 
 
 @pytest.mark.parametrize(("declared", "_type", "values"), TABLE, ids=[declared for declared, _, _ in TABLE])
@@ -75,8 +79,8 @@ def test_values_that_no_column_can_take(type_: str, value: dict[str, Any], decod
         f"{type_} a = 1; repeated {type_} b = 2; map<string, {type_}> c = 3; N n = 4;", f"message N {{ {type_} d = 1; }}"
     )
     message = written(schema)
-    made = [message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})]
-    rows = ours(decoders, (schema,), *(framed(each) for each in made))
+    messages = [message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})]
+    rows = ours(decoders, (schema,), *(framed(each) for each in messages))
     assert [row["_sluice_wrong"] for row in rows] == [True] * 4
 
 
@@ -118,7 +122,8 @@ PROTO2 = proto(
     "message M { required int32 a = 1; optional string b = 2; optional int32 c = 3 [default = 7]; optional E d = 4;"
     ' repeated E e = 5; optional E f = 6 [default = Y]; map<string, E> g = 7; optional string h = 8 [default = "hä"];'
     " optional bytes i = 9; repeated string j = 10; map<string, N> k = 11; optional N l = 12; optional double m = 13 [default = -inf];"
-    ' optional uint64 n = 14 [default = 18446744073709551615]; optional bool o = 15 [default = true]; optional bytes p = 16 [default = "\\377"]; }'
+    " optional uint64 n = 14 [default = 18446744073709551615]; optional bool o = 15 [default = true];"
+    ' optional bytes p = 16 [default = "\\377"]; }'
     " enum E { X = 0; Y = 2; } message N { required string z = 1; }",
     'syntax = "proto2";',
 )
@@ -173,7 +178,20 @@ def test_parts_of_a_message_are_merged(decoders: Decoders) -> None:
 def test_json_values(decoders: Decoders) -> None:
     schema = one("google.protobuf.Struct s = 1; google.protobuf.Value v = 2; google.protobuf.ListValue l = 3;")
     chance = random.Random(3)
-    numbers = [0.0, -0.0, 1e16, 1e15, 123456789012345680.0, 0.1, 1e-4, 1e-5, 1.5e-7, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308]
+    numbers = [
+        0.0,
+        -0.0,
+        1e16,
+        1e15,
+        123456789012345680.0,
+        0.1,
+        1e-4,
+        1e-5,
+        1.5e-7,
+        5e-324,
+        2.2250738585072014e-308,
+        1.7976931348623157e308,
+    ]
     numbers += [2.0**-44, 2.0**53 - 1, 2.0**53, -(2.0**53), 9007199254740994.0, float("nan"), float("inf")]
     numbers += [chance.uniform(-1, 1) * 10.0 ** chance.randint(-300, 300) for _ in range(2000)]
     bodies = []
@@ -200,7 +218,7 @@ def test_hostile_messages(decoders: Decoders) -> None:
     fields = " ".join(f"int32 f{n} = {n};" for n in range(1, 1001))
     wide = one("repeated N n = 1;", f"message N {{ {fields} }}")
     types_ = {"n": shapes(wide)[0].type}
-    described = {"format": "protobuf", "columns": [description.column("n", types_["n"])], "writers": {"1": protobuf.writer(wide)}}
+    described = {"format": "protobuf", "columns": [decoder.column("n", types_["n"])], "writers": {"1": descriptions.writer(wide)}}
     (row,) = decoders.rows(described, types_, [framed(b"\x0a\0" * 5_000_000)])
     assert row.code == "too_large"
 
@@ -208,8 +226,8 @@ def test_hostile_messages(decoders: Decoders) -> None:
 def test_reasons(decoders: Decoders) -> None:
     schema = one("int32 a = 1; N n = 2;", "message N { google.protobuf.Timestamp at = 1; string s = 2; }")
     types_ = {"a": parse("int"), "n": parse("struct<at timestamp, s string>")}
-    columns = [description.column(name, type_) for name, type_ in types_.items()]
-    told = {"format": "protobuf", "columns": columns, "writers": {"1": protobuf.writer(schema)}}
+    columns = [decoder.column(name, type_) for name, type_ in types_.items()]
+    description_ = {"format": "protobuf", "columns": columns, "writers": {"1": descriptions.writer(schema)}}
     reasons = {
         b"\x08": "field `a`: the message is cut off",
         b"\x12\x04\x0a\x02\x10\xff": "field `n.at.nanos`: the message is cut off",
@@ -218,7 +236,7 @@ def test_reasons(decoders: Decoders) -> None:
         STRANGE: "the schema has no field with the number 1023 in `M`",
         b"\x0a\x01a": "field `a`: wanted int32, found the wire type 2",
     }
-    rows = decoders.rows(told, types_, [framed(body) for body in reasons])
+    rows = decoders.rows(description_, types_, [framed(body) for body in reasons])
     assert {body: row.why for body, row in zip(reasons, rows, strict=True)} == reasons
 
 

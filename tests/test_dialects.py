@@ -31,7 +31,7 @@ def hint(text: str) -> str:
     return caught.value.hint
 
 
-def test_what_the_tables_say_is_allowed() -> None:
+def test_the_suggested_expressions_are_allowed() -> None:
     hints = {*dialects.WRITE.values(), *dialects.INFIX.values(), *dialects.PAIRS.values(), *dialects.MARKS.values()}
     written = {code for each in hints for code in re.findall(r"`([^`]+)`", each) if code not in ("columns", "explode")}
     for code in written:
@@ -39,11 +39,11 @@ def test_what_the_tables_say_is_allowed() -> None:
     assert len(written) > 60
 
 
-def test_no_function_of_this_language_is_called_another_dialects() -> None:
+def test_the_tables_name_no_function_of_this_language() -> None:
     assert sorted(functions.NAMES & dialects.WRITE.keys()) == []
 
 
-def test_every_word_of_the_table_is_answered_by_the_table() -> None:
+def test_every_word_of_the_tables_gets_its_hint() -> None:
     for word, says in dialects.WRITE.items():
         assert hint(f"{word}(s)") == says, word
 
@@ -82,7 +82,7 @@ def test_every_word_of_the_table_is_answered_by_the_table() -> None:
         ("cast(s as signed)", "bigint"),
     ],
 )
-def test_other_dialects_say_what_to_write_here(text: str, says: str) -> None:
+def test_words_of_other_dialects_get_a_hint_with_the_sql_to_write(text: str, says: str) -> None:
     assert says in hint(text)
 
 
@@ -103,5 +103,5 @@ NAMES = ("orders", "lower", "locate", "second", "ln", "bootstrap", "partition_by
         *(("lcase", None), ("decode", None), ("conv", None), ("xy", None), ("", None), ("x" * 101, None)),
     ],
 )
-def test_a_name_is_guessed_where_few_letters_differ_and_not_else(written: str, meant: str | None) -> None:
+def test_a_name_is_suggested_only_if_few_letters_differ(written: str, meant: str | None) -> None:
     assert closest(written, NAMES) == meant

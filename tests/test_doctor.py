@@ -32,7 +32,7 @@ def fake_java(home: Path, says: str, status: int = 0) -> Path:
         ("Unable to locate a Java Runtime.", 1, "java-missing", "Unable to locate"),
     ],
 )
-def test_a_wrong_java_is_named(
+def test_an_unsupported_java_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, status: int, code: str, part: str
 ) -> None:
     home = fake_java(tmp_path / "jdk", says, status)
@@ -49,7 +49,7 @@ def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fake_java(tmp_path / "old", 'openjdk version "11.0.2"')
     monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"), prepend=":")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert (java.java(), java.found().home, java.found().version) == (home / "bin" / "java", home, "21.0.5")
+    assert (java.java(), java.installed().home, java.installed().version) == (home / "bin" / "java", home, "21.0.5")
     monkeypatch.delenv("JAVA_HOME")
     with pytest.raises(SetupError, match=r"11\.0\.2"):
         java.java()
@@ -61,7 +61,7 @@ def test_java_home_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
         java.java()
 
 
-def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_path: Path) -> None:
+def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "jdk", 'openjdk version "11.0.2" 2019-01-15')
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -84,7 +84,7 @@ def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_pa
         (line,) = (line for line in lines if line.startswith(start))
         assert part in line
         assert not line.startswith("problem") or "hint: " in lines[lines.index(line) + 1]
-        assert " jars" not in line or "hint: `sluice setup` gets them" in lines[lines.index(line) + 1]
+        assert " jars" not in line or "hint: `sluice setup` downloads them" in lines[lines.index(line) + 1]
     assert lines[-1].endswith("problems") and not (tmp_path / "home").exists()
     assert "\x1b" not in result.output
 
@@ -92,9 +92,9 @@ def test_doctor_lists_every_problem_with_what_to_do_and_downloads_nothing(tmp_pa
 def test_a_package_of_another_version_is_a_problem() -> None:
     here = metadata.version("click")
     fine = doctor.packages([f"click=={here}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
-    assert fine.ok and fine.found == f"click {here}"
+    assert fine.ok and fine.state == f"click {here}"
     wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
-    assert wrong.found == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
+    assert wrong.state == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
     assert not wrong.ok
 
 
@@ -102,4 +102,4 @@ def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     port = free_port(2)
     monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
-    assert [finding.found for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]
+    assert [finding.state for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]

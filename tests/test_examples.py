@@ -42,7 +42,7 @@ tests:
 """
 
 
-def test_what_is_written_becomes_messages(tmp_path: Path) -> None:
+def test_given_values_become_messages(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "a.yaml").write_text(MAIN + SPECS)
     (example,) = make(tmp_path / "specs").pipelines[0].examples
@@ -60,67 +60,69 @@ def test_what_is_written_becomes_messages(tmp_path: Path) -> None:
 COLUMNS = tuple(Column(name, parse(type_)) for name, type_ in (("id", "string"), ("n", "int"), ("flag", "string")))
 
 
-def said(expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None) -> list[str]:
+def lines_of(
+    expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None
+) -> list[str]:
     messages = tuple(Message(1, "t", 0, at, START, None, b"", ()) for at in range(5))
     example = Example(
         name="one", where=Where("a", 1, 1), given=messages, expect=None if expect is None else tuple(expect), expect_bad=()
     )
-    found = differences(example, COLUMNS, rows, bad or [])
-    return [line for each in found for line in lines(each)]
+    compared = differences(example, COLUMNS, rows, bad or [])
+    return [line for each in compared for line in lines(each)]
 
 
 def row(id_: str, n: int | None, flag: str, offset: int = 0) -> dict[str, Any]:
     return {"id": id_, "n": n, "flag": flag, "_kafka_partition": 0, "_kafka_offset": offset}
 
 
-def test_rows_that_fit_in_any_order() -> None:
-    assert said([{"n": 2}, {"id": "a"}], [row("a", 1, "x"), row("b", 2, "y")]) == []
+def test_rows_fit_in_any_order() -> None:
+    assert lines_of([{"n": 2}, {"id": "a"}], [row("a", 1, "x"), row("b", 2, "y")]) == []
     # `{}` takes whatever the others leave.
-    assert said([{}, {"id": "a"}, {"n": 1}], [row("a", 1, "x"), row("b", 1, "x"), row("a", 2, "x")]) == []
-    assert said([{"id": "a"}, {"id": "a"}], [row("a", 1, "x"), row("a", 1, "x")]) == []
-    assert said([], []) == []
-    assert said(None, [row("a", 1, "x")]) == []
+    assert lines_of([{}, {"id": "a"}, {"n": 1}], [row("a", 1, "x"), row("b", 1, "x"), row("a", 2, "x")]) == []
+    assert lines_of([{"id": "a"}, {"id": "a"}], [row("a", 1, "x"), row("a", 1, "x")]) == []
+    assert lines_of([], []) == []
+    assert lines_of(None, [row("a", 1, "x")]) == []
 
 
-def test_each_expected_row_stands_above_what_came_instead() -> None:
-    assert said([{"id": "a", "flag": "LARGE"}, {"id": "b", "flag": "NORMAL"}], [row("b", 2, "ODD", 3), row("a", None, "SMALL", 1)]) == [
-        "2 rows expected, 2 came",
-        "                      id  flag",
-        "- expected            a   LARGE",
-        "+ came, of message 2  a   SMALL",
-        "                          ^^^^^",
-        "- expected            b   NORMAL",
-        "+ came, of message 4  b   ODD",
-        "                          ^^^^^^",
+def test_each_expected_row_is_above_the_closest_actual_row() -> None:
+    assert lines_of([{"id": "a", "flag": "LARGE"}, {"id": "b", "flag": "NORMAL"}], [row("b", 2, "ODD", 3), row("a", None, "SMALL", 1)]) == [
+        "expected 2 rows, got 2",
+        "                     id  flag",
+        "- expected           a   LARGE",
+        "+ got, of message 2  a   SMALL",
+        "                         ^^^^^",
+        "- expected           b   NORMAL",
+        "+ got, of message 4  b   ODD",
+        "                         ^^^^^^",
     ]  # fmt: skip
 
 
-def test_rows_without_their_like() -> None:
-    assert said([{"id": "a", "n": 1}, {"id": "b", "n": 2}], []) == [
-        "2 rows expected, 0 came",
-        "                id  n",
-        "- did not come  a   1",
-        "- did not come  b   2",
+def test_rows_without_a_pair_are_missing_or_unexpected() -> None:
+    assert lines_of([{"id": "a", "n": 1}, {"id": "b", "n": 2}], []) == [
+        "expected 2 rows, got 0",
+        "           id  n",
+        "- missing  a   1",
+        "- missing  b   2",
     ]
-    assert said([], [row("a", None, "x")]) == [
-        "0 rows expected, 1 came",
-        "                              id  n     flag",
-        "+ not expected, of message 1  a   null  x",
+    assert lines_of([], [row("a", None, "x")]) == [
+        "expected 0 rows, got 1",
+        "                            id  n     flag",
+        "+ unexpected, of message 1  a   null  x",
     ]
-    assert said([], [row("a", at, "x") for at in range(25)])[-1] == "… and 5 more"
+    assert lines_of([], [row("a", at, "x") for at in range(25)])[-1] == "… and 5 more"
 
 
-def test_bad_rows_that_nobody_expects() -> None:
+def test_unexpected_bad_rows_are_listed() -> None:
     bad = {"code": "undecodable", "message": "the value is not JSON", "topic": "t", "partition": 0, "offset": 2}
-    assert said(None, [], [bad]) == [
-        "0 bad rows expected, 1 came",
-        "                              code         message",
-        "+ not expected, of message 3  undecodable  the value is not JSON",
+    assert lines_of(None, [], [bad]) == [
+        "expected 0 bad rows, got 1",
+        "                            code         message",
+        "+ unexpected, of message 3  undecodable  the value is not JSON",
     ]
 
 
-def test_long_texts_are_shown_from_where_they_differ() -> None:
-    (_, _, want, got, _) = said([{"id": "a" * 500 + "b"}], [row("a" * 500 + "c", 1, "x")])
+def test_long_texts_are_cut_to_start_near_their_difference() -> None:
+    (_, _, want, got, _) = lines_of([{"id": "a" * 500 + "b"}], [row("a" * 500 + "c", 1, "x")])
     assert want.endswith("  …" + "a" * 10 + "b")
     assert got.endswith("  …" + "a" * 10 + "c")
 
@@ -133,7 +135,7 @@ def test_long_texts_are_shown_from_where_they_differ() -> None:
         ([1, None], "[1, null]"), ({"a": "", "b": 1}, '{a: "", b: 1}'), ([("a", 1)], "{a: 1}"), ("x" * 99, "x" * 59 + "…"),
     ],
 )  # fmt: skip
-def test_values_as_a_spec_writes_them(value: Any, text: str) -> None:
+def test_values_are_printed_in_a_specs_syntax(value: Any, text: str) -> None:
     assert show(value) == text
 
 
@@ -149,5 +151,5 @@ def test_values_as_a_spec_writes_them(value: Any, text: str) -> None:
         ("timestamp", START, Beyond("a time"), False), ("struct<a int>", {"a": 1}, Beyond("a time"), False),
     ],
 )  # fmt: skip
-def test_values_that_are_alike(type_: str, want: Any, got: Any, same: bool) -> None:
+def test_equal_values_are_alike(type_: str, want: Any, got: Any, same: bool) -> None:
     assert alike(want, got, parse(type_)) is same

@@ -138,7 +138,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("text", "offset", "code"), REFUSED, ids=[text[:24].encode("unicode_escape").decode() for text, _, _ in REFUSED]
 )
-def test_what_is_not_one_safe_value_is_refused_with_its_place(text: str, offset: int | None, code: str) -> None:
+def test_an_expression_that_is_not_one_safe_value_is_refused_with_its_place(text: str, offset: int | None, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         check(text, COLUMNS)
     assert caught.value.code == code
@@ -146,7 +146,7 @@ def test_what_is_not_one_safe_value_is_refused_with_its_place(text: str, offset:
     assert caught.value.message
 
 
-def test_hints_name_what_was_meant() -> None:
+def test_hints_suggest_the_probable_name() -> None:
     assert hint("prce") == "did you mean `price`?"
     assert hint("symbl") == "did you mean `Symbol`?"
     assert hint("location.bilding") == "did you mean `building`?"
@@ -161,7 +161,7 @@ def hint(text: str) -> str:
     return caught.value.hint
 
 
-def test_all_wrong_names_are_said_at_once() -> None:
+def test_all_unknown_names_are_reported_at_once() -> None:
     with pytest.raises(ExpressionError) as caught:
         check("prce * qantity + uper(Symbol)", COLUMNS)
     assert [(fault.offset, fault.code) for fault in caught.value.faults] == [
@@ -193,7 +193,7 @@ SAFE = [
 
 
 @pytest.mark.parametrize(("text", "type", "sql", "error"), SAFE, ids=[text for text, *_ in SAFE])
-def test_the_safe_form(text: str, type: str, sql: str, error: str | None) -> None:
+def test_an_expression_is_rewritten_to_a_form_that_never_throws(text: str, type: str, sql: str, error: str | None) -> None:
     checked = check(text, COLUMNS)
     assert (str(checked.type), checked.sql, checked.error) == (type, sql, error)
 
@@ -218,7 +218,7 @@ def test_only_the_branch_that_is_reached_can_fail() -> None:
     assert error.startswith("(((`quantity` <> 0) IS TRUE) AND ")
 
 
-def test_columns_are_those_used_as_they_are_declared() -> None:
+def test_used_columns_have_their_declared_spelling() -> None:
     checked = check("upper(SYMBOL) || location.BUILDING || symbol", COLUMNS)
     assert checked.sql.reads == {"Symbol", "location"}
 

@@ -252,12 +252,12 @@ REFERRING = {"topic": ["t"] * 8 + ["n0", "n1", "A"], "catalog": ["lake"] * 8 + [
 def of_options(draw: Draw) -> str:
     """Some examples are full of mistakes, others have few, so that they come as far as the plan."""
     kinds = draw(st.lists(st.sampled_from(["pipeline"] * 12 + ["topic"] * 4 + sorted(document_types())), min_size=1, max_size=3))
-    made = Made(draw, draw(st.sampled_from([6, 60, 600])))
+    maker = Made(draw, draw(st.sampled_from([6, 60, 600])))
     documents = []
     for number, kind in enumerate(kinds):
         cls: BoundClass = document_types()[kind]
-        options = dict(made.record(record_shape(cls)))
-        if made.rarely() or kind not in options:
+        options = dict(maker.record(record_shape(cls)))
+        if maker.rarely() or kind not in options:
             documents.append(options)
         else:
             documents.append({**options, kind: f"n{number}"})
@@ -281,17 +281,17 @@ class Made:
             chosen = [self.draw(st.sampled_from(others))]
         else:
             chosen = self.draw(st.lists(st.sampled_from(others), max_size=4, unique_by=lambda item: item[0])) if others else []
-        found = [
+        entries = [
             (
                 name,
                 self.draw(st.sampled_from(REFERRING[name])) if name in REFERRING else self.value(slot.shape, slot.option.example),
             )
             for name, slot in [*required, *chosen]
         ]
-        found += [(name, self.draw(st.sampled_from(WRONG))) for name in shape.later if self.rarely()]
+        entries += [(name, self.draw(st.sampled_from(WRONG))) for name in shape.later if self.rarely()]
         if self.rarely():
-            found.append((self.draw(st.sampled_from(["quux", "nmae", '"a b"', "a", "? [a]\n", "<<"])), "x"))
-        return found
+            entries.append((self.draw(st.sampled_from(["quux", "nmae", '"a b"', "a", "? [a]\n", "<<"])), "x"))
+        return entries
 
     def value(self, shape: Shape, example: str = "") -> str:
         draw = self.draw
@@ -325,8 +325,8 @@ class Made:
             return str(draw(st.sampled_from(["true", "false", "True"])))
         if shape.secret == "must":
             return '"${secret:s}"'
-        known = SPECIFIC.get(shape.scalar.noun, [example.strip('"') or shape.scalar.example or "text"])
-        return in_quotes(draw(st.sampled_from(known)))
+        texts = SPECIFIC.get(shape.scalar.noun, [example.strip('"') or shape.scalar.example or "text"])
+        return in_quotes(draw(st.sampled_from(texts)))
 
 
 def in_quotes(text: str) -> str:
@@ -420,7 +420,7 @@ TYPE_WORDS = [
 
 @st.composite
 def expressions(draw: Draw) -> str:
-    words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(lambda found: " ".join(found))
+    words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(lambda words: " ".join(words))
     valid = st.sampled_from(VALID)
     return str(draw(st.one_of(words, valid, mutated(draw(valid)), mutated(draw(valid)))))
 
@@ -437,7 +437,7 @@ def mutated(draw: Draw, text: str) -> str:
 
 def types() -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(TYPE_WORDS), max_size=10).flatmap(
-        lambda found: st.sampled_from(["".join(found), " ".join(found)])
+        lambda words: st.sampled_from(["".join(words), " ".join(words)])
     )
 
 

@@ -105,7 +105,7 @@ def problems(folder: Path, columns: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_messages(tmp_path: Path) -> None:
     topic = things(tmp_path)
     assert some(topic, 200) == some(topic, 200)
     assert some(topic, 200) != some(topic, 200, seed=8)
@@ -113,11 +113,11 @@ def test_equal_seeds_give_equal_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
-    made = some(things(tmp_path), 2000)
-    values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in made]
-    assert {each.key for each in made} == {f"User_{number}".encode() for number in range(1, 10)}
-    assert {each.headers for each in made} == {(("source", b"shop"),), (("source", b"web"),)}
+def test_each_column_is_generated_as_declared(tmp_path: Path) -> None:
+    messages = some(things(tmp_path), 2000)
+    values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in messages]
+    assert {each.key for each in messages} == {f"User_{number}".encode() for number in range(1, 10)}
+    assert {each.headers for each in messages} == {(("source", b"shop"),), (("source", b"web"),)}
     assert {value["side"] for value in values} == {"BUY", 'a "b" ü'}
     assert {value["count"] for value in values} == {1, 2, 3, 4, 5, 6}
     assert {value["small"] for value in values} == {-128, 127}
@@ -134,7 +134,7 @@ def test_each_column_is_made_as_it_says(tmp_path: Path) -> None:
     assert "source" not in values[0]
 
 
-def test_time_goes_on_at_the_rate(tmp_path: Path) -> None:
+def test_time_advances_at_the_rate(tmp_path: Path) -> None:
     values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
     assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)
     assert (values[11]["at"], values[11]["seen"]) == ("2026-01-05T10:00:01.100Z", 1767607201100)
@@ -158,7 +158,7 @@ def test_a_text_is_the_whole_message(tmp_path: Path) -> None:
         ("é[0-9A-F]{0,2}é", "é[0-9A-F]{0,2}é"),
     ],
 )
-def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -> None:
+def test_generated_texts_match_their_pattern(tmp_path: Path, pattern: str, fits: str) -> None:
     topic = things(tmp_path, f"    side: {{pattern: '{pattern}'}}\n")
     texts = [json.loads(each.value or b"")["side"] for each in some(topic, 400)]
     assert [text for text in texts if not re.fullmatch(fits, text)] == []
@@ -166,10 +166,10 @@ def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said", "hint"),
+    ("pattern", "fault", "hint"),
     [
-        ("a*", "has `*` at character 2", "how often at most"),
-        ("a+", "has `+` at character 2", "how often at most"),
+        ("a*", "has `*` at character 2", "write a limit"),
+        ("a+", "has `+` at character 2", "write a limit"),
         ("a{2,}", "has `{` at character 2", "{n,m}"),
         ("a??", "has `?` at character 3", "once"),
         ("a.b", "has `.` at character 2", "`\\.`"),
@@ -189,14 +189,14 @@ def test_patterns_make_what_fits_them(tmp_path: Path, pattern: str, fits: str) -
         ("a{999}b{9}", "can be longer than 1000", "less often"),
     ],
 )
-def test_patterns_that_cannot_be_made(pattern: str, said: str, hint: str) -> None:
+def test_an_unsupported_pattern_is_refused(pattern: str, fault: str, hint: str) -> None:
     with pytest.raises(Unsuited) as error:
         parts(pattern)
-    assert (error.value.code, said in error.value.message, hint in error.value.hint) == ("bad-pattern", True, True), error.value
+    assert (error.value.code, fault in error.value.message, hint in error.value.hint) == ("bad-pattern", True, True), error.value
 
 
-def test_what_the_plan_refuses(tmp_path: Path) -> None:
-    found = problems(
+def test_the_plan_refuses_values_that_cannot_be_generated(tmp_path: Path) -> None:
+    texts = problems(
         tmp_path,
         """
 side: {pattern: "a*"}
@@ -217,36 +217,36 @@ owner: {between: [1, 9]}
 place.Room.floor: {now: true}
 """,
     )
-    assert [text.split("\n")[0] for text in found] == [
-        "bad-pattern: the pattern `a*` has `*` at character 2, which cannot be made",
-        "cannot-generate: `1.5` is no int, which `count` is",
-        "cannot-generate: `128` is no tinyint, which `small` is",
-        "cannot-generate: `much` is no double, which `share` is",
-        "cannot-generate: `fine` is double, and `pattern` makes no double",
-        "cannot-generate: `0.000000000000000000001` is no decimal(38,20), which `amount` is",
-        "cannot-generate: `open` is boolean, and `between` makes no boolean",
-        "cannot-generate: `monday` is no date, which `day` is",
-        "cannot-generate: `at` is timestamp, and `between` makes no timestamp",
-        "cannot-generate: `today` is no bigint, which `seen` is",
+    assert [text.split("\n")[0] for text in texts] == [
+        "bad-pattern: the pattern `a*` has `*` at character 2, which is not supported",
+        "cannot-generate: `1.5` is not of the type of `count`, int",
+        "cannot-generate: `128` is not of the type of `small`, tinyint",
+        "cannot-generate: `much` is not of the type of `share`, double",
+        "cannot-generate: `fine` is double, and `pattern` cannot generate double",
+        "cannot-generate: `0.000000000000000000001` is not of the type of `amount`, decimal(38,20)",
+        "cannot-generate: `open` is boolean, and `between` cannot generate boolean",
+        "cannot-generate: `monday` is not of the type of `day`, date",
+        "cannot-generate: `at` is timestamp, and `between` cannot generate timestamp",
+        "cannot-generate: `today` is not of the type of `seen`, bigint",
         "cannot-generate: `place` is a struct",
         "unknown-column: there is no column `place.room.floor`",
         "unknown-column: there is no column `sidd`",
-        "cannot-generate: `place.Room.floor` is int, and `now` makes no int",
+        "cannot-generate: `place.Room.floor` is int, and `now` cannot generate int",
     ]
-    hints = {text.split("`")[1]: text.split("hint: ")[1] for text in found}
-    assert hints["place"] == "say how each of its fields is made, such as `place.building`"
+    hints = {text.split("`")[1]: text.split("hint: ")[1] for text in texts}
+    assert hints["place"] == "generate each of its fields, such as `place.building`"
     assert hints["place.room.floor"] == "did you mean `place.Room.floor`?"
     assert hints["sidd"] == "did you mean `side`?"
 
 
 @pytest.mark.slow
-def test_the_shipped_topics_make_messages_with_all_their_columns() -> None:
+def test_messages_of_the_shipped_topics_have_all_columns() -> None:
     topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
     assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data", "customers"}
     for topic in topics:
-        made = some(topic, 500)
+        messages = some(topic, 500)
         names = {column.name for column in topic.columns if not column.name.startswith("_")} - set(topic.key_columns)
-        values = [json.loads(each.value or b"") for each in made]
+        values = [json.loads(each.value or b"") for each in messages]
         rows = [value["after"] for value in values] if topic.value == "debezium_json" else values
         assert {frozenset(row) for row in rows} == {frozenset(names)}
     readings = [json.loads(each.value or b"") for topic in topics if topic.name == "sensor_data" for each in some(topic, 5000)]
@@ -290,30 +290,30 @@ def run(specs: Path, *arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_what_the_command_refuses(tmp_path: Path) -> None:
+def test_the_command_refuses_bad_options(tmp_path: Path) -> None:
     specs = project(tmp_path)
     assert run(specs, "thing") == (1, "unknown-topic: there is no topic `thing`\n  hint: did you mean `things`?\n")
-    status, said = run(specs, "silent")
-    assert (status, said.split("\n")[0]) == (1, "no-generate: the topic `silent` does not say how its messages are made")
-    assert "a.yaml:" in said
-    for wrong in (("--rate", "10"), ("--for", "1"), ("--for", "-5s"), ("--count", "0")):
-        status, said = run(specs, "things", *wrong)
-        assert status == 2, said
-        assert wrong[0] in said
+    status, output = run(specs, "silent")
+    assert (status, output.split("\n")[0]) == (1, "no-generate: the topic `silent` has no `generate:`")
+    assert "a.yaml:" in output
+    for option in (("--rate", "10"), ("--for", "1"), ("--for", "-5s"), ("--count", "0")):
+        status, output = run(specs, "things", *option)
+        assert status == 2, output
+        assert option[0] in output
 
 
 @pytest.mark.kafka
-def test_all_arrives(tmp_path: Path, kafka: str) -> None:
+def test_all_messages_arrive(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="arrives")
     assert generate.ensure_topic(topic, SecretStore())
     assert not generate.ensure_topic(topic, SecretStore())
-    made = [*some(topic, 3000), generate.Message(None, None)]
-    told: list[int] = []
-    sent = generate.send(topic, SecretStore(), made, tell=told.append)
-    assert sent.messages == told[-1] == 3001
-    found = consumed(kafka, "arrives", 4)
-    assert Counter((each.key, each.value, each.headers) for each in found) == Counter(
-        (each.key, each.value, each.headers) for each in made
+    messages = [*some(topic, 3000), generate.Message(None, None)]
+    counts: list[int] = []
+    sent = generate.send(topic, SecretStore(), messages, tell=counts.append)
+    assert sent.messages == counts[-1] == 3001
+    arrived = consumed(kafka, "arrives", 4)
+    assert Counter((each.key, each.value, each.headers) for each in arrived) == Counter(
+        (each.key, each.value, each.headers) for each in messages
     )
 
 
@@ -322,14 +322,14 @@ def test_all_arrives(tmp_path: Path, kafka: str) -> None:
 def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
     specs = project(tmp_path, bootstrap=kafka, name="paced")
     began = time.monotonic()
-    status, said = run(specs, "things", "--rate", "25/s", "--for", "2s", "--seed", "3")
-    assert status == 0, said
+    status, output = run(specs, "things", "--rate", "25/s", "--for", "2s", "--seed", "3")
+    assert status == 0, output
     assert time.monotonic() - began > 1.9
-    assert re.fullmatch(r"things: created paced in Kafka, 4 partitions\nthings: 50 messages sent in (\S+) s, (\S+)/s\n", said)
-    assert 50 / bar(2.5) <= float(said.split()[-1].removesuffix("/s")) < 26
+    assert re.fullmatch(r"things: created paced in Kafka, 4 partitions\nthings: 50 messages sent in (\S+) s, (\S+)/s\n", output)
+    assert 50 / bar(2.5) <= float(output.split()[-1].removesuffix("/s")) < 26
     assert len(consumed(kafka, "paced", 4)) == 50
-    status, said = run(specs, "things", "--count", "2000")
-    assert (status, said.startswith("things: 2,000 messages sent in ")) == (0, True), said
+    status, output = run(specs, "things", "--count", "2000")
+    assert (status, output.startswith("things: 2,000 messages sent in ")) == (0, True), output
     assert len(consumed(kafka, "paced", 4)) == 2050
 
 
@@ -354,18 +354,18 @@ def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> No
 
     until(sent, "no message was sent")
     child.send_signal(signal.SIGINT)
-    said = child.communicate(timeout=20)[0]
+    output = child.communicate(timeout=20)[0]
     assert child.returncode == 0
-    found = re.match(r"things: (\d+) messages sent", said)
-    assert found, said
-    assert int(found[1]) == len(consumed(kafka, "interrupted", 4)) > 0
+    report = re.match(r"things: (\d+) messages sent", output)
+    assert report, output
+    assert int(report[1]) == len(consumed(kafka, "interrupted", 4)) > 0
 
 
 @pytest.mark.kafka
-def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> None:
+def test_a_message_that_kafka_refuses_is_an_error(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="refuses")
     generate.ensure_topic(topic, SecretStore())
-    with pytest.raises(UnreachableError, match=r"Kafka took 1 messages for refuses, but not 1: .*[Mm]essage") as error:
+    with pytest.raises(UnreachableError, match=r"Kafka accepted 1 messages for refuses, but not 1: .*[Mm]essage") as error:
         generate.send(topic, SecretStore(), [generate.Message(None, b"x"), generate.Message(None, b"x" * 2_000_000)])
     assert error.value.code == "not-delivered"
     with pytest.raises(SluiceError) as refused:
@@ -374,7 +374,7 @@ def test_what_kafka_does_not_take_is_an_error(tmp_path: Path, kafka: str) -> Non
 
 
 @pytest.mark.usefixtures("kafka_away")
-def test_without_kafka_it_says_so(tmp_path: Path) -> None:
+def test_a_missing_kafka_is_an_error(tmp_path: Path) -> None:
     topic = replace(things(tmp_path), cluster=Cluster(name="main", bootstrap="127.0.0.1:1", security=Security()))
     with pytest.raises(UnreachableError) as error:
         generate.ensure_topic(topic, SecretStore())
@@ -388,12 +388,12 @@ def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Messag
         places = [TopicPartition(name, number, 0) for number in range(partitions)]
         left = sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
         consumer.assign(places)
-        found: list[Any] = []
-        while left > len(found):
-            for each in consumer.consume(left - len(found), 5.0):
+        messages: list[Any] = []
+        while left > len(messages):
+            for each in consumer.consume(left - len(messages), 5.0):
                 assert each.error() is None
                 headers: Any = each.headers() or ()
-                found.append(generate.Message(each.key(), each.value(), tuple(headers)))
-        return found
+                messages.append(generate.Message(each.key(), each.value(), tuple(headers)))
+        return messages
     finally:
         consumer.close()

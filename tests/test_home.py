@@ -34,13 +34,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_the_folder_is_its_owners_whoever_makes_it(make: Callable[[], object]) -> None:
+def test_the_folder_is_created_for_its_owner_alone(make: Callable[[], object]) -> None:
     make()
     assert home().stat().st_mode & 0o777 == 0o700
     assert len(list(home().iterdir())) == 1
 
 
-def test_a_mode_that_somebody_gave_it_stays() -> None:
+def test_an_existing_folder_keeps_its_mode() -> None:
     home().mkdir(mode=0o750)
     private("a")
     assert home().stat().st_mode & 0o777 == 0o750

@@ -90,7 +90,7 @@ def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pyte
     assert make(tmp_path / "specs").clusters[0].bootstrap == "127.0.0.1:29092"
 
 
-def test_a_gitignore_that_says_it_stays(tmp_path: Path) -> None:
+def test_a_gitignore_with_the_line_stays_unchanged(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\n/.sluice\n")
     assert projects.start(tmp_path) == ("specs/main.yaml", "specs/orders.yaml")
     assert (tmp_path / ".gitignore").read_text() == "*.log\n/.sluice\n"
@@ -100,7 +100,7 @@ def test_a_gitignore_that_says_it_stays(tmp_path: Path) -> None:
     ("name", "hint"),
     [(".gitignore", "add the line `.sluice/`"), ("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
 )
-def test_nothing_is_written_over(tmp_path: Path, name: str, hint: str) -> None:
+def test_existing_files_are_never_overwritten(tmp_path: Path, name: str, hint: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("mine")
     before = everything(tmp_path)
@@ -115,7 +115,7 @@ def everything(folder: Path) -> dict[str, str | None]:
     return {str(path): path.read_text() if path.is_file() else None for path in sorted(folder.rglob("*"))}
 
 
-def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> None:
+def test_files_are_written_all_or_none(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("a file, so no folder")
     before = everything(tmp_path)
     with pytest.raises(SluiceError) as refused:
@@ -123,12 +123,12 @@ def test_what_cannot_be_written_as_a_whole_is_not_written(tmp_path: Path) -> Non
     assert refused.value.code == "not-written"
     assert everything(tmp_path) == before
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(SluiceError, match="is there already"):
+    with pytest.raises(SluiceError, match="exists already"):
         files.put(tmp_path, {"new.yaml": "a", "gone": "b"})
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_options_that_mean_nothing_are_refused() -> None:
+def test_options_without_effect_are_refused() -> None:
     for option in (["--sample", "5"], ["--bootstrap", "127.0.0.1:1"], ["--env", "prod"]):
         done = CliRunner().invoke(main, ["init", "nowhere", *option])
         assert (done.exit_code, option[0] in done.output) == (2, True)
@@ -168,14 +168,14 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([True, 1], "c: string  # a mix: boolean in 1, whole number in 1"),
         (["a", "2026-01-05"], "c: string"),
         (["2026-01-05T10:00:00Z", "2026-01-05 10:00:00.123456789+05:30"], "c: timestamp"),
-        (["2026-01-05T10:00"], "c: timestamp  # some name no zone: taken as UTC"),
+        (["2026-01-05T10:00"], "c: timestamp  # some have no zone: read as UTC"),
         (["2026-01-05T25:00:00Z"], "c: string"),
         (["2026-01-05T10:00:00+0200"], "c: string"),
         (["2026-01-05T10:00:00+19:00"], "c: string"),
         (["10:00", "2026", "20260105"], "c: string"),
         (["2026-01-05", "2026-12-31"], "c: date"),
         (["2026-02-30"], "c: string"),
-        ([None, None], "c: string  # only null was seen, in 2"),
+        ([None, None], "c: string  # always null, in 2"),
         ([1, None], "c: bigint  # null in 1 of 2"),
         ([[1], [], None, [2.5]], "c: array<double>  # null in 1 of 4"),
         ([[], []], "c: array<string>  # always an empty list"),
@@ -185,17 +185,17 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([{"a": 1}, {"b": {"at": "2026-01-05T10:00:00Z"}}], "c: struct<a bigint, b struct<at timestamp>>"),
         ([[{"a": 1}, {"a": None, "x-y": "é"}]], "c: array<struct<a bigint, `x-y` string>>"),
         ([{"a": 1, "A": 2, "b.c": 3}], "c: struct<a bigint>  # 2 of its fields left out: names that no field can have"),
-        ([{"a": None}], "c: struct<a string>  # a: only null was seen, in 1"),
+        ([{"a": None}], "c: struct<a string>  # a: always null, in 1"),
         ([{"a": 1}, 5], "c: string  # a mix: object in 1, whole number in 1"),
         ([1_760_000_000_000], "c: bigint"),
     ],
 )
-def test_types(values: list[Any], said: str) -> None:
+def test_a_columns_type_holds_every_value_of_the_sample(values: list[Any], said: str) -> None:
     assert column(*values) == said
 
 
 @pytest.mark.parametrize("name", ["at", "created_at", "createdAt", "ts", "event_ts", "registertime", "eventTime", "timestamp_ms"])
-def test_milliseconds_by_name_and_size(name: str) -> None:
+def test_numbers_are_timestamps_by_name_and_size(name: str) -> None:
     epoch = '{type: timestamp, format: epoch_millis, doc: "milliseconds since 1970, by its name and size"}'
     assert column(1_760_000_000_000, name=name) == f"{name}: {epoch}"
     assert column(1_760_000_000, name=name) == f"{name}: bigint", "seconds are left a number"
@@ -203,7 +203,7 @@ def test_milliseconds_by_name_and_size(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["amount", "format", "cats", "sat", "runtime_id", "total"])
-def test_milliseconds_only_by_name(name: str) -> None:
+def test_numbers_are_no_timestamps_by_size_alone(name: str) -> None:
     assert column(1_760_000_000_000, name=name) == f"{name}: bigint"
 
 
@@ -276,7 +276,7 @@ def test_no_value_of_a_message_is_written() -> None:
         ([b'{"a": ' + b"[" * 100_000], "value: string"),
     ],
 )
-def test_formats(values: list[Any], value: str) -> None:
+def test_the_format_follows_from_the_messages(values: list[Any], value: str) -> None:
     assert value in written(values).splitlines()
     checked(written(values))
 
@@ -340,14 +340,14 @@ def test_envelopes_whose_keys_name_no_column_are_rows_of_changes() -> None:
         ),
     ],
 )
-def test_keys(keys: list[bytes | None], line: str) -> None:
+def test_the_key_becomes_a_column_if_it_looks_like_an_id(keys: list[bytes | None], line: str) -> None:
     text = written([{"n": 7}, {"n": 8}], keys=keys)
     assert line in text.splitlines()
     uncommented = text.replace(f"\n{line}\n", f"\n{line.removeprefix('# ')}\n") if "as:" in line else text
     checked(uncommented)
 
 
-def test_a_key_beside_a_field_of_that_name_and_headers() -> None:
+def test_a_key_column_gets_a_free_name_and_headers_are_listed() -> None:
     text = written([{"KEY": 7}], keys=[b"k"], headers=(("source", b"x"), ("trace-id", None), ("a b", b"")))
     assert "key: {format: string, as: message_key}\n" in text
     line = "# headers: {source: string, trace-id: string}"
@@ -366,19 +366,19 @@ def test_a_key_beside_a_field_of_that_name_and_headers() -> None:
         ("x" * 249, "x" * 63),
     ],
 )
-def test_names_of_topics(kafka: str, name: str) -> None:
+def test_a_topics_name_becomes_a_valid_name_of_the_spec(kafka: str, name: str) -> None:
     found = checked(written([{"a": 1}], kafka))
     assert (found.name, found.kafka_name) == (name, kafka)
 
 
-def test_very_many_fields() -> None:
+def test_only_the_first_fields_of_very_many_become_columns() -> None:
     made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
     assert (made.columns, len(made.left_out)) == (500, 200)
     wide = infer.columns([{"o": {f"f{number}": 1 for number in range(300)}}])[0]
-    assert (str(wide.type), wide.said) == ("string", ("objects of 300 fields: kept as JSON text",))
+    assert (str(wide.type), wide.remarks) == ("string", ("objects of 300 fields: kept as JSON text",))
 
 
-def test_nothing_to_go_by() -> None:
+def test_a_topic_without_values_is_an_error() -> None:
     for values in ([], [None, None]):
         with pytest.raises(SluiceError) as refused:
             written(values)
@@ -397,7 +397,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", few([20, 100], 20))
-def test_whatever_the_messages_hold_the_spec_has_no_problems(examples: int) -> None:
+def test_the_spec_of_any_messages_has_no_problems(examples: int) -> None:
     @settings(max_examples=examples, derandomize=examples == 20, database=None)
     @example([{"op": []}], None)
     @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
@@ -467,7 +467,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     added = plan.topics[0].name
     text = (folder / "specs" / f"{added}.yaml").read_text()
     assert f"wrote {folder}/specs/{added}.yaml\n{added}: json, 26 columns, from 140 messages" in said
-    assert "4 fields are no column" in said
+    assert "4 fields are left out" in said
     assert f"sluice preview {added}" in said
     assert "newest 140 of about 140 messages, from 20" in text
     assert "  maybe: string  # 28 of 140 messages lack it; a mix: whole number in 111, number out of range in 1\n" in text
@@ -508,7 +508,7 @@ def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafk
 
 @pytest.mark.kafka
 @pytest.mark.timed
-def test_behind_open_and_aborted_transactions(real: Callable[..., str], kafka: str) -> None:
+def test_a_sample_stops_before_open_transactions_without_waiting(real: Callable[..., str], kafka: str) -> None:
     name = real([(b"1", None, 0)])
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": name})
     producer.init_transactions()
@@ -542,7 +542,7 @@ def test_a_topic_into_an_empty_folder(
 
 
 @pytest.mark.kafka
-def test_a_topic_called_as_the_first_file_is(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
+def test_a_topic_named_like_the_first_file_gets_another_file(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
     real([(b'{"n": 1}', None, 0)], "main")
     sluice("init", str(tmp_path), "--topic", "main", "--bootstrap", kafka)
     plan = make(tmp_path / "specs")
@@ -562,7 +562,7 @@ def test_refusals_write_nothing(kafka: str, tmp_path: Path) -> None:
         assert not (tmp_path / "new").exists()
 
 
-def test_kafka_away(tmp_path: Path) -> None:
+def test_an_unreachable_kafka_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["init", str(tmp_path / "new"), "--topic", "orders", "--bootstrap", "127.0.0.1:1"])
     assert (done.exit_code, "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in done.output) == (1, True), done.output
     assert not (tmp_path / "new").exists()

@@ -73,10 +73,10 @@ def refused(lock: Path) -> SetupError:
     return error.value
 
 
-def test_fetched_once_then_looked_up(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_are_downloaded_once_and_then_reused(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
-    assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` gets them")
+    assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` downloads them")
     assert jars.fetch("small", mirror.lock) == mirror.place
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
@@ -97,24 +97,22 @@ def test_wrong_checksum_names_the_jar_and_keeps_nothing(mirror: Mirror) -> None:
 
 
 @pytest.mark.slow
-def test_a_cut_jar_and_another_lock_are_seen_and_put_right(mirror: Mirror) -> None:
+def test_a_truncated_jar_and_a_changed_lock_are_detected_and_repaired(mirror: Mirror) -> None:
     jars.fetch("small", mirror.lock)
     (mirror.place / "one-1.0.jar").write_bytes(b"cut")
-    assert jars.wrong("small", mirror.lock) == ("one-1.0.jar",)
+    assert jars.bad_jars("small", mirror.lock) == ("one-1.0.jar",)
     with pytest.raises(SetupError):
         jars.folder("small", mirror.lock)
     altered = mirror.altered("two:1.0", "two:1.1")
     (mirror.root / "two-1.1.jar").write_bytes(b"two" * 1000)
     jars.fetch("small", altered)
-    assert jars.wrong("small", altered) == ()
+    assert jars.bad_jars("small", altered) == ()
     assert sorted(path.name for path in mirror.place.glob("*.jar")) == ["one-1.0.jar", "two-1.1.jar"]
     with pytest.raises(SetupError):
         jars.folder("small", mirror.lock)
 
 
-def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_again(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_folder_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.fetch("small", mirror.lock)
     cached = mirror.root / "cache" / "sluice" / "jars"
     assert sorted(path.name for path in cached.iterdir()) == sorted(jar.sha256 for jar in jars.sets(mirror.lock)["small"])
@@ -123,7 +121,7 @@ def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_
 
     monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "second"))
     assert jars.fetch("small", mirror.lock) == mirror.root / "second" / "jars" / "small"
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
     assert sorted(path.name for path in (mirror.root / "second" / "jars").iterdir()) == ["lock", "small"]
 
     altered = cached / hashlib.sha256(b"one" * 1000).hexdigest()
@@ -135,14 +133,14 @@ def test_another_folder_takes_what_the_user_has_and_what_was_altered_is_fetched_
     assert not altered.exists()
     (mirror.root / "gone.jar").rename(mirror.root / "one-1.0.jar")
     jars.fetch("small", mirror.lock)
-    assert jars.wrong("small", mirror.lock) == () and altered.exists()
+    assert jars.bad_jars("small", mirror.lock) == () and altered.exists()
 
 
-def test_without_a_cache_all_works(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_works_without_a_cache(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     (mirror.root / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(mirror.root / "file"))
     jars.fetch("small", mirror.lock)
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
 
 
 def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
@@ -151,7 +149,7 @@ def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
     assert "org.example:two:9.9" in error.message and "one:1.0" not in error.message
 
 
-def test_no_network(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_network_is_an_error(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = '<ivysettings><settings defaultResolver="m"/><resolvers><ibiblio name="m" m2compatible="true" '
     settings += f'root="http://127.0.0.1:{free_port()}/"/></resolvers></ivysettings>'
     (mirror.root / "dead.xml").write_text(settings)
@@ -163,7 +161,7 @@ def test_no_network(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(mirror.lock).code == "ivy-settings"
 
 
-def test_an_archive_is_got_when_it_is_asked_for(mirror: Mirror) -> None:
+def test_an_archive_is_downloaded_when_it_is_first_used(mirror: Mirror) -> None:
     (mirror.root / "three-1.0-all.tar.gz").write_bytes(b"three")
     jars.fetch("small", mirror.lock)
     right = hashlib.sha256(b"three").hexdigest()
@@ -186,7 +184,7 @@ def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> None:
+def test_a_killed_download_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> None:
     """One fetch is killed while its Ivy still writes; two others wait for that Ivy to end, then one of them fetches."""
     slow = mirror.root / "slow" / "bin" / "java"
     slow.parent.mkdir(parents=True)
@@ -205,7 +203,7 @@ def test_a_killed_fetch_and_two_at_once_leave_only_the_jars(mirror: Mirror) -> N
     assert [process.wait() for process in both] == [0, 0]
     assert staging.name in (mirror.root / "ended").read_text()  # nobody cleared it away while Ivy was writing there
     assert sorted(path.name for path in mirror.place.parent.iterdir()) == ["lock", "small"]
-    assert jars.wrong("small", mirror.lock) == ()
+    assert jars.bad_jars("small", mirror.lock) == ()
 
 
 def test_the_lock_names_no_address() -> None:
@@ -221,7 +219,7 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in jars.sets():
         jars.fetch(name)
-        assert jars.wrong(name) == ()
+        assert jars.bad_jars(name) == ()
 
 
 @pytest.mark.spark

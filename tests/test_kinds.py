@@ -72,7 +72,7 @@ def test_the_file_of_a_kind_is_named_as_its_documents_are(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_is_resolved_behind_those_that_it_needs(kind: str) -> None:
+def test_a_kind_is_resolved_after_the_kinds_that_it_needs(kind: str) -> None:
     before = list(KINDS)[: list(KINDS).index(kind)]
     assert set(KINDS[kind].needs) <= set(before)
 
@@ -114,7 +114,7 @@ def test_a_second_document_of_a_name_is_refused(kind: str, specs: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_some_kinds_there_is_one_document_at_most(kind: str, specs: Path) -> None:
+def test_some_kinds_allow_only_one_document(kind: str, specs: Path) -> None:
     first, rest = example(kind).split("\n", 1)
     (specs / "second.yaml").write_text(f"{first}_2\n{rest}", encoding="utf-8")
     assert ("one-only" in codes(specs)) == KINDS[kind].one_only

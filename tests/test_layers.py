@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = ("errors", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
+ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
 MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
@@ -24,11 +24,14 @@ MAY: dict[str, tuple[str, ...]] = {
         *("preview_text", "components", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
-    "clean": ("errors", "home", "jars", "model", "plan", "engine", "services", "ui"),
+    "clean": ("errors", "catalogs", "home", "jars", "model", "plan", "engine", "services", "ui"),
     "preview_text": ("amounts", "model", "engine.trials"),
-    "init": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka", "services"),
+    "init": (
+        *("errors", "catalogs", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka"),
+        "services",
+    ),
     "generate": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "plan", "engine.kafka"),
-    "engine.class_archive": ("java", "patience", "jars", "plan", "engine.spark", "engine.trials"),
+    "engine.class_archive": ("java", "patience", "catalogs", "jars", "plan", "engine.spark", "engine.trials"),
     "engine.trials": (
         *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
         "engine.rules",
@@ -40,8 +43,9 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
-    "kinds": ("errors", "hosts", "model", "sql.meaning", "spec", "plan"),
+    "kinds": ("errors", "hosts", "catalogs", "model", "sql.settings", "spec", "plan"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
+    "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.context": (*ENGINE, "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.iceberg", "engine.rules"),
@@ -68,6 +72,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "services": ("patience", "processes", "errors", "home", "java", "jars"),
     "sql": ("model", "errors", "types", "spelling"),
     "jars": ("errors", "home", "java", "jar_cache"),
+    "jvm": ("errors", "home", "java", "jars", "types", "model", "formats", "encoding", "schemas"),
     "java": ("errors",),
     "model": ("errors", "types"),
     "types": ("spelling",),
@@ -80,7 +85,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "dagster_pyspark": ("assets",),
     "pyspark": ("engine", "writes", "assets", "steps", "formats"),
     "py4j": ("engine", "assets"),
-    "pyiceberg": ("engine", "assets"),
+    "pyiceberg": ("engine", "catalogs", "assets"),
     "confluent_kafka": ("engine", "generate", "services"),
     "requests": ("registry",),
     "google": ("formats",),
@@ -98,6 +103,7 @@ LAZILY = {
         ("pyspark", "writes"),
         ("pyspark", "formats"),
         ("pyiceberg", "engine.observe"),
+        ("pyiceberg", "catalogs"),
         ("requests", "registry"),
         ("jsonschema", "formats"),
     ),

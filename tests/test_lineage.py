@@ -41,11 +41,11 @@ def plan(folder: Path, more: str = "") -> dict[str, dict[str, list[str]]]:
     (folder / "specs").mkdir()
     (folder / "specs" / "a.yaml").write_text(SPECS + more, encoding="utf-8")
     return {
-        each.name: {name: sorted(found) for name, found in lineage(each).items()} for each in make(folder / "specs").pipelines
+        each.name: {name: sorted(sources) for name, sources in lineage(each).items()} for each in make(folder / "specs").pipelines
     }
 
 
-def test_through_every_step(tmp_path: Path) -> None:
+def test_lineage_goes_through_every_step(tmp_path: Path) -> None:
     assert plan(tmp_path)["trades"] == {
         "user": ["user"],
         "both": ["b"],
@@ -79,7 +79,7 @@ def test_the_event_time_is_carried_along_where_it_is_read(tmp_path: Path, part: 
     assert pipeline.reads_event_time is reads
 
 
-def test_from_a_table(tmp_path: Path) -> None:
+def test_lineage_of_a_table_source_names_its_columns(tmp_path: Path) -> None:
     more = """---
 pipeline: sums
 from: {table: m.trades}

@@ -65,7 +65,7 @@ def test_plan_without_kafka_shows_the_new_table_and_names_the_cluster(folder: Pa
     assert done.output.startswith("pipeline trades  (")
     assert "trades, the next run\n  creates table shop.trades (" in done.output
     assert done.output.endswith(
-        "not looked at: Kafka at 127.0.0.1:1 does not answer (is it running? `sluice services up kafka` starts one on this machine)\n"
+        "not checked: Kafka at 127.0.0.1:1 does not answer (is it running? `sluice services up kafka` starts one on this machine)\n"
     )
     assert not Path("lake.db").exists()
     away = document()
@@ -93,8 +93,8 @@ def test_a_secret_that_is_missing_is_named(folder: Path) -> None:
         file.write_text(file.read_text().replace('bootstrap: "127.0.0.1:1"', login.replace(":1", f":{server.getsockname()[1]}")))
         done = sluice("plan")
     assert done.exit_code == 0
-    assert done.output.count("not looked at: ") == 1
-    assert "`none`" in done.output.partition("not looked at: ")[2]
+    assert done.output.count("not checked: ") == 1
+    assert "`none`" in done.output.partition("not checked: ")[2]
 
 
 def test_a_broken_catalog_is_one_line(folder: Path) -> None:
@@ -102,9 +102,7 @@ def test_a_broken_catalog_is_one_line(folder: Path) -> None:
     Path("lake.db").write_text("this is no database " * 100)
     done = sluice("plan")
     assert done.exit_code == 0
-    assert re.search(
-        r"\nnot looked at: the catalog `lake` cannot be read: .+ \(see `uri` and `warehouse` of .+\)\n\Z", done.output
-    )
+    assert re.search(r"\nnot checked: the catalog `lake` cannot be read: .+ \(see `uri` and `warehouse` of .+\)\n\Z", done.output)
     assert "the next run" not in done.output
     assert (document()["changes"], [each["code"] for each in document()["unseen"]]) == (None, ["catalog-unreachable"])
 
@@ -124,7 +122,7 @@ def test_a_table_whose_files_are_gone_is_a_catalog_that_cannot_be_read(folder: P
     for file in Path("warehouse").rglob("*.metadata.json"):
         file.unlink()
     done = sluice("plan")
-    assert (done.exit_code, "not looked at: the catalog `lake` cannot be read: " in done.output) == (0, True)
+    assert (done.exit_code, "not checked: the catalog `lake` cannot be read: " in done.output) == (0, True)
 
 
 def test_a_broken_catalog_of_the_source_table_is_named(folder: Path) -> None:
@@ -135,14 +133,14 @@ def test_a_broken_catalog_of_the_source_table_is_named(folder: Path) -> None:
     done = sluice("plan", "copy")
     assert done.exit_code == 0
     assert "copy, the next run\n  creates table shop.copy (" in done.output
-    assert "not looked at: the catalog `other` cannot be read: " in done.output
+    assert "not checked: the catalog `other` cannot be read: " in done.output
 
 
 def test_no_look_shows_only_the_specs(folder: Path) -> None:
     planned(folder, "n: bigint")
     Path("lake.db").write_text("nobody looks at this")
     done = sluice("plan", "--no-look")
-    assert (done.exit_code, "next run" in done.output, "not looked at" in done.output) == (0, False, False)
+    assert (done.exit_code, "next run" in done.output, "not checked" in done.output) == (0, False, False)
     said = document("--no-look")
     assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "rebuild", "refused", "unseen")] == [None] * 5 + [
         [],
@@ -178,7 +176,7 @@ def test_a_refusal_of_the_run_is_shown(folder: Path) -> None:
     assert done.exit_code == 1
     refused, hint = next_run("trades")
     assert refused.startswith("REFUSED `n` is bigint, the spec says int, which does not hold all of its values (")
-    rebuild = "`sluice rebuild trades` makes the table anew as the spec says"
+    rebuild = "`sluice rebuild trades` rebuilds the table from the spec"
     assert hint == f"  hint: write the type that the table has, or a new column; {rebuild}"
     (said,) = document()["changes"]
     assert (said["allowed"], said["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)
@@ -271,14 +269,14 @@ def test_a_table_that_is_not_there_yet_cannot_be_read(folder: Path) -> None:
     assert both.output.index("trades, the next run") < both.output.index("copy, the next run")
     created, computed = next_run("copy")
     assert created.startswith("creates table shop.copy (")
-    assert computed == "computes the table anew from shop.trades, once `trades` has created it"
+    assert computed == "recomputes the table from shop.trades, once `trades` has created it"
 
 
 def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
     copying(folder)
     made_by_hand("me")
     assert next_run("copy", "copy")[1:] == [
-        "computes the table anew from shop.trades, for the first time: 1 row now, about a second once Spark has started"
+        "recomputes the table from shop.trades, for the first time: 1 row now, about a second once Spark has started"
     ]
     said = document("copy")
     assert said["from_table"] == {"catalog": "lake", "name": "shop.trades", "pipeline": "trades"}
@@ -289,12 +287,12 @@ def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_table_is_computed_again_where_what_it_reads_has_changed(folder: Path) -> None:
     copied(folder)
-    as_it_was = ["table is as the spec says", "shop.trades is as it was when the table was computed: nothing to do"]
+    as_it_was = ["table is as the spec says", "shop.trades has not changed since the table was computed: nothing to do"]
     assert next_run("copy", "copy") == as_it_was
     assert document("copy")["anew"]["computes"] is False
 
     append("trades")
-    changed = "computes the table anew from shop.trades, which has changed: 2 rows now, about a second once Spark has started"
+    changed = "recomputes the table from shop.trades, which has changed: 2 rows now, about a second once Spark has started"
     assert next_run("copy", "copy") == ["table is as the spec says", changed]
 
     catalog().drop_table("shop.trades")
@@ -331,7 +329,7 @@ def test_changes_of_a_computed_table_wait_for_its_source(folder: Path) -> None:
     with catalog().load_table("shop.copy").update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("price")
     assert next_run("copy", "copy")[1:] == [
-        "shop.trades is as it was when the table was computed: nothing to do",
+        "shop.trades has not changed since the table was computed: nothing to do",
         "schema changes apply when shop.trades changes; until then a run finds nothing to do",
     ]
 
@@ -349,11 +347,11 @@ def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
         rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)),
         rows_differ=True,
     )
-    assert list(command.ahead_lines(ahead))[1:] == [
-        "rows that are there stay as the spec before made them",
-        "`sluice rebuild trades` makes them anew: reads 12 messages of t, 2 partitions, about 100 bytes: about a second at 250,000/s once "
-        "Spark has started",
-        "  goes on with a rebuild that was cut off, which has read 40 messages",
+    assert list(command.next_run_lines(ahead))[1:] == [
+        "existing rows stay as the previous spec made them",
+        "`sluice rebuild trades` rebuilds the table: reads 12 messages of t, 2 partitions, about 100 bytes: about a second at 250,000/s "
+        "once Spark has started",
+        "  continues an interrupted rebuild, which has read 40 messages",
         "  without 1 row and 2 bad rows of t, which are gone",
         "  without the rows of up to 1,000 messages of u, which are gone",
         "  undoes append by spark (snapshot 7: 5 rows added, 0 deleted)",
@@ -391,7 +389,7 @@ def waiting(messages: int, bytes_: int | None = 100, speed: float = 250_000.0, m
     ],
 )
 def test_waiting_messages_are_printed(folder: Path, waits: Waiting, line: str) -> None:
-    assert list(command.ahead_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
+    assert list(command.next_run_lines(NextRun(planned(folder, "n: int"), (), (waits,))))[1:] == [line]
 
 
 def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
@@ -399,14 +397,14 @@ def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
     kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
     last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
-    assert list(command.ahead_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
-    assert list(command.ahead_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
+    assert list(command.next_run_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
+    assert list(command.next_run_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
     for idle in (
         NextRun(pipeline, (added,), (waiting(1),)),
         NextRun(pipeline, (kept,), (waiting(0),)),
         NextRun(pipeline, (added,)),
     ):
-        assert last not in command.ahead_lines(idle)
+        assert last not in command.next_run_lines(idle)
 
 
 # docs/plan.md
@@ -454,7 +452,8 @@ def test_the_page_on_plan_shows_the_real_output(folder: Path) -> None:
     text, _, (orders, large, _) = described(folder)
     shown = [
         "".join(
-            f"{line}\n" for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.ahead_lines(each)))
+            f"{line}\n"
+            for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.next_run_lines(each)))
         )
         for each in (orders, large)
     ]
@@ -561,7 +560,7 @@ def test_a_missing_topic_waits_and_a_recreated_one_is_refused(shop: Project) -> 
     shop.delete_topic()
     gone = ahead(shop.plan)
     assert (codes(gone.unreachable), gone.waiting) == (["no-topic"], None)
-    line, hint, *_ = command.ahead_lines(gone)
+    line, hint, *_ = command.next_run_lines(gone)
     assert line.startswith(f"WAITS for its topic: there is no topic `{shop.topic}` in the cluster `main` (")
     assert hint.startswith("  hint: `sluice topics create trades` creates it; or correct `kafka_name` of the topic at ")
     with pytest.raises(UnreachableError, match="there is no topic"):
@@ -632,9 +631,9 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
     shop.template = shop.template.replace("filter: id > 1", "derive: {{twice: id * 2}}")
     found = ahead(shop.plan, "with_large")
     assert [change.what for change in found.changes or ()] == ["adds column twice bigint"]
-    assert (because(), list(command.ahead_lines(found))[-1]) == (
+    assert (because(), list(command.next_run_lines(found))[-1]) == (
         "since the spec has changed",
-        f"computes the table anew from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
+        f"recomputes the table from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
     )
     assert caught_up() == ["with_large"]
     table = table_state.table(found.pipeline.table.catalog, f"{shop.namespace}.large")

@@ -57,7 +57,7 @@ class Written(Bound):
 """
 
 
-def made(folder: Path, step: str, specs: str = SPECS, **files: str) -> tuple[Plan, list[str]]:
+def planned(folder: Path, step: str, specs: str = SPECS, **files: str) -> tuple[Plan, list[str]]:
     (folder / "specs").mkdir(exist_ok=True)
     (folder / "specs" / "a.yaml").write_text(specs.replace("STEP", step))
     (folder / "pipelines" / "steps").mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def tidy() -> str:
 
 
 def test_the_shipped_example_is_a_step(tmp_path: Path, tidy: str) -> None:
-    plan, problems = made(tmp_path, "tidy: [name]", tidy=tidy)
+    plan, problems = planned(tmp_path, "tidy: [name]", tidy=tidy)
     assert problems == []
     (step,) = plan.pipelines[0].steps
     assert step.name == "tidy"
@@ -81,15 +81,15 @@ def test_the_shipped_example_is_a_step(tmp_path: Path, tidy: str) -> None:
 
 
 def test_a_step_whose_sql_is_a_plain_text_reads_every_column(tmp_path: Path, tidy: str) -> None:
-    (pipeline,) = made(tmp_path, "shout: x}, {tidy: [name]", shout=SHOUT, tidy=tidy)[0].pipelines
+    (pipeline,) = planned(tmp_path, "shout: x}, {tidy: [name]", shout=SHOUT, tidy=tidy)[0].pipelines
     assert lineage(pipeline)["name"] >= {"name", "age", "_kafka_offset"}
-    (pipeline,) = made(tmp_path, "tidy: [name]", tidy=tidy)[0].pipelines
+    (pipeline,) = planned(tmp_path, "tidy: [name]", tidy=tidy)[0].pipelines
     assert lineage(pipeline)["name"] == {"name"}
 
 
 def test_a_plain_text_needs_every_value_that_debezium_did_not_send(tmp_path: Path, tidy: str) -> None:
     def needed(step: str) -> set[str]:
-        plan, problems = made(tmp_path, step, CHANGES, shout=SHOUT, tidy=tidy, once=ONCE)
+        plan, problems = planned(tmp_path, step, CHANGES, shout=SHOUT, tidy=tidy, once=ONCE)
         assert problems == []
         faults = plan.pipelines[0].topic.decoding.faults
         return {fault.message.split("`")[1] for fault in faults if fault.code == "value_not_sent"}
@@ -100,37 +100,37 @@ def test_a_plain_text_needs_every_value_that_debezium_did_not_send(tmp_path: Pat
     assert needed("once: note") == {"note"}
 
 
-def test_its_mistakes_are_placed_like_any_other(tmp_path: Path, tidy: str) -> None:
-    assert made(tmp_path, "tidy: [nam, age]", tidy=tidy)[1] == [
+def test_mistakes_in_an_own_steps_options_have_their_place(tmp_path: Path, tidy: str) -> None:
+    assert planned(tmp_path, "tidy: [nam, age]", tidy=tidy)[1] == [
         "DIR/specs/a.yaml:16:17: unknown-column: there is no column `nam` | did you mean `name`?",
         "DIR/specs/a.yaml:16:22: not-text: `age` is int, not text | name columns of text only",
     ]
-    assert made(tmp_path, "tidy: {name: 1}", tidy=tidy)[1][0].startswith("DIR/specs/a.yaml:16:16: wrong-type")
-    assert "did you mean `tidy`?" in made(tmp_path, "tidi: [name]", tidy=tidy)[1][0]
+    assert planned(tmp_path, "tidy: {name: 1}", tidy=tidy)[1][0].startswith("DIR/specs/a.yaml:16:16: wrong-type")
+    assert "did you mean `tidy`?" in planned(tmp_path, "tidi: [name]", tidy=tidy)[1][0]
 
 
-def test_a_column_without_a_type(tmp_path: Path) -> None:
+def test_a_column_without_a_type_is_a_problem(tmp_path: Path) -> None:
     step = SHOUT.replace("rows.columns, ((", "(*rows.columns, rows.new_column('x', VOID, step.place())), ((")
-    assert made(
+    assert planned(
         tmp_path, "void: name", void=step.replace("import Resolved", "import Resolved\nfrom framework.types import VOID")
     )[1] == ["DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"]
 
 
-def test_options_of_its_own(tmp_path: Path) -> None:
+def test_an_own_step_has_its_own_options(tmp_path: Path) -> None:
     text = SHOUT.replace("Written = str", OPTIONS).replace('"""Shouts."""', '"""Shouts."""\nfrom __future__ import annotations')
-    assert made(tmp_path, "shout: {column: name}", shout=text)[1] == []
-    assert made(tmp_path, "shout: {colum: name}", shout=text)[1] == [
+    assert planned(tmp_path, "shout: {column: name}", shout=text)[1] == []
+    assert planned(tmp_path, "shout: {colum: name}", shout=text)[1] == [
         "DIR/specs/a.yaml:16:18: unknown-key: `colum` is not an option of `shout` | did you mean `column`?"
     ]
 
 
 def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
-    problems = made(tmp_path, "shout: name}, {shout: age", shout=SHOUT.replace("Written", "written"))[1]
+    problems = planned(tmp_path, "shout: name}, {shout: age", shout=SHOUT.replace("Written", "written"))[1]
     assert [problem.split(": ")[1] for problem in problems] == ["bad-step"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place_and_text"),
     [
         ("def (", "own.py:1:1: bad-step: this step failed: SyntaxError: invalid syntax"),
         ("x = 1\n1 / 0", "own.py:2:1: bad-step: this step failed: ZeroDivisionError: division by zero"),
@@ -143,18 +143,18 @@ def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
         ("import sys\nsys.exit(3)", "own.py:2:1: bad-step: this step failed: SystemExit: 3"),
     ],
 )
-def test_what_is_wrong_in_such_a_file_has_its_line(tmp_path: Path, text: str, said: str) -> None:
-    problems = made(tmp_path, "own: x", own=text)[1]
-    assert any(f"DIR/pipelines/steps/{said}" in problem for problem in problems), problems
+def test_an_error_in_an_own_step_has_its_line(tmp_path: Path, text: str, place_and_text: str) -> None:
+    problems = planned(tmp_path, "own: x", own=text)[1]
+    assert any(f"DIR/pipelines/steps/{place_and_text}" in problem for problem in problems), problems
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    assert made(tmp_path, "shout: x", shout="Written = str")[1] != []
-    assert made(tmp_path, "shout: x", shout=SHOUT)[1] == []
+    assert planned(tmp_path, "shout: x", shout="Written = str")[1] != []
+    assert planned(tmp_path, "shout: x", shout=SHOUT)[1] == []
 
 
-def test_none_takes_the_name_of_a_built_in_step(tmp_path: Path) -> None:
-    problems = made(tmp_path, "filter: age > 1", filter=SHOUT)[1]
+def test_an_own_step_cannot_take_the_name_of_a_built_in_step(tmp_path: Path) -> None:
+    problems = planned(tmp_path, "filter: age > 1", filter=SHOUT)[1]
     assert problems == [
         "DIR/pipelines/steps/filter.py:1:1: duplicate-step: `filter` is one of Sluice's own steps | give the file another name"
     ]
@@ -163,20 +163,20 @@ def test_none_takes_the_name_of_a_built_in_step(tmp_path: Path) -> None:
 def test_steps_of_one_project_are_not_those_of_another(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    assert made(tmp_path / "one", "shout: x", shout=SHOUT)[1] == []
-    assert "unknown" in made(tmp_path / "two", "shout: x")[1][0]
+    assert planned(tmp_path / "one", "shout: x", shout=SHOUT)[1] == []
+    assert "unknown" in planned(tmp_path / "two", "shout: x")[1][0]
 
 
-def test_check_runs_no_code_of_the_project_if_it_is_told_so(tmp_path: Path) -> None:
+def test_check_can_run_without_the_projects_code(tmp_path: Path) -> None:
     text = f"open({str(tmp_path / 'ran')!r}, 'w')\n{SHOUT}"
-    made(tmp_path, "shout: name}, {filter: nothing > 1", shout=text)
+    planned(tmp_path, "shout: name}, {filter: nothing > 1", shout=text)
     assert (tmp_path / "ran").exists()
     (tmp_path / "ran").unlink()
     (tmp_path / "pipelines" / "steps" / "shout.py").write_text(f"{text}#")  # as a change would
     arguments = ["check", "--specs", str(tmp_path / "specs"), "--no-own-steps"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0
-    assert "note: not run, as --no-own-steps says: shout; what comes behind such a step was not checked" in done.stderr
+    assert "note: not run, as --no-own-steps says: shout; the steps after these were not checked" in done.stderr
     assert not (tmp_path / "ran").exists()
     specs = tmp_path / "specs" / "a.yaml"
     specs.write_text(specs.read_text().replace("{shout: name}", "{filter: nam = 1}, {shout: [name, {x: 1}]}"))
@@ -192,15 +192,15 @@ def test_an_installed_package_offers_a_step(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "site" / "louder-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n")
     (tmp_path / "site" / "louder-1.0.dist-info" / "entry_points.txt").write_text("[sluice.steps]\nlouder = louder\n")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    extensions._found.cache_clear()
+    extensions._load_files.cache_clear()
 
-    plan, problems = made(tmp_path, "louder: x")
+    plan, problems = planned(tmp_path, "louder: x")
 
     assert problems == []
     assert plan.pipelines[0].steps[0].assign == (("name", "upper(name)"),)
     sys.modules.pop("louder")
-    extensions._found.cache_clear()
+    extensions._load_files.cache_clear()
 
 
-def test_the_page_shows_the_step_that_is_shipped(tidy: str) -> None:
+def test_the_page_shows_the_shipped_step(tidy: str) -> None:
     assert f"```python\n{tidy}```" in (ROOT / "docs" / "language" / "own-steps.md").read_text(encoding="utf-8")

@@ -25,17 +25,17 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("specs", "folder"), [(Path("specs"), PLANS), (PLANS / "more", PLANS / "more")], ids=["shipped", "more"])
-def test_plans(specs: Path, folder: Path) -> None:
+def test_each_plan_has_its_golden_text(specs: Path, folder: Path) -> None:
     pipelines = make(specs).pipelines
-    made = {f"{pipeline.name}.plan": "".join(f"{line}\n" for line in pipeline_lines(pipeline)) for pipeline in pipelines}
+    texts = {f"{pipeline.name}.plan": "".join(f"{line}\n" for line in pipeline_lines(pipeline)) for pipeline in pipelines}
     if os.environ.get("REWRITE") == "1":
         for old in folder.glob("*.plan"):
             old.unlink()
-        for name, text in made.items():
+        for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
-    assert made == {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.plan"))}
+    assert texts == {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.plan"))}
 
 
-def test_what_is_printed_is_every_pipeline() -> None:
+def test_sluice_plan_prints_every_pipeline() -> None:
     printed = CliRunner().invoke(main, ["plan", "--no-look"]).output
     assert printed == "".join(path.read_text(encoding="utf-8") + "\n" for path in sorted(PLANS.glob("*.plan")))

@@ -232,7 +232,7 @@ def test_a_page_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (Preview((MESSAGES[1],), "earliest", None), "orders: the first 1 message of orders\n"),
         (
             Preview((MESSAGES[1],), "latest", None, RolledBack("rolled-back", "it was rolled back", "accept it")),
-            "a run would not go on: rolled-back: it was rolled back\n  hint: accept it\norders: the last 1 message of orders\n",
+            "a run would be refused: rolled-back: it was rolled back\n  hint: accept it\norders: the last 1 message of orders\n",
         ),
     ],
 )
@@ -250,7 +250,7 @@ def test_refusals_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (["orderz"], 1, "unknown-pipeline: there is no pipeline `orderz`\n  hint: did you mean `orders`?"),
         (["orders"], 1, "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer\n  hint: is it running?"),
         (["large"], 1, "source-missing: the table shop.orders, which large reads, does not exist yet\n  hint: run `orders`"),
-        (["large", "--from", "latest"], 2, "--from means nothing here: large reads a table, not a topic"),
+        (["large", "--from", "latest"], 2, "--from has no effect here: large reads a table, not a topic"),
         (["orders", "--messages", "0"], 2, "0 is not in the range"),
     ]
     for words, status, said in asked:

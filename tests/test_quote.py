@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from framework.engine.spark import session
 from framework.errors import SetupError
-from framework.sql.meaning import MEANING
 from framework.sql.quote import identifier, literal, substituted
+from framework.sql.settings import SQL_SETTINGS
 from framework.sql.tokens import tokens
 from framework.types import folded
 from tests.project import plan_for
@@ -35,7 +35,7 @@ def test_a_text_in_raw_quotes_ends_at_its_quote() -> None:
 
 
 @given(texts)
-def test_our_own_reader_reads_a_literal_as_the_text(text: str) -> None:
+def test_sluices_lexer_reads_a_quoted_literal_as_the_text(text: str) -> None:
     assert "$" not in literal(text)
     if literal(text).isprintable():
         (token, _) = tokens(literal(text))
@@ -71,7 +71,7 @@ def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None
 
 
 @pytest.mark.spark
-def test_names_that_spark_takes_for_one_are_refused_as_one(spark: SparkSession) -> None:
+def test_names_that_are_equal_for_spark_fold_to_the_same_key(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     resolver = getattr(getattr(jvm.org.apache.spark.sql.catalyst.analysis, "package$"), "MODULE$").caseInsensitiveResolution()
     alike: dict[str, set[str]] = {}  # letters, by what one of them is written as large, small or as a title
@@ -83,17 +83,17 @@ def test_names_that_spark_takes_for_one_are_refused_as_one(spark: SparkSession) 
     assert [pair for pair in pairs if folded(pair[0]) != folded(pair[1]) and resolver.apply(*pair)] == []
 
 
-def test_a_setting_that_decides_what_sql_means_is_not_a_specs(
+def test_a_spec_cannot_change_a_setting_that_decides_what_sql_means(
     tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_for(tmp_path, "127.0.0.1:1")
-    other = replace(plan.engine, conf=tuple((name, "other") for name in MEANING))
-    assert {name: session.settings(replace(plan, engine=other))[name] for name in MEANING} == MEANING
+    other = replace(plan.engine, conf=tuple((name, "other") for name in SQL_SETTINGS))
+    assert {name: session.settings(replace(plan, engine=other))[name] for name in SQL_SETTINGS} == SQL_SETTINGS
 
 
 @pytest.mark.parametrize(("master", "asks"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])
-def test_a_spark_of_this_machine_asks_who_talks_to_it_whatever_a_spec_says(
+def test_a_local_spark_always_authenticates_its_connections(
     tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch, master: str, asks: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -108,7 +108,7 @@ def test_a_spark_of_this_machine_asks_who_talks_to_it_whatever_a_spec_says(
 
 
 @pytest.mark.spark
-def test_what_this_machine_says_of_older_sparks_is_refused(spark: SparkSession) -> None:
+def test_legacy_settings_in_spark_defaults_are_refused(spark: SparkSession) -> None:
     session.refuse_older(spark)
     conf: Any = spark._jsc.sc().conf()
     conf.set("spark.sql.legacy.sizeOfNull", "true")

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from framework.engine.iceberg import metadata, sql_catalog, table_state
+from framework import catalogs
+from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.lake import CommitCall, commit_transaction
 from framework.engine.loop import batches
 from framework.engine.observe.next_run import next_runs
@@ -66,7 +67,7 @@ def is_new(project: Project) -> None:
 
 
 def nothing_left(project: Project) -> None:
-    names = {name for name in sql_catalog.tables(project.pipeline.table.catalog) if name.startswith(f"{project.namespace}.")}
+    names = {name for name in catalogs.of(project.pipeline.table.catalog).tables() if name.startswith(f"{project.namespace}.")}
     assert names <= {f"{project.namespace}.trades", f"{project.namespace}.trades__bad_rows"}
     folders = {path.name for path in (project.lake / "warehouse" / project.namespace).iterdir()}
     assert folders <= {"trades", "trades__bad_rows"}, "files of the second table are left"
@@ -141,7 +142,7 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
 
     said = sluice(project, "plan", status=1)
     assert "REFUSED `id` is bigint, the spec says string" in said
-    assert f"`sluice rebuild trades` makes them anew: reads 25 messages of {project.topic}, 3 partitions" in said
+    assert f"`sluice rebuild trades` rebuilds the table: reads 25 messages of {project.topic}, 3 partitions" in said
     project.send([b'{"id": "x%d", "price": %d}' % (number, number) for number in range(8)])
     run_rebuild(project)
 
@@ -171,7 +172,7 @@ def test_what_a_rebuild_refuses(project: Project) -> None:
     begun(project)
     project.template = project.template.replace("price: double", "price: double\n  new: int")
     with_into(project, ", format_version: 2, schema_changes: {{add: refuse}}")
-    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*no format goes back") as refused:
+    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*format cannot go down") as refused:
         run_rebuild(project)
     assert refused.value.code == "schema-change"
     project.sql("drop table {table} purge")
@@ -194,11 +195,11 @@ def test_a_table_from_a_table(project: Project) -> None:
     with pytest.raises(RefusedError, match="`id` is bigint, the spec says string"):
         next_batch(context, copy)
     said = sluice(project, "plan", "with_copy", status=1)
-    assert f"`sluice rebuild with_copy` makes them anew: computes it from {project.namespace}.trades: 9 rows" in said
+    assert f"`sluice rebuild with_copy` rebuilds the table: reads {project.namespace}.trades: 9 rows" in said
     said = sluice(project, "rebuild", "with_copy", "--yes")
     assert (
         "with_copy: batch 1, 9 rows" in said
-        and f"{project.namespace}.copy is made anew, published by one commit as batch 2" in said
+        and f"{project.namespace}.copy is rebuilt, published by one commit as batch 2" in said
     )
     assert project.spark.sql(f"select max(id) from lake.{project.namespace}.copy").collect()[0][0] == "9"
     assert list(batches(context, copy)) == []
@@ -381,7 +382,7 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     with_flag(project, 500)
     with pytest.raises(BatchError):
         run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
-    assert f"{project.namespace}.trades__rebuild" in sql_catalog.tables(project.pipeline.table.catalog)
+    assert f"{project.namespace}.trades__rebuild" in catalogs.of(project.pipeline.table.catalog).tables()
     project.send_good(3)
     project.run()
     with_flag(project, 3)
@@ -398,7 +399,7 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
         run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
     said = sluice(project, "drop", "trades", "--data", "--yes")
     assert f"{project.namespace}.trades__rebuild, 9 rows, " in said
-    assert [name for name in sql_catalog.tables(project.pipeline.table.catalog) if name.startswith(project.namespace)] == []
+    assert [name for name in catalogs.of(project.pipeline.table.catalog).tables() if name.startswith(project.namespace)] == []
     assert [path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file()] == []
     project.run()
     is_new(project)
@@ -496,7 +497,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
     assert (process.returncode, "Traceback" in errors) == (1, False), errors
     table = project.pipeline.table.identifier
-    assert output.endswith(f"trades: stopped, {table} is as it was; `sluice rebuild trades` goes on from here\n")
+    assert output.endswith(f"trades: stopped, {table} is unchanged; `sluice rebuild trades` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
     done: list[Batch] = []

@@ -59,7 +59,7 @@ def write(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_pages_on_disk_are_those_that_the_code_makes() -> None:
+def test_pages_on_disk_are_the_generated_ones() -> None:
     if os.environ.get("REWRITE") == "1":
         for old in set(PAGES.glob("*.md")) - {PAGES / BY_HAND}:
             old.unlink()
@@ -110,7 +110,7 @@ def test_every_step_of_sluice_says_which_columns_its_sql_reads(tmp_path: Path) -
     assert [sql for sql in texts if sql and not isinstance(sql, ColumnSql)] == []
 
 
-def test_the_default_that_only_words_say() -> None:
+def test_the_documented_default_of_batch_rows_is_the_real_one() -> None:
     assert f"default: {DEFAULT_BATCH_ROWS}." in Batch.__dataclass_fields__["rows"].metadata["option"].doc
 
 
@@ -167,7 +167,7 @@ def test_steps_of_a_project_have_pages(project: Path) -> None:
         (OWN.replace("steps:", "\tsteps:"), "shout.py:1:1: bad-step: this step failed: SpecError: EXAMPLE:3:1: yaml-syntax"),
     ],
 )
-def test_what_is_wrong_with_such_a_step_is_said(project: Path, text: str, said: str) -> None:
+def test_an_error_in_a_projects_step_is_reported(project: Path, text: str, said: str) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(text)
     done = CliRunner().invoke(main, ["docs", "out"])
     assert done.exit_code == 1

@@ -115,7 +115,7 @@ STREAMS = {
 
 @pytest.mark.timed
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
-def test_an_answer_that_comes_drop_by_drop_is_not_waited_for(stream: tuple[bytes, bytes]) -> None:
+def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
     with serving(lambda _: drop_by_drop(*stream)) as server:
         began = time.monotonic()
         with pytest.raises(UnreachableError, match="does not answer in time") as error:
@@ -210,27 +210,27 @@ OF_VERSION = {
 
 
 @pytest.mark.parametrize("said", OF_NUMBERS.values(), ids=OF_NUMBERS)
-def test_numbers_that_no_registry_gives_are_strange(said: Any) -> None:
+def test_invalid_version_numbers_are_strange(said: Any) -> None:
     with serving(lambda _: said) as server:
         strange(lambda: server.registry().numbers("s"))
 
 
 @pytest.mark.parametrize("said", OF_VERSION.values(), ids=OF_VERSION)
-def test_a_version_that_no_registry_has_is_strange(said: Any) -> None:
+def test_an_invalid_version_is_strange(said: Any) -> None:
     with serving(lambda path: [1] if path.endswith("/versions") else said) as server:
         strange(lambda: server.registry().subject("s"))
         if "id" not in said or isinstance(said["id"], int):
             strange(lambda: server.registry().schema(7))
 
 
-def test_other_answers_that_no_registry_gives_are_strange() -> None:
+def test_answers_of_another_form_are_strange() -> None:
     for said in ({"a": 1}, [None], [{"subject": 1}], [{"subject": "\ud800"}]):
         with serving(lambda _, said=said: said) as server:  # type: ignore[misc]
             strange(lambda: server.registry().subjects(7))
             strange(lambda: server.registry().register("s", "AVRO", '"long"'))
 
 
-def test_what_a_registry_says_of_a_schema_cannot_write_over_a_terminal() -> None:
+def test_a_registrys_message_cannot_steer_a_terminal() -> None:
     body = json.dumps({"error_code": 42201, "message": "no\x1b[2J" + "x" * 100_000})
     with serving(lambda _: whole(body.encode(), "422 Unprocessable")) as server:
         with pytest.raises(SluiceError) as error:
@@ -261,7 +261,7 @@ def bomb(levels: int) -> Answers:
     return answer
 
 
-def test_references_that_branch_at_each_level_cost_what_is_there() -> None:
+def test_branching_references_are_read_once_each() -> None:
     with serving(bomb(25)) as server:
         found = server.registry().subject("l0")
         assert len(server.paths) == 27  # the numbers, and each version once
@@ -278,7 +278,7 @@ def test_references_without_end_are_strange() -> None:
         assert strange(lambda: server.registry().subject("l0")).endswith("has references without end")
 
 
-def test_references_beyond_all_measure_are_strange(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "MOST_REFERENCES", 100)
 
     def wide(path: str) -> Any:
@@ -318,7 +318,7 @@ def checked(folder: Path, server: Server, *arguments: str, more: str = "") -> Re
     return CliRunner().invoke(main, ["check", "--specs", str(folder / "specs"), *arguments])
 
 
-def test_check_sends_a_login_only_if_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_sends_a_login_only_with_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY", "sesame")
     schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
     with serving(lambda path: [1] if path.endswith("/versions") else version(schema=schema)) as server:
@@ -336,7 +336,7 @@ def test_check_sends_a_login_only_if_it_is_told_to(tmp_path: Path, monkeypatch: 
         server.asked.clear()
         remembered = checked(tmp_path, server)
         assert remembered.exit_code == 0
-        assert "it wants a login, and none is sent here; what it said last counts" in remembered.stderr
+        assert "it wants a login, and none is sent here; its cached schemas count" in remembered.stderr
         assert server.asked == []
 
 

@@ -99,20 +99,22 @@ def front(registry: str) -> Iterator[Front]:
         yield front
 
 
-def test_a_login(front: Front, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_is_sent_and_a_rejected_one_is_an_error(front: Front, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     front.login = "me:open sesame"
     login = Login("me", SecretRef("registry_password"))
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "open sesame")
     assert front.registry(login).numbers(subject) == (1,)
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "wrong")
     for refused in (front.registry(login), front.registry()):
-        with pytest.raises(UnreachableError, match="refuses the login") as error:
+        with pytest.raises(UnreachableError, match="rejected the login") as error:
             refused.numbers(subject)
         assert error.value.code == "registry-refused"
         assert "wrong" not in str(error.value)
 
 
-def test_certificates(registry: str, subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrusted_certificate_is_an_error(
+    registry: str, subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=front", "-addext",
@@ -131,7 +133,7 @@ def test_certificates(registry: str, subject: str, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.timed
-def test_a_slow_one_is_waited_for_and_one_that_is_too_slow_is_away(front: Front, subject: str) -> None:
+def test_a_slow_registry_is_awaited_only_up_to_the_limit(front: Front, subject: str) -> None:
     front.seconds = 0.2
     assert front.registry(patience=30.0).numbers(subject) == (1,)
     front.seconds, front.asked = 5.0, 0
@@ -144,7 +146,7 @@ def test_a_slow_one_is_waited_for_and_one_that_is_too_slow_is_away(front: Front,
     assert front.asked == 1  # and not again until its patience has passed
 
 
-def test_a_busy_one_is_asked_again(front: Front, subject: str) -> None:
+def test_a_busy_registry_is_asked_again(front: Front, subject: str) -> None:
     front.busy = 2
     assert front.registry().numbers(subject) == (1,)
     assert front.asked == 3

@@ -113,7 +113,7 @@ def shop(tmp_path: Path, kafka: str, registry: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("format_", ["avro", "json_schema", "protobuf"])
-def test_generate_send_and_peek(shop: Shop, format_: str) -> None:
+def test_generated_and_sent_messages_are_decoded_by_peek(shop: Shop, format_: str) -> None:
     """The first messages register a schema of the columns; what is sent comes back as it was, by the same schema."""
     shop.specs(ORDERS, format=format_)
     said = shop.ok("generate", "orders", "--count", "3", "--seed", "1")
@@ -135,7 +135,7 @@ def test_generate_send_and_peek(shop: Shop, format_: str) -> None:
     assert "no problems" in shop.ok("check")
 
 
-def test_what_does_not_fit_is_not_sent(shop: Shop) -> None:
+def test_a_value_that_does_not_fit_its_schema_is_not_sent(shop: Shop) -> None:
     shop.specs(ORDERS, format="avro")
     said = shop.refused("send", "orders", "{}")
     assert said.startswith(
@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_not_sent(shop: Shop) -> None:
     assert raw["bad"] == {"code": "undecodable", "message": "the value does not begin with the id of a schema"}
 
 
-def test_generate_by_a_schema_that_is_there(shop: Shop) -> None:
+def test_generate_uses_an_existing_schema(shop: Shop) -> None:
     """Defaults and nulls are the schema's; a field that has none, and a symbol that there is not, are refused before all else."""
     side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
     shop.register(record(("side", side), ("note", ["null", "string"]), ("at", {"type": "long", "logicalType": "timestamp-millis"}),
@@ -178,7 +178,7 @@ def test_generate_by_a_schema_that_is_there(shop: Shop) -> None:
         ("side: {one_of: [BUY, HOLD]}, at: {now: true}", '`side` must be one of BUY, SELL, and is "HOLD"'),
     ):
         shop.specs(TRADES, more=more(columns))
-        assert f"cannot-generate: no messages for `trades` can be made: {said}\n" in shop.refused("generate", "trades")
+        assert f"cannot-generate: no messages for `trades` can be generated: {said}\n" in shop.refused("generate", "trades")
         assert "no-topic" in shop.refused("peek", "trades")
     shop.specs(TRADES, more=more("side: {one_of: [BUY]}, at: {now: true}"))
     shop.ok("generate", "trades", "--count", "1")
@@ -186,7 +186,7 @@ def test_generate_by_a_schema_that_is_there(shop: Shop) -> None:
     assert {**one["value"], "at": None} == {"side": "BUY", "note": None, "at": None, "kind": "web"}
 
 
-def test_what_cannot_be_generated(shop: Shop) -> None:
+def test_columns_that_do_not_fit_the_schema_are_not_generated(shop: Shop) -> None:
     shop.specs(TRADES, more="generate: {rate: 1/s, columns: {side: {one_of: [BUY]}}}")
     assert "no-subject" in shop.refused("generate", "trades")
     shop.specs(TRADES, more="columns: {small: tinyint}\ngenerate: {rate: 1/s, columns: {small: {one_of: [1]}}}")
@@ -262,7 +262,7 @@ def test_peek_shows_each_by_its_own_schema(shop: Shop) -> None:
 
 
 @pytest.mark.usefixtures("registry_away")
-def test_the_registry_is_away(shop: Shop) -> None:
+def test_without_a_registry_peek_shows_bytes_and_send_is_an_error(shop: Shop) -> None:
     first = record(("id", "long"))
     id_ = shop.register(first)
     more = "columns: {id: bigint}\ngenerate: {rate: 1/s, columns: {id: {between: [1, 9]}}}"
@@ -271,7 +271,7 @@ def test_the_registry_is_away(shop: Shop) -> None:
     shop.put(framed(id_, encoded(first, {"id": 1})))
     shop.specs(TRADES, registry=f"http://127.0.0.1:{free_port()}", more=more)
     done = shop.run("peek", "trades")
-    assert "bytes are shown" in done.stderr
+    assert "shown as bytes" in done.stderr
     sent = framed(id_, encoded(first, {"id": 1}))
     assert f"  0x{sent.hex()}\n" in done.stdout
     assert "bad row:" not in done.stdout
@@ -394,7 +394,7 @@ def test_what_only_looks_like_it(shop: Shop) -> None:
     assert "no problems" in shop.ok("check")
 
 
-def test_a_registry_beside_that_of_the_specs(shop: Shop) -> None:
+def test_another_registry_than_that_of_the_specs_is_refused(shop: Shop) -> None:
     shop.specs()
     said = shop.refused("init", "--topic", shop.name, "--registry", "http://registry.example.com")
     assert said.startswith(f"other-registry: the specs' cluster `main` names another registry, {shop.registry}\n")

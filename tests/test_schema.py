@@ -112,7 +112,7 @@ def right() -> list[Node]:
 
 
 @cache
-def wrong(each: int) -> list[str]:
+def wrong_texts(each: int) -> list[str]:
     """Some changes of every document."""
     chance = random.Random(7)
     return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), each)]
@@ -126,33 +126,33 @@ def refused(node: Node) -> bool:
 
 
 @pytest.mark.parametrize("node", right(), ids=lambda node: f"{node.entries[0][0].text}-{node.entries[0][1].text}")
-def test_what_is_right_is_taken(node: Node) -> None:
+def test_the_schema_accepts_right_specs(node: Node) -> None:
     assert [error.message for error in EDITOR.iter_errors(as_data(node))] == []
 
 
 @pytest.mark.slow
-def test_what_is_refused_has_problems(tmp_path: Path) -> None:
+def test_a_text_that_the_schema_refuses_has_problems(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    found = {True: 0, False: 0}
-    for text in wrong(6):
+    refusals = {True: 0, False: 0}
+    for text in wrong_texts(6):
         nodes = documents(text)
         if nodes:
             (tmp_path / "specs" / "a.yaml").write_text(text, encoding="utf-8")
             problems = load(tmp_path / "specs", environ={"SLUICE_VAR_ONE": "1"}).problems
-            found[refused(nodes[0])] += 1
+            refusals[refused(nodes[0])] += 1
             assert problems or not refused(nodes[0]), text
-    assert min(found.values()) > 50
+    assert min(refusals.values()) > 50
 
 
 @pytest.mark.slow
-def test_cases_that_are_refused_have_problems() -> None:
-    found = 0
+def test_a_case_that_the_schema_refuses_has_problems() -> None:
+    count = 0
     for case in (case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path)):
         for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE):
             if any(node.kind == "map" and refused(node) for node in documents(text)):
-                found += 1
+                count += 1
                 assert case.expected.strip() != "ok", case.title
-    assert found > 50
+    assert count > 50
 
 
 def problems_of_shape(node: Node) -> list[Any]:
@@ -181,7 +181,7 @@ def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.Mon
     binder = import_module("framework.spec.bind")._Binder
     monkeypatch.setattr(binder, "judged", lambda _, bound: bound)  # JSON Schema does not say what options demand of each other
     judged = {True: 0, False: 0}
-    for text in wrong(6):
+    for text in wrong_texts(6):
         for node in documents(text):
             if node.entries and node.entries[0][0].text in document_types() and not beyond_json_schema(node):
                 problems = problems_of_shape(node)
@@ -208,17 +208,17 @@ def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.Mon
         ("pipeline: p\nfrom: {topic: t}\ninto: {table: a.b}\nfresh_within: 15 minutes", ["fresh_within"]),
     ],
 )
-def test_what_is_refused(text: str, at: list[str | int]) -> None:
+def test_the_schema_refuses_wrong_documents(text: str, at: list[str | int]) -> None:
     assert at in [list(error.absolute_path) for error in EDITOR.iter_errors(as_data(documents(text)[0]))]
 
 
-def test_text_is_text_whatever_it_looks_like() -> None:
+def test_text_that_looks_like_a_number_is_accepted_as_text() -> None:
     assert not refused(documents("topic: 'true'\nvalue: string\ndoc: 1.10\nkafka_name: 42")[0])
     assert not refused(documents("topic: true\nvalue: string\ndoc:\npartitions: ${var:N:-3}")[0])
     assert not refused(documents("variables: v\nvalues: {a: 1, b: .5, c: false, d: 0x1F, e: 2026-01-05}")[0])
 
 
-def test_as_data() -> None:
+def test_a_node_becomes_plain_data() -> None:
     text = "[5, 012, 0x1F, 0o17, 1.10, 1e3, .inf, true, True, yes, ~, '5', null, 12:30:45, 1_000, -.5]"
     data = [5, 12, 31, 15, 1.1, 1000.0, float("inf"), True, True, "yes", None, "5", None, "12:30:45", "1_000", -0.5]
     assert as_data(documents(text)[0]) == data
@@ -227,7 +227,7 @@ def test_as_data() -> None:
 # the schema itself
 
 
-def test_the_committed_schema_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_committed_schema_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # with this project's own step
     printed = CliRunner().invoke(main, ["schema"]).stdout
     assert printed == SCHEMA.read_text(encoding="utf-8"), "renew it: sluice schema > docs/language/schema.json"
@@ -242,7 +242,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_schema_is_a_schema() -> None:
+def test_the_schema_is_valid() -> None:
     Draft202012Validator.check_schema(document_schema())
     assert document_schema()["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     patterns = [part["pattern"] for part in parts(document_schema()) if isinstance(part.get("pattern"), str)]
@@ -277,7 +277,7 @@ def test_every_option_is_described() -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_specs_name_the_schema(path: Path) -> None:
     """Each document does, because editors look no further than the document's own first comment."""
-    found = path.read_text(encoding="utf-8").split("---\n")
-    assert [text.splitlines()[0].partition(NAMED)[0] for text in found] == [""] * len(found)
-    named = {text.splitlines()[0].partition(NAMED)[2] for text in found}
+    comments = path.read_text(encoding="utf-8").split("---\n")
+    assert [text.splitlines()[0].partition(NAMED)[0] for text in comments] == [""] * len(comments)
+    named = {text.splitlines()[0].partition(NAMED)[2] for text in comments}
     assert [(path.parent / name).resolve() for name in named] == [SCHEMA]

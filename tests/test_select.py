@@ -65,7 +65,7 @@ def test_columns_and_fields_keep_their_declared_names() -> None:
         assert [item.name for item in chosen(f"select {text} from input").items] == [name], text
 
 
-def test_a_star_is_all_own_columns_but_those_left_out() -> None:
+def test_a_star_stands_for_all_columns_except_those_left_out() -> None:
     assert [item.name for item in chosen("select * from input").items] == OWN
     assert [item.name for item in select("select * from input", COLUMNS).items] == list(COLUMNS)
     found = chosen("select * except (PRICE, `tags`), _kafka_offset as at_offset from input")
@@ -182,7 +182,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("marked", "code", "hint"), REFUSED, ids=[marked for marked, *_ in REFUSED])
-def test_what_else_sql_has_is_refused_once_by_name(marked: str, code: str, hint: str) -> None:
+def test_other_clauses_of_sql_are_refused_once_by_name(marked: str, code: str, hint: str) -> None:
     """`^` marks the place."""
     (fault,) = faults(marked.replace("^", ""))
     assert (fault.offset, fault.code) == (marked.index("^"), code)
@@ -190,7 +190,7 @@ def test_what_else_sql_has_is_refused_once_by_name(marked: str, code: str, hint:
     assert fault.message
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = "select prce, f(a, b(, count(*) as n, quantity + symbol as s from orders o where o.paid group by 1 having paid limit 2"
     assert [(text[fault.offset :].split()[0], fault.code) for fault in faults(text)][:2] == [
         ("prce,", "unknown-column"),
@@ -218,7 +218,7 @@ def test_from_inside_an_item_does_not_end_it() -> None:
     assert [fault.code for fault in found] == ["sql-alias", "unknown-column"]
 
 
-def test_what_uses_a_column_that_is_wrong_already_says_nothing_more() -> None:
+def test_uses_of_an_invalid_column_are_not_reported() -> None:
     columns = COLUMNS | {"odd": VOID}
     found = select("select odd, odd + 1 as more, odd.x, price from input where odd > 0", columns)
     assert [(item.name, str(item.value.type)) for item in found.items] == [
@@ -229,12 +229,12 @@ def test_what_uses_a_column_that_is_wrong_already_says_nothing_more() -> None:
     ]
 
 
-def test_no_column_left() -> None:
+def test_a_star_without_any_column_left_is_refused() -> None:
     assert [fault.message for fault in faults(f"select * except ({', '.join(OWN)}) from input")] == ["no column is left"]
 
 
 @pytest.mark.slow
-def test_any_text_is_taken_or_refused_inside_it() -> None:
+def test_any_text_is_accepted_or_refused_at_a_place_inside_it() -> None:
     draw = random.Random(13)
     words = (
         "select select price quantity Symbol location . , , * ( ) except from from input input where as a b paid and is distinct "

@@ -63,7 +63,7 @@ def alive(pid: int) -> bool:
     return True
 
 
-def test_it_answers_and_is_stopped_without_a_trace(place: Path) -> None:
+def test_a_service_answers_and_leaves_no_process_when_stopped(place: Path) -> None:
     port = free_port()
     started = process.start(tiny(), place, (port,))
     assert process.running(place) == started and started.address == f"127.0.0.1:{port}"
@@ -85,13 +85,13 @@ def test_ignored_signals_are_not_passed_on(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_ignores_being_asked_is_killed(place: Path) -> None:
+def test_a_service_that_ignores_sigterm_is_killed(place: Path) -> None:
     started = process.start(tiny(LISTEN, "stubborn"), place, (free_port(),))
     process.stop(place, patience=0.2)
     assert not alive(started.pid)
 
 
-def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
+def test_a_service_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
     with pytest.raises(SetupError) as error:
         process.start(tiny("print('no such setting: colour'); raise SystemExit(3)"), place, (free_port(),))
     assert error.value.code == "service-failed"
@@ -100,7 +100,7 @@ def test_one_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_never_answers_is_not_left_running(place: Path) -> None:
+def test_a_service_that_never_answers_is_not_left_running(place: Path) -> None:
     silent = tiny("import os, signal; print(os.getpid(), flush=True); signal.pause()", patience=3.0)
     with pytest.raises(SetupError, match="did not answer"):
         process.start(silent, place, (free_port(),))
@@ -117,7 +117,7 @@ def test_a_busy_port_is_named_with_its_holder(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_holder_of_a_port_is_told_while_it_opens_and_closes_files() -> None:
+def test_the_holder_of_a_port_is_found_while_it_opens_and_closes_files() -> None:
     ended = threading.Event()
 
     def busy() -> None:
@@ -149,7 +149,7 @@ def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process together with its parent")
 @pytest.mark.slow
-def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
+def test_a_tied_service_ends_with_a_killed_test(place: Path) -> None:
     code = (
         "import signal, sys; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"
         "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); signal.pause()"
@@ -164,7 +164,7 @@ def test_a_tied_one_ends_with_a_killed_test(place: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": "x"}', "[]"])
-def test_status_with_a_broken_pid_file(tmp_path: Path, text: str) -> None:
+def test_a_broken_pid_file_counts_as_stopped(tmp_path: Path, text: str) -> None:
     (tmp_path / "services" / "kafka").mkdir(parents=True)
     (tmp_path / "services" / "kafka" / "pid").write_text(text)
     result = CliRunner().invoke(main, ["services", "status"], env={"SLUICE_HOME": str(tmp_path)})
@@ -195,7 +195,7 @@ def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.kafka
-def test_kafka_up_twice_down_twice_and_its_topics_stay(kafka_home: Path) -> None:
+def test_topics_survive_starting_and_stopping_kafka_twice(kafka_home: Path) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     try:

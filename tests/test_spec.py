@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
@@ -116,7 +116,7 @@ def read(text: str) -> tuple[list[Node], list[Problem]]:
 # values and places
 
 
-def test_values(tmp_path: Path) -> None:
+def test_values_are_read_as_their_types(tmp_path: Path) -> None:
     written = load(specs(tmp_path), environ={})
     assert written.problems == ()
     [topic], [pipeline], [cluster] = written.of(Topic), written.of(Pipeline), written.of(Cluster)
@@ -145,7 +145,7 @@ def test_values(tmp_path: Path) -> None:
     assert written.of(Engine)[0].conf == {"spark.sql.shuffle.partitions": "4"}
 
 
-def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_value_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs(tmp_path)
     monkeypatch.chdir(tmp_path)
     written = load(Path("specs"), environ={})
@@ -177,7 +177,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [at(document.where) for document in written.documents][-1] == "flagged"
 
 
-def test_documents_with_problems_are_known_by_name(tmp_path: Path) -> None:
+def test_documents_with_problems_keep_their_names(tmp_path: Path) -> None:
     written = load(specs(tmp_path, "topic: trades\nvalue: jsn\n"), environ={})
     assert [(document.kind, document.name) for document in written.documents] == [("topic", "trades")]
     (topic,) = written.of(Topic)
@@ -203,7 +203,8 @@ def test_a_path_inside_the_project_may_be_absolute(tmp_path: Path) -> None:
     text = f"catalog: lake\ntype: sql\nuri: sqlite:///{tmp_path}/lake.db\nwarehouse: file://{tmp_path}/warehouse\n"
     written = load(specs(tmp_path, text), environ={})
     assert written.problems == ()
-    assert written.of(Catalog)[0].warehouse == f"file://{tmp_path}/warehouse"
+    options: Any = written.of(Catalog)[0].options
+    assert options.warehouse == f"file://{tmp_path}/warehouse"
     assert (
         codes(load(specs(tmp_path, text.replace(str(tmp_path), str(tmp_path) + "x")), environ={})) == ["path-leaves-project"] * 2
     )
@@ -256,7 +257,7 @@ def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:
 # files
 
 
-def test_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_is_a_problem(tmp_path: Path) -> None:
     assert codes(load(tmp_path / "specs")) == ["no-folder"]
     (tmp_path / "file").touch()
     assert codes(load(tmp_path / "file")) == ["no-folder"]
@@ -264,7 +265,7 @@ def test_no_folder(tmp_path: Path) -> None:
     assert codes(load(tmp_path / "empty")) == ["no-specs"]
 
 
-def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
     folder = specs(tmp_path)
     os.mkfifo(folder / "fifo.yaml")
     (folder / "gone.yaml").symlink_to(tmp_path / "nowhere")
@@ -279,7 +280,7 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     assert len(written.of(Topic)) == 2
 
 
-def test_size(tmp_path: Path) -> None:
+def test_a_file_over_one_mebibyte_is_refused(tmp_path: Path) -> None:
     comment = b"#" * ((1 << 20) - len(GOOD.encode()) - 1) + b"\n"
     assert load(specs(tmp_path, comment + GOOD.encode()), environ={}).problems == ()
     assert codes(load(specs(tmp_path, b"#" + comment + GOOD.encode()), environ={})) == ["file-too-large"]
@@ -300,14 +301,14 @@ def test_size(tmp_path: Path) -> None:
         (b"topic: trades\n\tdoc: x\n", "tab", (2, 1)),
     ],
 )
-def test_characters(data: bytes, code: str, place: tuple[int, int]) -> None:
+def test_bad_characters_are_problems_at_their_place(data: bytes, code: str, place: tuple[int, int]) -> None:
     problems: list[Problem] = []
     assert decode(data, "f.yaml", problems) is None
     assert [(each.code, (each.where.line, each.where.column)) for each in problems] == [(code, place)]
     assert problems[0].hint
 
 
-def test_a_mark_at_the_start_and_other_line_ends_are_fine(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_other_line_ends_are_accepted(tmp_path: Path) -> None:
     written = load(specs(tmp_path, b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode()), environ={})
     assert written.problems == ()
     assert written.of(Pipeline)[0].place("bad_rows").line == GOOD.split("\n").index("bad_rows: stop") + 1
@@ -348,7 +349,7 @@ def test_hostile_texts_are_read_fast(text: str) -> None:
     assert time.process_time() - begun < bar(1.5)
 
 
-def test_too_many_values() -> None:
+def test_too_many_values_are_refused() -> None:
     assert [each.code for each in read("x: [" + "a," * 100_001 + "]")[1]] == ["too-many-values"]
     assert [each.code for each in read("---\nx: a\n" * 10_001)[1]] == ["too-many-values"]
 
@@ -372,7 +373,7 @@ def test_depth_counts_through_anchors() -> None:
     )
 )
 @pytest.mark.slow
-def test_no_text_raises_and_nothing_fails_in_silence(tmp_path: Path, edits: list[tuple[int, int, str]]) -> None:
+def test_no_text_raises_and_every_failure_has_a_problem(tmp_path: Path, edits: list[tuple[int, int, str]]) -> None:
     text = GOOD
     for start, length, new in edits:
         text = text[:start] + new + text[start + length :]
@@ -430,8 +431,8 @@ def bound(text: str) -> tuple[object, list[str]]:
     ],
 )
 def test_every_type_is_read(text: str, expected: Everything) -> None:
-    value, found = bound(text)
-    assert found == []
+    value, codes = bound(text)
+    assert codes == []
     assert value == expected
 
 
@@ -458,9 +459,9 @@ def test_every_type_is_read(text: str, expected: Everything) -> None:
         ("wait: 0s", "bad-duration"),
     ],
 )
-def test_every_type_refuses(text: str, code: str) -> None:
-    value, found = bound(text)
-    assert found == [code]
+def test_every_type_refuses_wrong_values(text: str, code: str) -> None:
+    value, codes = bound(text)
+    assert codes == [code]
     name = text.partition(":")[0]
     # Options that stand alone have their defaults, so that the rest of the document is looked at; the problem is said.
     assert value is FAILED or (name in ("ratio", "mode", "wait") and getattr(value, name) == getattr(Everything(), name))
@@ -499,11 +500,11 @@ def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("kind", document_types())
 @pytest.mark.slow
-def test_schemas_are_schemas(kind: str) -> None:
+def test_each_schema_is_valid(kind: str) -> None:
     Draft202012Validator.check_schema(json_schema(document_types()[kind]))
 
 
-def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
+def test_schemas_accept_right_specs_and_refuse_wrong_ones() -> None:
     validators = {kind: Draft202012Validator(json_schema(cls)) for kind, cls in document_types().items()}
     for document in yaml.load_all(GOOD, Loader=yaml.BaseLoader):
         kind = next(iter(document))
@@ -524,21 +525,21 @@ def test_schemas_take_what_is_right_and_refuse_what_is_wrong() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_no_spark_no_dagster_and_fast() -> None:
+def test_loading_specs_is_fast_and_imports_neither_spark_nor_dagster() -> None:
     script = (
         "import sys, time; begun = time.process_time(); import framework.spec; took = time.process_time() - begun\n"
         "heavy = ('pyspark', 'dagster', 'pyiceberg', 'sqlglot', 'jsonschema')\n"
         "print(took, [name for name in sys.modules if name.split('.')[0] in heavy])"
     )
-    said = min(subprocess.check_output([sys.executable, "-c", script], text=True) for _ in range(3))
-    took, _, loaded = said.partition(" ")
+    output = min(subprocess.check_output([sys.executable, "-c", script], text=True) for _ in range(3))
+    took, _, loaded = output.partition(" ")
     assert loaded.strip() == "[]"
     assert float(took) < bar(0.15)
 
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_a_thousand_files(tmp_path: Path) -> None:
+def test_a_thousand_files_are_read_fast(tmp_path: Path) -> None:
     parts = GOOD.split("---\n")
     for number in range(500):
         specs(tmp_path, parts[5].replace("topic: stock_trades", f"topic: t{number}"), f"t{number}.yaml")
@@ -552,7 +553,7 @@ def test_a_thousand_files(tmp_path: Path) -> None:
     assert took < bar(2)
 
 
-def test_a_link_is_followed_inside_of_the_project_only(tmp_path: Path) -> None:
+def test_a_link_is_followed_only_inside_the_project(tmp_path: Path) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     (elsewhere / "more").mkdir(parents=True)
     (elsewhere / "a.yaml").write_text("hosts: {token: sesame}\n")

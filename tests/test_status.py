@@ -168,7 +168,7 @@ def test_history_and_bad_rows(project: Project) -> None:
     assert "30 – 33" in said
 
     waiting = sluice(project, "bad-rows", "trades").output
-    assert waiting.startswith("3 bad rows of the last batch wait: the next run brings them here\n")
+    assert waiting.startswith("3 bad rows of the last batch wait: the next run writes them here\n")
     assert "bad_rows: 10 rows" in waiting
     assert "3 bad rows of the last batch wait" in sluice(project, "status").output
     assert (status(project)["bad_rows"], status(project)["bad_rows_waiting"]) == (13, 3)

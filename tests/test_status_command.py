@@ -23,6 +23,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from framework.catalogs._local_files import local_files
 from framework.cli import _grid, _status
 from framework.cli import history as history_command
 from framework.engine.iceberg import metadata, table_state
@@ -193,7 +194,7 @@ def test_an_outage_of_several_tables_is_shown_once(folder: Path) -> None:
         "",
         "kafka-unreachable: Kafka at x does not answer",
         "  hint: is it running?",
-        "  do: once it is there, the next run goes on; nothing is lost",
+        "  do: once the topic exists, the next run continues; nothing is lost",
         "  pipelines: trades, orders",
     ]
     assert printed(found[:1], 120)[4:] == [
@@ -212,7 +213,7 @@ def test_partitions_and_waiting_bad_rows_are_shown(folder: Path) -> None:
     assert lines[4:] == [
         "",
         "trades",
-        "  1 bad row of the last batch waits: the next run brings it to the bad rows' table",
+        "  1 bad row of the last batch waits: the next run writes it to the bad rows' table",
         "",
         "shop.trades",
         "topic   partition  position    end  waiting",
@@ -261,7 +262,7 @@ def test_status_without_kafka_and_tables_is_failing(folder: Path) -> None:
          "hint": "is it running? `sluice services up kafka` starts one on this machine",
          "do": "once it answers, `sluice run trades` continues; no message is lost", "suspended": False, "at": None}
     ]  # fmt: skip
-    assert sluice("history", "trades").output == "shop.trades: no table yet, so no commits: `sluice run trades` makes it\n"
+    assert sluice("history", "trades").output == "shop.trades: no table yet, so no commits: `sluice run trades` creates it\n"
     assert json.loads(sluice("history", "trades", "--json").output)["commits"] == []
     assert sluice("bad-rows", "trades").output == "shop.trades__bad_rows: no bad rows\n"
 
@@ -433,15 +434,15 @@ def test_history_shows_commits_with_their_changes(folder: Path) -> None:
         "1970-01-01 00:00:09 overwrite +10 −3 4 not Sluice's: spark 4.1",
         "1970-01-01 00:00:08 2 append +10 10 17 – 22 3 spec changed",
         "1970-01-01 00:00:07 1 append +10 4 5 – 17 2",
-        "1970-01-01 00:00:06 0 append +10 1 the table was made",
-        "the next batch comes out otherwise: the spec, or Sluice itself, has changed since the last one",
+        "1970-01-01 00:00:06 0 append +10 1 table created",
+        "the next batch will differ: the spec, or Sluice itself, has changed since the last one",
     ]
     assert told(pipeline, "--limit", "1", "--partitions")[1:4] == [
         "1970-01-01 00:00:10 4 append +10 3 0: ? – 30 5 position moved",
         "1: ? – 9",
         "2: ? – 1",
     ]
-    assert "4 more, older: --limit 5 shows them" in told(pipeline, "--limit", "1")
+    assert "4 older commits: --limit 5 shows them" in told(pipeline, "--limit", "1")
     said = json.loads(sluice("history", "shop.trades", "--json").output)
     assert said["commits"][2]["offsets"] == [
         {"topic": "trades", "partition": 0, "from": 15, "to": 20}, {"topic": "trades", "partition": 1, "from": 2, "to": 2},
@@ -459,7 +460,7 @@ def test_history_says_what_expired_or_was_rolled_back(folder: Path) -> None:
     assert isinstance(found, History)
     assert (found.expired, found.rolled_back, len(found.commits)) == (True, 1, 1)
     assert (found.commits[0].offsets, found.commits[0].bad) == ((("trades/0", None, 10),), None)
-    assert told(pipeline)[2:] == ["older commits have expired", "1 not shown: main was set back behind it"]
+    assert told(pipeline)[2:] == ["older commits have expired", "1 not shown: main was rolled back past it"]
     assert history(replace(pipeline, bad_rows="drop")) is not None
 
 
@@ -538,7 +539,7 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
     main = table.current_snapshot()
     assert main is not None
     theirs = [entry for each in main.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
-    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(metadata.path(each.manifest_path))]
+    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(local_files("."), each.manifest_path)]
     assert [each.data_file.file_path for each in theirs] == [each["data_file"]["file_path"] for each in ours]
     for one, other in zip(theirs, ours, strict=True):
         read = {each["key"]: each["value"] for each in other["data_file"]["upper_bounds"]}
@@ -549,7 +550,7 @@ def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: An
 def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.avro").write_bytes(data)
     with pytest.raises(ValueError):  # noqa: PT011 - fastavro's own
-        metadata.records(tmp_path / "x.avro")
+        metadata.records(local_files("."), str(tmp_path / "x.avro"))
 
 
 def test_records_are_read_from_this_home(folder: Path) -> None:

@@ -221,16 +221,16 @@ def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) 
     assert said_of(lines, "trades") == [
         "trades: 2 of 4 tests failed",
         "specs/trades.yaml:21:5: test-failed: it is wrong",
-        "2 rows expected, 2 came",
+        "expected 2 rows, got 2",
         "side price size",
         "- expected BUY -1.0 NORMAL",
-        "+ came, of message 1 BUY -1.0 NEGATIVE",
+        "+ got, of message 1 BUY -1.0 NEGATIVE",
         "^^^^^^^^",
-        "- did not come NONE 7.0 LARGE",
-        "+ not expected, of message 2 SELL 1.0 NORMAL",
-        "0 bad rows expected, 1 came",
+        "- missing NONE 7.0 LARGE",
+        "+ unexpected, of message 2 SELL 1.0 NORMAL",
+        "expected 0 bad rows, got 1",
         "code message",
-        "+ not expected, of message 3 missing_field `price` is required and missing or null",
+        "+ unexpected, of message 3 missing_field `price` is required and missing or null",
         "specs/trades.yaml:27:5: test-failed: it stops",
         "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/trades.yaml:14:10)",
         "hint: nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
@@ -247,7 +247,7 @@ def test_a_second_batch_meets_the_rows_of_the_first(tested: tuple[Path, int, lis
 def test_a_pipeline_that_reads_a_table_computes_it_of_rows_of_every_type(tested: tuple[Path, int, list[str]]) -> None:
     said = said_of(tested[2], "days")
     assert said[:2] == ["days: 1 of 3 tests failed", "specs/days.yaml:43:5: test-failed: it is wrong"]
-    assert "- expected BUY 7 + came BUY 6.00" in " ".join(said)
+    assert "- expected BUY 7 + got BUY 6.00" in " ".join(said)
 
 
 def test_formats_of_a_registry_that_does_not_answer_go_by_the_columns(tested: tuple[Path, int, list[str]]) -> None:

@@ -112,7 +112,7 @@ def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
         ("json", b"[" * 100_000, Decoded("[" * 100_000, None)),
     ],
 )
-def test_bytes_by_a_format(format_: str, data: bytes, found: Decoded) -> None:
+def test_bytes_are_shown_by_their_format(format_: str, data: bytes, found: Decoded) -> None:
     by = find("key", format_)
     assert isinstance(by, Given | Single)
     assert by.decoded(data) == found
@@ -156,7 +156,7 @@ def test_json_keeps_every_digit() -> None:
         ("blobs", None, {}, ("null_value", "the message has no value")),
     ],
 )
-def test_what_is_plainly_wrong(
+def test_obvious_bad_rows_are_marked(
     topic: str, value: bytes | None, more: dict[str, Any], found: tuple[str, str] | None, tmp_path: Path
 ) -> None:
     plan = make(project(tmp_path))
@@ -182,7 +182,7 @@ def test_what_is_plainly_wrong(
     ],
 )
 @pytest.mark.timed
-def test_kafka_is_away(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_kafka_is_an_error(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = project(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))  # in which no Kafka runs
     began = time.monotonic()
@@ -220,7 +220,7 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
         (("send", "blobs", "x", "--key", "[]"), "the keys of `blobs` are json, and the key is no JSON object but a list"),
     ],
 )
-def test_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
+def test_wrong_values_are_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [*words, "--specs", str(project(tmp_path))])
     assert done.exit_code == 1
     assert says in done.stderr
@@ -230,12 +230,12 @@ def test_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_pa
     ("words", "says"),
     [
         (("send", "orders", "{}", "--header", "source"), "`source` is no header: write name=value"),
-        (("topics", "--json", "create", "orders"), "write --json behind `create`, if it takes it"),
-        (("topics", "--env", "local", "create", "orders"), "write --env behind `create`"),
-        (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count means nothing here"),
+        (("topics", "--json", "create", "orders"), "write --json after `create`, if it takes it"),
+        (("topics", "--env", "local", "create", "orders"), "write --env after `create`"),
+        (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count has no effect here"),
     ],
 )
-def test_wrong_usage(words: tuple[str, ...], says: str) -> None:
+def test_options_without_effect_are_wrong_usage(words: tuple[str, ...], says: str) -> None:
     done = CliRunner().invoke(main, words)
     assert (done.exit_code, says in done.stderr) == (2, True), done.output
 
@@ -251,7 +251,7 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     ]  # fmt: skip
     assert "orders: `sluice topics create orders` creates it" in shop.ok("topics")
     assert shop.ok("topics", "create", "orders") == f"orders: created {shop.name}_orders in Kafka, 3 partitions\n"
-    assert shop.ok("topics", "create", f"{shop.name}_orders") == f"orders: {shop.name}_orders is there already, 3 partitions\n"
+    assert shop.ok("topics", "create", f"{shop.name}_orders") == f"orders: {shop.name}_orders exists already, 3 partitions\n"
     shop.ok("topics", "create", "lines")
     shop.ok("send", "orders", "{}", "--partition", "1")
 
@@ -269,8 +269,8 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
     wait_for_partitions(shop.admin, f"{shop.name}_lines", 2)
     differs = shop.refused("topics", "create", "lines")
-    assert "lines is there already, 2 partitions\n" in differs
-    assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot take partitions away" in differs
+    assert "lines exists already, 2 partitions\n" in differs
+    assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot remove partitions" in differs
     assert "lines: the spec says 1 partition, Kafka has 2\n" in shop.ok("topics")
 
 
@@ -279,7 +279,9 @@ LOGIN = 'protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: me, password: "${
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("login", few(["protocol: SSL", LOGIN], LOGIN))
-def test_a_cluster_that_lets_nobody_in_is_not_called_silent(shop: Shop, login: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejected_login_is_not_reported_as_an_unreachable_kafka(
+    shop: Shop, login: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_SECRET_IT", "wrong")
     shop.ok("topics", "create", "orders")
     spec = next(path for path in shop.specs.rglob("*.yaml") if "bootstrap" in path.read_text())
@@ -292,7 +294,7 @@ def test_a_cluster_that_lets_nobody_in_is_not_called_silent(shop: Shop, login: s
 
 
 @pytest.mark.kafka
-def test_what_is_sent_is_what_is_seen(shop: Shop) -> None:
+def test_a_sent_message_is_shown_unchanged(shop: Shop) -> None:
     for topic in ("orders", "lines", "blobs"):
         shop.ok("topics", "create", topic)
     value = '{"id": 1.10, "text": "ü\\u001b"}'
@@ -307,7 +309,7 @@ def test_what_is_sent_is_what_is_seen(shop: Shop) -> None:
     shown = shop.ok("peek", f"{shop.name}_orders")
     assert "partition 2, offset 0, 2" in shown
     assert ", key Ann\n  headers: source=web=x, other=\n" + f"  {value}\n" in shown
-    assert "`sluice preview orders` shows all" in shown
+    assert "`sluice preview orders` shows the rows" in shown
 
     assert "takes one JSON object" in shop.refused("send", "orders", "nope")
     shop.ok("send", "orders", "nope", "--raw", "--partition", "2")
@@ -334,7 +336,7 @@ def _seconds(text: str) -> float:
 
 
 @pytest.mark.kafka
-def test_lines_of_standard_input(shop: Shop) -> None:
+def test_each_line_of_standard_input_is_a_message(shop: Shop) -> None:
     shop.ok("topics", "create", "orders")
     few = shop.ok("send", "orders", "-", "--partition", "0", given=b'{"id": 1}\n{"id": 2}\r\n{"id": 3}')
     assert few == "".join(f"orders: sent to {shop.name}_orders, partition 0, offset {offset}\n" for offset in range(3))
@@ -348,7 +350,7 @@ def test_lines_of_standard_input(shop: Shop) -> None:
 
 
 @pytest.mark.kafka
-def test_the_first_and_the_last_and_nobody_notices(shop: Shop) -> None:
+def test_peek_shows_the_first_and_last_messages_without_a_consumer_group(shop: Shop) -> None:
     assert "no-topic: there is no topic" in shop.refused("peek", "orders")
     assert "hint: `sluice topics create orders` creates it" in shop.refused("send", "orders", "{}")
     shop.ok("topics", "create", "orders")
@@ -372,7 +374,7 @@ def test_the_first_and_the_last_and_nobody_notices(shop: Shop) -> None:
 
 
 @pytest.mark.kafka
-def test_offsets_without_messages_are_passed_over(shop: Shop) -> None:
+def test_offsets_without_messages_are_skipped(shop: Shop) -> None:
     shop.ok("topics", "create", "orders")
     producer = Producer({"bootstrap.servers": shop.bootstrap, "transactional.id": shop.name})
     producer.init_transactions()
@@ -391,7 +393,7 @@ def test_offsets_without_messages_are_passed_over(shop: Shop) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("start", ["latest", "earliest"])
-def test_follow_until_ctrl_c(shop: Shop, start: str) -> None:
+def test_follow_shows_new_messages_until_ctrl_c(shop: Shop, start: str) -> None:
     shop.ok("topics", "create", "orders")
     shop.ok("send", "orders", "-", given=b"".join(b'{"id": %d}\n' % at for at in range(30)))
     count = ["--count", "4"] if start == "latest" else []

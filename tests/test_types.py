@@ -71,13 +71,13 @@ def test_what_no_column_can_have_is_refused_with_its_place(text: str, offset: in
 
 
 @pytest.mark.parametrize("name", types.ELSEWHERE)
-def test_a_type_of_elsewhere_is_no_type_and_what_is_meant_is_one(name: str) -> None:
+def test_types_of_other_systems_are_refused_with_the_type_to_write(name: str) -> None:
     with pytest.raises(TypeTextError):
         parse(name)
     parse(types.ELSEWHERE[name])
 
 
-def test_kinds_of_types() -> None:
+def test_types_are_numeric_integral_or_fractional() -> None:
     numbers = [parse(text) for text in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(3,1)")]
     assert all(types.is_numeric(type) for type in numbers)
     assert [types.is_integral(type) for type in numbers] == [True] * 4 + [False] * 3

@@ -104,7 +104,7 @@ def of_this_server(folder: Path) -> list[str]:
     ("read_only", "ask"),
     few([(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)], (True, signal.SIGHUP)),
 )
-def test_it_answers_and_nothing_is_left_of_it(folder: Path, read_only: bool, ask: signal.Signals) -> None:
+def test_dagster_answers_and_leaves_no_process(folder: Path, read_only: bool, ask: signal.Signals) -> None:
     port = free_port()
     with served(folder, port, *(["--read-only"] if read_only else [])) as (shown, said):
         assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in said, said
@@ -136,7 +136,7 @@ CHECKS = """{assetNodeOrError(assetKey: {path: ["lake", "shop", "%s"]}) {... on 
 
 
 @pytest.mark.slow
-def test_what_keeps_a_table_from_running_is_on_its_page_and_on_its_sensors(folder: Path) -> None:
+def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
     """Nobody answers where Kafka should be, one pipeline is paused, the spec of another is broken."""
     (folder / "words" / "more.yaml").write_text(
         "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
@@ -169,11 +169,11 @@ def test_what_keeps_a_table_from_running_is_on_its_page_and_on_its_sensors(folde
 
 
 @pytest.mark.slow
-def test_ctrl_c_before_it_answers(folder: Path) -> None:
+def test_ctrl_c_ends_dagster_before_it_answers(folder: Path) -> None:
     command = [*SLUICE, "ui", "--port", str(free_port()), "--specs", "words"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as shown:
-        assert shown.stdout is not None and "Dagster starts" in shown.stdout.readline()
+        assert shown.stdout is not None and "starting Dagster" in shown.stdout.readline()
         until(lambda: of_this_server(folder), "no Dagster was started")
         shown.send_signal(signal.SIGINT)
         assert shown.wait(60) == 0
@@ -192,6 +192,6 @@ def test_a_busy_port_is_one_clear_line(folder: Path) -> None:
     assert not (folder / ".sluice" / "dagster").exists()
 
 
-def test_a_folder_without_specs(folder: Path) -> None:
+def test_a_folder_without_specs_is_an_error(folder: Path) -> None:
     done = CliRunner().invoke(main, ["ui", "--specs", "nowhere"])
     assert done.exit_code == 1 and "no-folder" in done.stderr

@@ -148,8 +148,8 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     assert done.exit_code == 0, done.output
     wrongs = {
         "a tombstone needs --key": ["--tombstone"],
-        "a tombstone has no JSON": ["{}", "--tombstone"],
-        "say what to send": [],
+        "a tombstone has no value": ["{}", "--tombstone"],
+        "give JSON, - for": [],
     }
     for says, wrong in wrongs.items():
         refused = CliRunner().invoke(main, ["send", "trades", *wrong, *specs])

@@ -1,4 +1,4 @@
-"""A plan as Dagster shows and runs it. Nothing else in Sluice knows Dagster."""
+"""A plan as Dagster assets, sensors, schedules and jobs. No other part of Sluice imports Dagster."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import broken, described, previews, states
+from framework.assets import asset_specs, broken, previews, states
 from framework.assets.runs import SparkOfARun, table
-from framework.assets.starts import Starts
+from framework.assets.triggers import Triggers
 from framework.engine.spark import session
 from framework.errors import SpecError
 
-# Dagster would say once per asset that freshness policies and code references are new.
+# Dagster would warn once per asset that freshness policies and code references are new.
 warnings.simplefilter("ignore", BetaWarning)
 warnings.simplefilter("ignore", PreviewWarning)
 
 
 def definitions(specs: Path, environment: str | None = None) -> Definitions:
-    """What Dagster loads. A spec with problems ends a command with their places; a server shows it as a broken asset, and the
-    other pipelines stay."""
+    """The definitions that Dagster loads. A spec with problems ends a command, which prints them; a server shows it as a broken
+    asset and keeps the other pipelines."""
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
     environment = environment or os.environ.get("SLUICE_ENV", "local")
     with without_collection():
-        plan, problems, sound = parts(specs, environment)
+        plan, problems, runnable = parts(specs, environment)
         if problems and not _serves():
             _refuse(SpecError(problems))
-        # Two documents may be of one topic in Kafka, which is one asset.
-        topics = list({described.topic_key(each): described.topic(each) for each in reversed(plan.topics)}.values())
-        tables = [table(plan, each) for each in sound]
-        kept = list(broken.tables(load(specs, environment), plan, sound, problems)) if problems else []
-        starting = Starts(plan)
-        sensors = [starting.sensor(each) for each in sound if each.run.every]
-        if sound or kept:
-            sensors.append(states.sensor_of(plan, sound, (each.check() for each in kept)))
+        # Two documents may describe one topic in Kafka, which is one asset.
+        topics = list({asset_specs.topic_key(each): asset_specs.topic(each) for each in reversed(plan.topics)}.values())
+        tables = [table(plan, each) for each in runnable]
+        kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
+        triggers = Triggers(plan)
+        sensors = [triggers.sensor(each) for each in runnable if each.run.every]
+        if runnable or kept:
+            sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
         return Definitions(
             assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
             sensors=sensors,
-            schedules=[starting.schedule(each) for each in sound if each.run.cron],
-            jobs=previews.jobs(plan, sound),
+            schedules=[triggers.schedule(each) for each in runnable if each.run.cron],
+            jobs=previews.jobs(plan, runnable),
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,
         )
 
 
 def _refuse(error: SpecError) -> NoReturn:
-    """Without the traceback that Dagster prints of an error, where this process is a command and no server that reports it."""
+    """Raise the error; in a command, print it and exit, without the traceback that Dagster would print."""
     if _command() in ("asset", "job"):
         print(error, file=sys.stderr)
         raise SystemExit(1)
@@ -64,6 +64,6 @@ def _serves() -> bool:
 
 
 def _command() -> str:
-    """Which of Dagster's commands this process is; nothing where it is none of them."""
+    """The Dagster command that this process runs; empty if it runs none."""
     program, command = (*sys.argv, "", "")[:2]
     return command if "dagster" in program else ""

@@ -1,5 +1,5 @@
-"""Specs with problems in a running server. Each file is an asset that says what is wrong. The table of a pipeline that cannot run keeps
-its key, and with it its history; its check `can_run` fails with the problems."""
+"""Assets for specs with problems in a running server. Each file is an asset that shows its problems. The table of a pipeline that
+cannot run keeps its key, and with it its history; its check `can_run` fails with the problems."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's function.
 import re
@@ -22,7 +22,7 @@ from dagster import (
     multi_asset,
 )
 
-from framework.assets import checks, described
+from framework.assets import asset_specs, checks
 from framework.errors import Problem, Where
 from framework.model import Pipeline, Plan
 from framework.spec import Document, Written, kinds
@@ -35,7 +35,7 @@ class Kept:
     """A table whose pipeline cannot run."""
 
     name: str
-    specs: tuple[AssetSpec, ...]  # of the table, and of its bad rows
+    specs: tuple[AssetSpec, ...]  # for the table, and for its bad rows
     checks: tuple[AssetCheckSpec, ...]
     problems: tuple[Problem, ...]
 
@@ -48,7 +48,7 @@ class Kept:
         return _failing(name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
 
     def check(self) -> AssetCheckResult:
-        """Why it cannot run."""
+        """The failed check `can_run`, with the problems."""
         return AssetCheckResult(
             passed=False, asset_key=self.specs[0].key, check_name=checks.CAN_RUN, severity=AssetCheckSeverity.ERROR,
             description=self.text.replace("\n", "\n\n"), metadata={"state": "broken", "because": self.text},
@@ -68,15 +68,15 @@ def _file(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     name = re.sub(r"\W", "_", str(Path(file).with_suffix("")))
     spec = AssetSpec(
         AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
-        metadata={**described.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
+        metadata={**asset_specs.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
     )  # fmt: skip
     return _failing(f"{_GROUP}_{name}", [spec], text)
 
 
-def tables(written: Written, plan: Plan, sound: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
-    """The tables of all pipelines that are not sound, as far as their names can be read."""
-    taken = {described.table_key(each) for each in sound} | {described.bad_rows_key(each) for each in sound}
-    names = {each.name for each in sound}
+def tables(written: Written, plan: Plan, runnable: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
+    """The tables of all pipelines that cannot run, if their names can be read."""
+    taken = {asset_specs.table_key(each) for each in runnable} | {asset_specs.bad_rows_key(each) for each in runnable}
+    names = {each.name for each in runnable}
     for document in written.documents:
         if document.kind != "pipeline" or document.name in names:
             continue
@@ -85,31 +85,31 @@ def tables(written: Written, plan: Plan, sound: Sequence[Pipeline], problems: Se
             continue
         taken |= {each.key for each in specs}
         pipeline = plan.pipeline(document.name)
-        made = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
-        yield Kept(document.name, specs, tuple(made), tuple(_of(document, written, problems)) or tuple(problems))
+        check_specs = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
+        yield Kept(document.name, specs, tuple(check_specs), tuple(_of(document, written, problems)) or tuple(problems))
 
 
 def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> tuple[AssetSpec, ...]:
     if pipeline:
-        bad_rows = [] if pipeline.bad_rows == "drop" else [described.bad_rows(pipeline)]
-        return (described.table(pipeline), *bad_rows)
-    said = document.value
+        bad_rows = [] if pipeline.bad_rows == "drop" else [asset_specs.bad_rows(pipeline)]
+        return (asset_specs.table(pipeline), *bad_rows)
+    declared = document.value
     catalogs = [name for kind, name in written.names if kind == "catalog"]
-    if not isinstance(said, kinds.Pipeline) or "into" in said.gaps or "table" in said.into.gaps:
+    if not isinstance(declared, kinds.Pipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
         return ()
-    catalog = said.into.catalog if "catalog" not in said.into.gaps else None
+    catalog = declared.into.catalog if "catalog" not in declared.into.gaps else None
     if catalog is None and len(catalogs) == 1:
         catalog = catalogs[0]
     if catalog is None:
         return ()
-    path = [catalog, *said.into.table.split(".")]
-    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if said.bad_rows != "drop" else [])
-    code = described.code(document.where)
+    path = [catalog, *declared.into.table.split(".")]
+    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if declared.bad_rows != "drop" else [])
+    code = asset_specs.code(document.where)
     return tuple(AssetSpec(key, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code) for key in keys)
 
 
 def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:
-    """Those that stand in the document; none where what it uses is broken."""
+    """The problems inside the document; none if only a document that it uses is broken."""
     begin = document.node.where
     end = min(
         (each for each in written.places if each.file == begin.file and each > begin), default=Where(begin.file, 1 << 40, 0)
@@ -123,17 +123,21 @@ def _says(spec: AssetSpec, text: str) -> AssetSpec:
 
 
 def _failing(
-    name: str, specs: Sequence[AssetSpec], text: str, made: Sequence[AssetCheckSpec] = (), failed: AssetCheckResult | None = None
+    name: str,
+    specs: Sequence[AssetSpec],
+    text: str,
+    check_specs: Sequence[AssetCheckSpec] = (),
+    failed: AssetCheckResult | None = None,
 ) -> AssetsDefinition:
-    """What fails with the problems, whoever runs it. Its other checks stay as they were judged last."""
+    """An asset that fails with the problems whenever it runs. Its other checks keep their last results."""
 
-    @multi_asset(name=name, specs=specs, check_specs=made, can_subset=True)
+    @multi_asset(name=name, specs=specs, check_specs=check_specs, can_subset=True)
     def broken(context: AssetExecutionContext) -> Iterator[AssetCheckResult | AssetCheckEvaluation]:
         keys = context.selected_asset_check_keys
         if failed and any(key.name == failed.check_name for key in keys):
             yield failed
         yield from checks.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
-        if context.selected_asset_keys:  # not if somebody executes a check
+        if context.selected_asset_keys:  # not if only a check is executed
             raise Failure(text, allow_retries=False)
 
     return broken

@@ -1,7 +1,7 @@
 """A table's checks in Dagster: its expectations, whether it can run, how fresh it is.
 
-An expectation is judged by a run that published rows. Any other run, and a run that failed, leaves it as it was judged last: Dagster
-would otherwise show it as skipped.
+Only a run that published rows evaluates an expectation. Any other run, and a failed one, reports the last result again: otherwise
+Dagster would show the check as skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from framework.assets.described import table_key
+from framework.assets.asset_specs import table_key
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
 from framework.errors import SluiceError, Unexpected
@@ -29,35 +29,35 @@ from framework.plan.text import duration
 
 CAN_RUN = "can_run"
 FRESH = "fresh"
-NEWEST = "newest_event"
+NEWEST_EVENT = "newest_event"
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
 def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
     key = table_key(pipeline)
-    made = [can_run(key)]
+    check_specs = [can_run(key)]
     for name, each in _named(pipeline):
         says = f"{each.says}; else: {each.otherwise} ({each.where})"
-        made.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
+        check_specs.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
     if pipeline.fresh_within:
         within = duration(pipeline.fresh_within)
         says = f"All messages are in the table, or its last batch is at most {within} old."
-        made.append(AssetCheckSpec(FRESH, asset=key, description=says))
+        check_specs.append(AssetCheckSpec(FRESH, asset=key, description=says))
         says = f"The newest event in the table is at most {within} old."
-        made.append(AssetCheckSpec(NEWEST, asset=key, description=says))
-    return made
+        check_specs.append(AssetCheckSpec(NEWEST_EVENT, asset=key, description=says))
+    return check_specs
 
 
 def can_run(key: AssetKey) -> AssetCheckSpec:
-    says = "The spec has no problems, the pipeline is not paused, and no error waits for somebody."
+    says = "The spec has no problems, the pipeline is not paused, and no error needs a person."
     return AssetCheckSpec(CAN_RUN, asset=key, description=says)
 
 
 def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
-    """The expectations, judged on the rows of a run; `bad` counts its bad rows by their message."""
+    """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
     warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
-        failing = sum(count for said, count in warned if said == each.name)
+        failing = sum(count for expectation, count in warned if expectation == each.name)
         if each.otherwise == "quarantine":
             failing = bad.get(each.message, 0)
         yield AssetCheckResult(
@@ -77,16 +77,17 @@ def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult
 
 
 def now(status: Status) -> Iterator[AssetCheckResult]:
-    """What can be told without rows, at any time. Dagster shows descriptions as Markdown: an empty line parts sentences."""
+    """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
+    separates sentences."""
     yield _can_run(status)
     if status.pipeline.fresh_within:
         if status.fresh is not None:
             yield _fresh(status)
-        yield _newest(status)
+        yield _newest_event(status)
 
 
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
-    """The same evaluations again, so that a run that judges nothing changes nothing. They do not end it, whatever they say."""
+    """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
     for key in keys:
         for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=JUDGED):
             if last := record.evaluation:
@@ -113,22 +114,22 @@ def _fresh(status: Status) -> AssetCheckResult:
     pipeline, lag = status.pipeline, status.progress.lag
     seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
-    said = "it is not known whether messages wait" if lag is None else f"{lag:,} messages wait"
+    waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description="all messages are in the table" if lag == 0 else f"{said}; the last batch was at {status.progress.committed}",
+        description="all messages are in the table" if lag == 0 else f"{waiting}; the last batch was at {status.progress.committed}",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
 
-def _newest(status: Status) -> AssetCheckResult:
+def _newest_event(status: Status) -> AssetCheckResult:
     pipeline, moment = status.pipeline, status.newest_event
     seconds = (status.at - moment).total_seconds() if moment else None
     late = seconds is None or seconds > (pipeline.fresh_within or 0)
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)
     return AssetCheckResult(
-        passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST,
+        passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST_EVENT,
         severity=AssetCheckSeverity.ERROR if late else AssetCheckSeverity.WARN,
         metadata={"seconds": round(seconds, 1), "newest": str(moment)} if seconds is not None else {},
         description=None if moment else "the table has no event yet",
@@ -136,8 +137,8 @@ def _newest(status: Status) -> AssetCheckResult:
 
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
-    """Dagster's names for expectations: letters, digits and _."""
-    taken: set[str] = {CAN_RUN, FRESH, NEWEST}
+    """The expectations with their names in Dagster: letters, digits and _."""
+    taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT}
     for each in pipeline.expected:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2

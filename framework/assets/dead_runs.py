@@ -1,5 +1,4 @@
-"""Runs whose process has died with its machine or its server. Dagster would show them as running for ever, and with them their tables
-would wait."""
+"""Runs whose process died with its machine or its server. Dagster would show them as running for ever, and their tables would wait."""
 
 from __future__ import annotations
 
@@ -16,21 +15,21 @@ _WORKING = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
 def mark(instance: DagsterInstance, run_id: str) -> None:
-    """Says which process carries out the run."""
+    """Tag the run with its process."""
     instance.add_run_tags(run_id, {TAG: identity(os.getpid())})
 
 
 def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
-    """Ends the runs of this machine whose processes are no more; Dagster then frees their pools."""
+    """End the runs of this machine whose processes have ended; Dagster then frees their pools."""
     for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
         process = run.tags.get(TAG, "")
         host, _, rest = process.partition(" ")
         if rest and host == socket.gethostname() and identity(int(rest.split()[0])) != process:
-            instance.report_run_failed(run, "the process of this run has died; what it published stays")
+            instance.report_run_failed(run, "the process of this run died; its published batches stay")
             yield run
 
 
 def identity(pid: int) -> str:
-    """A process, told from a later one of its number. Empty if it is no more."""
+    """A process's identity, which differs from a later one with the same pid. Empty if the process has ended."""
     since = began(pid)
     return f"{socket.gethostname()} {pid} {since}" if since else ""

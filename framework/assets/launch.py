@@ -1,4 +1,4 @@
-"""What a person can choose when starting a run from the launchpad."""
+"""The options of a run that is started from the launchpad."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from framework.model import Pipeline
 
 
 class Launch(Config):
-    """What a person can choose for one run."""
+    """The options of one run."""
 
-    until: str | None = Field(None, description="Read no further than this time of Kafka's, such as 2026-01-05T10:00:00Z.")
+    until: str | None = Field(None, description="Read no further than this Kafka timestamp, such as 2026-01-05T10:00:00Z.")
     until_offsets: dict[str, int] = Field(
         {}, description="Read no further than these offsets, by topic/partition: {trades/0: 500}."
     )
 
 
 def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
-    """The time or the offsets that the run does not read beyond."""
+    """The time or the offsets at which the run stops reading."""
     topics = [topic.kafka_name for topic in pipeline.topics]
-    wrong = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
-    if wrong or (config.until and not topics):
-        what = f"`{wrong[0]}` is no partition of what {pipeline.name} reads" if wrong else f"{pipeline.name} reads no topic"
+    unknown = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
+    if unknown or (config.until and not topics):
+        what = f"`{unknown[0]}` is no partition that {pipeline.name} reads" if unknown else f"{pipeline.name} reads no topic"
         hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
         raise SluiceError("bad-limit", what, hint)
     if config.until is None:

@@ -1,4 +1,4 @@
-"""Clusters that do not answer: whoever asks soon after is told so at once, instead of waiting as long as the first one did."""
+"""Clusters that do not answer. The error of the first request is raised again at once for later ones, so that only the first waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOR = 20.0  # seconds
 
 
 class Outages:
-    """Of one process, in which sensors ask at the same time."""
+    """The outages of one process, whose sensors ask at the same time."""
 
     def __init__(self) -> None:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -24,7 +24,7 @@ class Outages:
 
     @contextmanager
     def asking(self, pipeline: Pipeline) -> Iterator[None]:
-        """Around questions to the cluster that the pipeline reads."""
+        """A scope around requests to the cluster that the pipeline reads."""
         clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}
         try:
             for cluster in clusters.values():

@@ -1,5 +1,5 @@
-"""A job whose launch page asks for a pipeline, and shows what becomes of its next messages. It writes nothing: what it shows is
-an observation of the table."""
+"""A job that shows the rows of a pipeline's next messages; its launch page asks for the pipeline. The job writes nothing:
+its result is an observation of the table."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of an op.
 import hashlib
@@ -22,7 +22,7 @@ from dagster import (
 )
 
 from framework import preview_text
-from framework.assets.described import table_key
+from framework.assets.asset_specs import table_key
 from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
 from framework.model import Pipeline, Plan
@@ -36,34 +36,34 @@ def jobs(plan: Plan, pipelines: Sequence[Pipeline]) -> list[JobDefinition]:
 
 
 def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
-    # Dagster keeps types by their names, for as long as the process lives: other pipelines, another name.
+    # Dagster keeps types by their names for as long as the process lives, so other pipelines need another name.
     digest = hashlib.sha256(json.dumps(sorted(pipelines)).encode()).hexdigest()[:8]
     names = Enum(f"pipeline_{digest}", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
     which = Enum("which", [EnumValue(each) for each in ("next", "earliest", "latest")])
     asked = {
         "pipeline": Field(names, description="Whose messages."),
         "messages": Field(IntSource, default_value=_FEW, description=f"How many, from 1 to {_MOST}."),
-        "which": Field(which, default_value="next", description="Those that a run would read next, or the first or last ones."),
+        "which": Field(which, default_value="next", description="Those that the next run would read, or the first or last ones."),
     }
 
-    # Capital letters: in Dagster all names are of one kind, and no pipeline's name has any.
+    # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
     @op(name="Show", config_schema=asked)
     def show(context: OpExecutionContext) -> None:
         pipeline = pipelines[context.op_config["pipeline"]]
         try:
-            found = _found(plan, pipeline, context.op_config)
+            preview = _preview(plan, pipeline, context.op_config)
         except SluiceError as error:
             raise Failure(str(error), allow_retries=False) from None
-        text = preview_text.text(pipeline, found)
+        text = preview_text.text(pipeline, preview)
         context.log.info(text)
-        seen: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(found.messages)}
-        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=seen))
+        preview_metadata: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(preview.messages)}
+        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=preview_metadata))
 
-    # What the launchpad begins with. What Dagster scaffolds instead is no valid value of an enum.
+    # The launchpad's first values. Without them Dagster would scaffold a value that the enum does not have.
     first = {"pipeline": next(iter(pipelines)), "messages": _FEW, "which": "next"}
 
     @job(
-        name="Preview", description="Shows what becomes of a pipeline's next messages after each step, and writes nothing.",
+        name="Preview", description="Shows a pipeline's next messages after each step. Writes nothing.",
         config={"ops": {"Show": {"config": first}}},
     )  # fmt: skip
     def preview_job() -> None:
@@ -72,7 +72,7 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
     return preview_job
 
 
-def _found(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
+def _preview(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
     if not 1 <= asked["messages"] <= _MOST:
         raise SluiceError(
             "bad-number", f"`messages: {asked['messages']}` is not between 1 and {_MOST}", "choose fewer, or one at least"

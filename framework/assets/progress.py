@@ -1,4 +1,4 @@
-"""What the log of a run in Dagster says while it works: what waits, that Spark starts, where each batch is, what came of it."""
+"""Log lines of a run in Dagster: the waiting messages, the start of Spark, the points of each batch, and its result."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _POINTS = {
 }
 
 
-def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Progress) -> None:
-    """What the run is going to read, by offsets."""
+def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progress) -> None:
+    """Log what the run is going to read, by offsets."""
     source = ", ".join(pipeline.sources)
-    if seen.lag is None:
+    if watched.lag is None:
         return  # the run says why
     what = "row" if pipeline.source else "message"
-    context.log.info(f"{counted(seen.lag, what)} waiting in {source}; {seen.table} has {counted(seen.rows, 'row')}")
-    behind = [each for each in seen.offsets if each.waiting]
+    context.log.info(f"{counted(watched.lag, what)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
+    behind = [each for each in watched.offsets if each.waiting]
     for each in behind[:_MOST]:
         context.log.info(f"{each.partition}: offsets {each.next:,} to {each.end - 1:,}")
     if len(behind) > _MOST:
@@ -38,8 +38,8 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, seen: Progress) 
 
 
 def points(context: AssetExecutionContext) -> Callable[[str], None]:
-    """Called at each point between two commits of a batch. The first batch, which takes longest, is followed step by step; of the
-    others the log has the line at their end."""
+    """A function for the points of a batch. The first batch, which takes longest, is logged point by point; each other batch gets
+    one line at its end."""
     left = dict(_POINTS)
 
     def at(name: str) -> None:
@@ -52,7 +52,7 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
 def started(context: AssetExecutionContext, plan: Plan) -> Any:
     """The session of this run."""
     began = time.monotonic()
-    context.log.info("starting Spark, which takes some seconds")
+    context.log.info("starting Spark, which takes a few seconds")
     session.prepare(plan)
     spark = context.resources.spark.spark_session
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")

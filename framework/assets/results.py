@@ -1,4 +1,4 @@
-"""What Dagster is told of a table after a run: a materialization where rows were committed, otherwise an observation."""
+"""Dagster's record of a table after a run: a materialization if rows were committed, otherwise an observation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, MetadataValue
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 
-from framework.assets import described
+from framework.assets import asset_specs
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
@@ -20,49 +20,58 @@ Result = MaterializeResult[Any]
 
 
 def committed(
-    pipeline: Pipeline, seen: Progress, batches: Sequence[Batch], bad: Counter[str], newest: datetime | None
+    pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
 ) -> Iterator[Result]:
-    """The table, and its bad rows where there are new ones. The version of each is its snapshot."""
-    lineage = {"dagster/column_lineage": described.lineage_of(pipeline)}
-    found = numbers(seen, batches, newest) | lineage
+    """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
+    lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline)}
+    table_metadata = numbers(watched, batches, newest_event) | lineage
     version = DataVersion(str(batches[-1].snapshot))
-    yield MaterializeResult(asset_key=described.table_key(pipeline), metadata=found, data_version=version)
+    yield MaterializeResult(asset_key=asset_specs.table_key(pipeline), metadata=table_metadata, data_version=version)
     if pipeline.bad_rows == "drop":
         return
-    key = described.bad_rows_key(pipeline)
+    key = asset_specs.bad_rows_key(pipeline)
     if not bad:
         yield nothing_new(key)
         return
     by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
-    said: dict[str, Any] = {"new": sum(bad.values()), "dagster/row_count": seen.bad_rows, "reasons": MetadataValue.md(by_reason)}
+    reasons: dict[str, Any] = {
+        "new": sum(bad.values()),
+        "dagster/row_count": watched.bad_rows,
+        "reasons": MetadataValue.md(by_reason),
+    }
     table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
     main = table.main if table else None
-    yield MaterializeResult(asset_key=key, metadata=said, data_version=DataVersion(str(main["snapshot-id"])) if main else None)
+    yield MaterializeResult(asset_key=key, metadata=reasons, data_version=DataVersion(str(main["snapshot-id"])) if main else None)
 
 
 def nothing_new(key: AssetKey) -> Result:
-    """An output without a materialization: what comes behind it in the same run is not skipped, and nothing else is started by it.
-    The key is Dagster's own mark of an output that was told of by an observation."""
+    """An output without a materialization: later assets in the same run are not skipped, and it starts no other run.
+    The key is Dagster's own mark of an output that an observation describes."""
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
-def up_to_date(pipeline: Pipeline, seen: Progress, newest: datetime | None, says: str) -> AssetObservation:
-    return AssetObservation(described.table_key(pipeline), description=says, metadata=numbers(seen, [], newest))
+def up_to_date(pipeline: Pipeline, watched: Progress, newest_event: datetime | None, says: str) -> AssetObservation:
+    return AssetObservation(asset_specs.table_key(pipeline), description=says, metadata=numbers(watched, [], newest_event))
 
 
-def numbers(seen: Progress, batches: Sequence[Batch], newest: datetime | None) -> dict[str, Any]:
-    """Dagster plots them over time. `newest` is the time of the newest event."""
-    found: dict[str, Any] = _of_batches(batches) if batches else {}
-    found |= {"files": seen.files, "bytes": seen.bytes, "dagster/row_count": seen.rows, "dagster/uri": seen.location}
-    if seen.lag is not None:
-        found["lag_messages"] = seen.lag
-    if newest is not None:
-        found["lag_seconds"] = round((datetime.now(timezone.utc) - newest).total_seconds(), 1)
-    if seen.position is not None:
-        # As text: a plot of it would say nothing, and its digits are more than a plot has.
-        found["snapshot"] = MetadataValue.text(str(seen.position.snapshot))
-        found["offsets"] = MetadataValue.json(dict(seen.position.ends))
-    return found
+def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
+    """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
+    entries: dict[str, Any] = _of_batches(batches) if batches else {}
+    entries |= {
+        "files": watched.files,
+        "bytes": watched.bytes,
+        "dagster/row_count": watched.rows,
+        "dagster/uri": watched.location,
+    }
+    if watched.lag is not None:
+        entries["lag_messages"] = watched.lag
+    if newest_event is not None:
+        entries["lag_seconds"] = round((datetime.now(timezone.utc) - newest_event).total_seconds(), 1)
+    if watched.position is not None:
+        # As text: a plot of it has no meaning, and it has more digits than a plot keeps.
+        entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))
+        entries["offsets"] = MetadataValue.json(dict(watched.position.ends))
+    return entries
 
 
 def _of_batches(batches: Sequence[Batch]) -> dict[str, Any]:

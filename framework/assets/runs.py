@@ -1,6 +1,6 @@
-"""A pipeline as one step of Dagster's: its batches until it is caught up, and what Dagster is told of them.
+"""A pipeline as one step of Dagster: its batches until it is caught up, and their results.
 
-Limit: one process and one Spark session per run; several runs of one table are safe, and the later ones find nothing to do.
+*Limit* One process and one Spark session per run. Several runs of one table are safe; the later ones have nothing to do.
 """
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
@@ -11,10 +11,10 @@ from dagster import AssetExecutionContext, AssetsDefinition, InitResourceContext
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
 
-from framework.assets import checks, dead_runs, described, endings, progress
-from framework.assets.endings import Result, status_of
+from framework.assets import asset_specs, checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
-from framework.assets.starts import TAG
+from framework.assets.run_outcomes import Result, status_of
+from framework.assets.triggers import TAG
 from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
@@ -24,11 +24,11 @@ from framework.engine.spark import session
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
-_BETWEEN = 20  # seconds until a run tries again what does not answer
+_BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 class SparkOfARun(LazyPySparkResource):
-    """Dagster's own lazy session, which ends with the run."""
+    """Dagster's own lazy Spark session, stopped at the end of the run."""
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         if self._spark_session is not None:
@@ -37,24 +37,24 @@ class SparkOfARun(LazyPySparkResource):
             self._spark_session = None
 
     def forget(self) -> None:
-        """What comes next starts another one."""
+        """Stop the session, so that the next use starts another one."""
         if self._spark_session is not None:
             session.stop(self._spark_session)
             self._spark_session = None
 
 
 def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:
-    specs = [described.table(pipeline)]
+    specs = [asset_specs.table(pipeline)]
     if pipeline.bad_rows != "drop":
-        specs.append(described.bad_rows(pipeline))
+        specs.append(asset_specs.bad_rows(pipeline))
 
     @multi_asset(
         name=pipeline.name, specs=specs, check_specs=checks.specs(pipeline), pool=f"table_{pipeline.name}",
         op_tags={TAG: pipeline.name}, required_resource_keys={"spark"}, can_subset=True,
     )  # fmt: skip
     def run(context: AssetExecutionContext, config: Launch) -> Iterator[Result]:
-        if not context.selected_asset_keys:  # somebody executes a check
-            yield from endings.told(context, checks.now(status_of(plan, pipeline)))
+        if not context.selected_asset_keys:  # only a check is executed
+            yield from run_outcomes.step_results(context, checks.now(status_of(plan, pipeline)))
             return
         dead_runs.mark(context.instance, context.run.run_id)
         batches: list[Batch] = []
@@ -62,36 +62,36 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         try:
             _run(context, plan, pipeline, config, batches)
         except Paused as error:
-            if endings.asked_by_name(context, plan, pipeline):
-                yield from endings.failed(context, status_of(plan, pipeline), error, between, batches)
+            if run_outcomes.asked_by_name(context, plan, pipeline):
+                yield from run_outcomes.failed(context, status_of(plan, pipeline), error, between, batches)
             says = f"{error.message}: left out"
         except DagsterExecutionInterruptedError:
-            context.log.warning("canceled: what was published stays, and the next run continues behind it")
-            endings.record(context, status_of(plan, pipeline), batches)
-            raise DagsterExecutionInterruptedError from None  # where in Spark it was is pages that help nobody
+            context.log.warning("canceled: the published batches stay, and the next run continues after them")
+            run_outcomes.record(context, status_of(plan, pipeline), batches)
+            raise DagsterExecutionInterruptedError from None  # without Spark's stack trace, which is pages long and helps nobody
         except SluiceError as error:
-            yield from endings.failed(context, status_of(plan, pipeline), error, between, batches)
+            yield from run_outcomes.failed(context, status_of(plan, pipeline), error, between, batches)
         except Exception:
-            endings.record(context, status_of(plan, pipeline), batches)
+            run_outcomes.record(context, status_of(plan, pipeline), batches)
             raise
         status = status_of(plan, pipeline)
-        ended = endings.with_news(status, batches) if batches else endings.without_news(context, status, says)
-        yield from endings.told(context, ended)
+        ended = run_outcomes.with_batches(status, batches) if batches else run_outcomes.without_batches(context, status, says)
+        yield from run_outcomes.step_results(context, ended)
 
     return run
 
 
 def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config: Launch, batches: list[Batch]) -> None:
-    """Adds each batch to `batches`. An error is named as what it is, and noted."""
+    """Run the batches and add each to `batches`. The failure is noted and raised."""
     run_record.refuse_paused(pipeline.name)
     limit = until(pipeline, config)
     engine = Context(plan, lambda: progress.started(context, plan), progress.points(context), until=limit)
     try:
-        seen = status_of(plan, pipeline).progress
-        if isinstance(seen.trouble, endings.PASSING):
-            run_record.record_failure(pipeline.name, seen.trouble)
-            raise seen.trouble
-        progress.waiting(context, pipeline, seen)
+        watched = status_of(plan, pipeline).progress
+        if isinstance(watched.trouble, run_outcomes.PASSING):
+            run_record.record_failure(pipeline.name, watched.trouble)
+            raise watched.trouble
+        progress.waiting(context, pipeline, watched)
         for batch in loop.batches(engine, pipeline):
             batches.append(batch)
             progress.batch(context, batch)

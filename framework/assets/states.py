@@ -1,4 +1,5 @@
-"""A sensor that starts nothing: it tells Dagster which tables cannot run and why, and which are not fresh, when that changes."""
+"""A sensor that starts no runs: it reports the checks of each table when they change, so that Dagster shows which tables cannot run
+or are not fresh."""
 
 from __future__ import annotations
 
@@ -27,19 +28,19 @@ _EVERY = 30  # seconds
 
 
 def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
-    """`broken` are the checks of tables whose specs have problems."""
-    known = tuple(broken)
-    told = (checks.CAN_RUN, checks.FRESH, checks.NEWEST)
-    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in told]
+    """The sensor. `broken` are the checks of tables whose specs have problems."""
+    broken_results = tuple(broken)
+    state_checks = (checks.CAN_RUN, checks.FRESH, checks.NEWEST_EVENT)
+    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in state_checks]
 
-    # A capital letter: no pipeline's name has one.
+    # With a capital letter, which no pipeline's name has.
     @sensor(
         name="Table_states", minimum_interval_seconds=_EVERY, default_status=DefaultSensorStatus.RUNNING,
         description="Evaluates the checks can_run, fresh and newest_event of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
         ended = list(dead_runs.end_dead(context.instance))
-        current = [*known, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
+        current = [*broken_results, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
         changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
         return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
 
@@ -52,20 +53,20 @@ def _tick(changed: int, ended: int) -> str:
 
 
 def _changed(instance: DagsterInstance, results: Sequence[AssetCheckResult]) -> Iterator[AssetCheckEvaluation]:
-    """Dagster forgets no event, so only what differs from the latest one."""
-    made = [_evaluation(each) for each in results]
-    latest = _latest(instance, [each.asset_check_key for each in made])
-    for each in made:
+    """The evaluations that differ from the latest ones: Dagster keeps every event."""
+    evaluations = [_evaluation(each) for each in results]
+    latest = _latest(instance, [each.asset_check_key for each in evaluations])
+    for each in evaluations:
         record = latest.get(each.asset_check_key)
         if record and _under_way(instance, record):
-            continue  # the run tells
+            continue  # the run reports them
         last = record.evaluation if record and record.status in checks.JUDGED else None
-        if last is None or _said(last) != _said(each):
+        if last is None or _comparable(last) != _comparable(each):
             yield each
 
 
 def _unjudged(instance: DagsterInstance, keys: Sequence[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
-    """What a run was to judge that died, was canceled or did not come to it, as it was judged before."""
+    """The last evaluations of checks that a run planned but did not evaluate: it died or was canceled."""
     for key, record in _latest(instance, keys).items():
         if record.status not in checks.JUDGED and not _under_way(instance, record):
             yield from checks.as_last_judged(instance, [key])
@@ -91,6 +92,6 @@ def _evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
     )  # fmt: skip
 
 
-def _said(each: AssetCheckEvaluation) -> tuple[object, ...]:
+def _comparable(each: AssetCheckEvaluation) -> tuple[object, ...]:
     because = each.metadata.get("because")
     return each.passed, not each.passed and each.severity, because.value if because else None

@@ -21,7 +21,7 @@ SECTIONS = ("write", "run", "see", "try and tidy")
 
 
 class Commands(click.Group):
-    """Loads only the file of the command that is asked for, so that each starts fast."""
+    """A group that imports only the module of the invoked command, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [_typed(name) for name in components.names(__name__)]
@@ -64,7 +64,7 @@ class Commands(click.Group):
 
 
 def help_lines() -> Mapping[str, Mapping[str, str]]:
-    """Every command's line by its name, in sections: the help of `sluice` and the README's table say this."""
+    """Each command's help line by its name, in sections: for the help of `sluice` and the README's table."""
     files = components.load_all(__name__)
     ordered = sorted(files, key=lambda name: files[name].ORDER)
     return {
@@ -78,7 +78,7 @@ def _first_line(command: click.Command) -> str:
 
 
 def _other_names() -> Mapping[str, str]:
-    """What other tools call the commands; a command of a group is found without the group's name."""
+    """Other tools' names for the commands; a command of a group is listed without the group's name."""
     files = components.load_all(__name__)
     names = {other: _typed(name) for name, file in files.items() for other in getattr(file, "ALSO_CALLED", ())}
     return {**_inner_names(files), **names}
@@ -90,7 +90,7 @@ def _inner_names(files: Mapping[str, ModuleType]) -> Mapping[str, str]:
 
 
 def _typed(name: str) -> str:
-    """A file's name as a person types it."""
+    """A module's name as a person types it."""
     return name.replace("_", "-")
 
 

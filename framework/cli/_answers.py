@@ -1,4 +1,4 @@
-"""Rows as other programs read them, exactly, and as people do."""
+"""Rows as text: exact for other programs, aligned for people."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from framework.errors import visible
 if TYPE_CHECKING:
     from framework.engine.query.one_select import Column
 
-# What begins a formula in Excel, LibreOffice or Google Sheets.
+# The first characters of a formula in Excel, LibreOffice or Google Sheets.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _SPECIAL = frozenset(',"\r\n')
 _SECONDS = re.compile(r"(T\d\d:\d\d:\d\d)(?:\.(\d+))?")
 
 
 def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = False) -> Iterator[str]:
-    """As programs read it. Null is nothing, an empty text is two quotes. Harmless: a text that a spreadsheet would compute has a quote
-    in front, and is another text for other programs."""
+    """Rows as CSV. Null is empty, an empty text is two quotes. `harmless` puts a quote in front of each text that a spreadsheet would
+    compute; other programs then read another text."""
     guard = _guarded if harmless else _text
     yield ",".join(_field(guard(name)) for name in names)
     for row in rows:
@@ -30,7 +30,7 @@ def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = Fa
 
 
 def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """A list, one object on each line."""
+    """Rows as a JSON list, one object on each line."""
     last = "["
     for row in rows:
         yield last if last == "[" else f"{last},"
@@ -43,7 +43,7 @@ def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
 
 
 def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Text in columns, numbers to the right."""
+    """Rows as text in columns, numbers to the right."""
     from rich.cells import cell_len
 
     lines = [[column.name for column in columns], *_cells(columns, rows)]
@@ -58,7 +58,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
 
 
 def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on the terminal; where it is too wide for it, a block of lines for each row."""
+    """Print a table; if it is too wide for the terminal, a block of lines for each row."""
     from rich import box
     from rich.cells import cell_len
     from rich.console import Console
@@ -86,21 +86,21 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _cells(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> list[list[str]]:
-    """All times of a column with as many digits behind the second, so that they stand below each other."""
+    """The times of a column, padded to the same number of digits after the second."""
     cells = [[_cell(value) for value in row] for row in rows]
     for at in (at for at, column in enumerate(columns) if column.type.lower().startswith("timestamp")):
-        most = max((len(found[2] or "") for row in cells if (found := _SECONDS.search(row[at]))), default=0)
+        most = max((len(match[2] or "") for row in cells if (match := _SECONDS.search(row[at]))), default=0)
         for row in cells if most else ():
             row[at] = _with_digits(row[at], most)
     return cells
 
 
 def _with_digits(moment: str, most: int) -> str:
-    return _SECONDS.sub(lambda found: f"{found[1]}.{(found[2] or '').ljust(most, '0')}", moment)
+    return _SECONDS.sub(lambda match: f"{match[1]}.{(match[2] or '').ljust(most, '0')}", moment)
 
 
 def _cell(value: Any) -> str:
-    """On one line of any terminal, whatever the value holds."""
+    """A value as text that prints on one line."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
@@ -130,7 +130,7 @@ def _json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for is text."""
+    """A value as JSON; types that JSON does not have become text."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,6 +1,6 @@
-"""Names that a shell completes: those of the documents in the specs.
+"""Names for shell completion: those of the documents in the specs.
 
-Limit: only the first lines of documents are read, since a shell waits for it: no name that holds a variable is offered.
+*Limit* Only the first lines of documents are read, because a shell waits for it: a name with a variable is not offered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 _ENVIRONMENTS = "environments"
-_MOST = 1 << 20  # bytes of a file, as for all that read specs
+_MOST = 1 << 20  # bytes of a file, the limit of specs
 _FIRST = re.compile(r"""(?:\A|^---.*\n)(?:[ \t]*(?:\#.*)?\n)*(\w+):[ \t]+["']?([\w.-]+)["']?[ \t]*(?:\#.*)?$""", re.MULTILINE)
 
 
@@ -27,10 +27,10 @@ def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
     taken = ctx.params.get("names") or ()
     try:
-        found = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
-    except (OSError, ValueError):  # whatever is wrong, an error between the words of a command line would be worse
+        names = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
+    except (OSError, ValueError):  # an error message in the middle of a command line would be worse than no names
         return []
-    return sorted(name for of, name in found if of == kind and name.startswith(typed) and name not in taken)
+    return sorted(name for of, name in names if of == kind and name.startswith(typed) and name not in taken)
 
 
 def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Tables on the terminal: columns that fit, aligned, plain where there is no terminal."""
+"""Tables on the terminal: aligned columns that fit; plain text without a terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_WIDE = 200  # characters of a line where nobody's terminal is
+_WIDE = 200  # characters of a line without a terminal
 _BETWEEN = 2
 _LEAST = 12  # characters that a folded column keeps
 
 
 @dataclass(frozen=True)
 class Column:
-    """Where not all fit, those of the highest rank are left out first, those of rank 0 never; then what `folds` is folded."""
+    """A column. If not all fit, those of the highest rank are left out first, those of rank 0 never; then one that `folds` is folded."""
 
     name: str
     rank: int = 0
@@ -78,6 +78,6 @@ def moment(at: datetime) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """What any terminal can show of it on one line."""
-    shown = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
-    return shown if len(text) <= most else f"{shown[: most - 1]}…"
+    """The printable part of a text, on one line."""
+    printable = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
+    return printable if len(text) <= most else f"{printable[: most - 1]}…"

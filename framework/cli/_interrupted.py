@@ -1,4 +1,4 @@
-"""Ctrl-C: a command ends at once and says so in one line, whatever it breaks in the middle."""
+"""Ctrl-C: a command ends at once, in the middle of its work, and prints one line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ STATUS = 130
 
 @contextmanager
 def ends_on_ctrl_c() -> Iterator[None]:
-    """Commands that end in another way, such as behind a commit, put their own meaning of Ctrl-C in this place."""
+    """Let Ctrl-C end the command. Commands that end in another way, such as after a commit, install their own handler."""
     asked = False
 
     def ask(number: int, frame: object) -> None:
         nonlocal asked
         asked = True
-        logging.disable(logging.CRITICAL)  # py4j tells each call that is cut off with a traceback
+        logging.disable(logging.CRITICAL)  # py4j logs a traceback for each interrupted call
         raise KeyboardInterrupt
 
     in_front = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""What landed, as tables on the terminal, read from Iceberg without Spark."""
+"""Tables on the terminal with the loaded rows, read from Iceberg without Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDEST = 60  # characters of a bad row's value
 
 
 def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
-    """Every table, its rows by flag and its bad rows by code; `before` says what was there already."""
+    """Print every table, its rows by flag and its bad rows by code; `before` is the state before the demo."""
     _print_tables(console, plan, before, after)
     for pipeline in plan.pipelines:
         for column in (name for step in pipeline.steps if step.name == "flag" for name, _ in step.assign):
@@ -33,29 +33,36 @@ def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Se
 def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
     now = datetime.now(timezone.utc)
     rows = []
-    for pipeline, seen in zip(plan.pipelines, after, strict=True):
+    for pipeline, watched in zip(plan.pipelines, after, strict=True):
         old = before[pipeline.name]
-        counts = (seen.rows, seen.rows - old.rows, seen.bad_rows, seen.bad_rows - old.bad_rows)
-        lag = "unknown" if seen.lag is None else f"{seen.lag:,}"
-        times = (_ago(now, newest_event(pipeline)), _ago(now, seen.committed))
+        counts = (watched.rows, watched.rows - old.rows, watched.bad_rows, watched.bad_rows - old.bad_rows)
+        lag = "unknown" if watched.lag is None else f"{watched.lag:,}"
+        times = (_ago(now, newest_event(pipeline)), _ago(now, watched.committed))
         rows.append(
-            (seen.table, *(f"{count:,}" for count in counts), lag, *times, f"{seen.files:,}", f"{seen.bytes / 2**20:.1f} MiB")
+            (
+                watched.table,
+                *(f"{count:,}" for count in counts),
+                lag,
+                *times,
+                f"{watched.files:,}",
+                f"{watched.bytes / 2**20:.1f} MiB",
+            )
         )
     names = ("table", "rows", "new", "bad rows", "new", "lag", "newest event", "last commit", "files", "size")
     _print(console, "What landed", names, rows, texts=1)
 
 
 def _print_flags(console: Console, pipeline: Pipeline, column: str) -> None:
-    found = _scan(pipeline, pipeline.table.identifier, column)
-    counts = [] if found is None else found.column(column).value_counts().to_pylist()
+    arrow_table = _scan(pipeline, pipeline.table.identifier, column)
+    counts = [] if arrow_table is None else arrow_table.column(column).value_counts().to_pylist()
     counts.sort(key=lambda each: -each["counts"])
     rows = [(str(each["values"]), f"{each['counts']:,}") for each in counts]
     _print(console, f"{pipeline.table.identifier} by {column}", (column, "rows"), rows, texts=1)
 
 
 def _print_bad_rows(console: Console, pipeline: Pipeline) -> None:
-    found = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value")
-    bad = [] if found is None else found.to_pylist()
+    arrow_table = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value")
+    bad = [] if arrow_table is None else arrow_table.to_pylist()
     samples = {(row["code"], row["message"]): row["value"] for row in bad}
     counts = Counter((row["code"], row["message"]) for row in bad).most_common(_MOST)
     rows = [(code, message, _sample(samples[code, message]), f"{count:,}") for (code, message), count in counts]
@@ -64,7 +71,7 @@ def _print_bad_rows(console: Console, pipeline: Pipeline) -> None:
 
 
 def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> None:
-    """A table; so many of its first columns are text, the others numbers."""
+    """Print a table; its first `texts` columns are text, the others numbers."""
     console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=box.SIMPLE)
     for index, name in enumerate(names):
@@ -75,7 +82,7 @@ def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Se
 
 
 def _scan(pipeline: Pipeline, identifier: str, *columns: str) -> Any:
-    """An Arrow table, or None."""
+    """Some columns of a table, as an Arrow table; None if the table does not exist."""
     table = table_state.table(pipeline.table.catalog, identifier)
     return None if table is None else table.scan(selected_fields=columns).to_arrow()
 

@@ -1,4 +1,4 @@
-"""A bar for what takes long, on a terminal; elsewhere there is none, and lines come as they are."""
+"""A progress bar for long work, on a terminal only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rich.text import Text
 
 from framework.cli._terminal import console
 
-_QUICK = 1.0  # seconds; what is done by then shows no bar
+_QUICK = 1.0  # seconds; shorter work shows no bar
 _AGAIN = 0.2
 
 
 class Bar:
-    """What is done of how much; on standard error, so that what a pipe gets stays clean."""
+    """A progress bar on standard error, so that a pipe gets only the output."""
 
     def __init__(self, name: str, noun: str, total: int | None, ready: Callable[[], bool]) -> None:
         out = console(sys.stderr)
@@ -34,17 +34,17 @@ class Bar:
             threading.Thread(target=self._show, args=(ready,), daemon=True).start()
 
     def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
-        """`rate` where it is known better than by the time since the bar was made."""
+        """Set the progress. `rate` replaces the one computed from the bar's own time."""
         self._progress.update(self._task, completed=done, total=total, rate=rate)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Meanwhile a line can be printed."""
+        """Hide the bar while a line is printed."""
         with self._lock:
-            shown = self._progress.live.is_started
+            was_visible = self._progress.live.is_started
             self._progress.stop()
             yield
-            if shown:
+            if was_visible:
                 self._progress.start()
 
     def _show(self, ready: Callable[[], bool]) -> None:
@@ -64,16 +64,16 @@ class Bar:
 
 @contextmanager
 def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lambda: True) -> Iterator[Bar]:
-    """Shown when it is `ready`: before that, others may write to the terminal."""
-    made = Bar(name, noun, total, ready)
+    """A bar that appears once it is `ready`: before that, others may write to the terminal."""
+    progress_bar = Bar(name, noun, total, ready)
     try:
-        yield made
+        yield progress_bar
     finally:
-        made.end()
+        progress_bar.end()
 
 
 class _Count(ProgressColumn):
-    """How many of how many, how many a second, and how long the rest takes at that; before the first, how long it has been."""
+    """The count, the rate and the remaining time; before the first item, the elapsed time."""
 
     def __init__(self, noun: str) -> None:
         super().__init__(Column(no_wrap=True))
@@ -81,11 +81,11 @@ class _Count(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         done, total, elapsed = int(task.completed), task.total, task.elapsed or 0.0
-        said = [f"{done:,} {self.noun}" if total is None else f"{done:,} of {int(total):,} {self.noun}"]
+        parts = [f"{done:,} {self.noun}" if total is None else f"{done:,} of {int(total):,} {self.noun}"]
         rate = task.fields["rate"] or done / max(elapsed, 0.001)
-        said += [f"{rate:,.0f}/s"] if done else []
-        said += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
-        return Text(", ".join(said))
+        parts += [f"{rate:,.0f}/s"] if done else []
+        parts += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
+        return Text(", ".join(parts))
 
 
 def _span(seconds: float) -> str:

@@ -6,7 +6,7 @@ import base64
 
 
 def raw(name: str, data: bytes | None) -> dict[str, str | None]:
-    """As text, or in base64 where it is none."""
+    """Bytes as text, or in base64 if they are not UTF-8."""
     try:
         return {name: None if data is None else data.decode("utf-8")}
     except UnicodeDecodeError:

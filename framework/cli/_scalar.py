@@ -1,4 +1,4 @@
-"""An option of a command that is written as a scalar of a spec is, such as `10/s`."""
+"""Options of commands with the values of a spec's scalars, such as `10/s`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class Scalar(click.ParamType[Any]):
-    """By the name of a type of `spec.scalars`, which is imported only where a command reads a value: `sluice --help` is fast."""
+    """A parameter type with the name of a type in `spec.scalars`, which is imported only to read a value: `sluice --help` stays fast."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""What every command that reads specs has in common."""
+"""Options and functions for the commands that read specs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENV = click.option(
     default="local",
     show_default=True,
     envvar="SLUICE_ENV",
-    help="The environment, of specs/environments.",
+    help="The environment, a folder of specs/environments.",
 )
 
 
@@ -41,18 +41,18 @@ def plan(specs: Path, environment: str) -> Plan:
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
-    """The pipelines of these names, each its own or its table's; all without names."""
+    """The pipelines of these names, each a pipeline's or its table's; without names all."""
     tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
     wanted = [tables.get(name, name) for name in names]
     unknown = [name for name in wanted if plan.pipeline(name) is None]
     if unknown:
         from framework.spelling import did_you_mean
 
-        known = [pipeline.name for pipeline in plan.pipelines]
-        there_is = f"there is {', '.join(known)}" if known else "the specs have no pipelines"
+        names_of_all = [pipeline.name for pipeline in plan.pipelines]
+        there_is = f"there is {', '.join(names_of_all)}" if names_of_all else "the specs have no pipelines"
         raise SluiceError(
             "unknown-pipeline",
             f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
-            did_you_mean(unknown[0], [*known, *tables], there_is),
+            did_you_mean(unknown[0], [*names_of_all, *tables], there_is),
         )
     return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)

@@ -1,4 +1,4 @@
-"""The state of tables, in words and columns."""
+"""The state of tables, as text and columns."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ _COLUMNS = (
     Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
-_ALL = "once it is there, the next run goes on; nothing is lost"
+_ALL = "once the topic exists, the next run continues; nothing is lost"
 _LEGEND = "waiting: messages that no run has read yet; newest event: the newest time in the table, by its event time or Kafka's"
 
 
-def block(found: Sequence[Status], partitions: bool, width: int) -> Group:
-    if not found:
+def block(states: Sequence[Status], partitions: bool, width: int) -> Group:
+    if not states:
         return Group(Text("there are no pipelines"))
-    parts: list[RenderableType] = [grid(_COLUMNS, [_row(status) for status in found], width), Text(f"\n{_LEGEND}", style="dim")]
-    shared = _shared(found)
+    parts: list[RenderableType] = [grid(_COLUMNS, [_row(status) for status in states], width), Text(f"\n{_LEGEND}", style="dim")]
+    shared = _shared(states)
     for reason, names in shared.items():
-        said = [*_why(reason, ""), Text(f"  pipelines: {', '.join(names)}")]
-        parts.append(Text("\n").join([Text(), *said]))
-    for status in found:
-        said = list(_said(status, shared))
-        if said:
-            parts.append(Text("\n").join([Text(f"\n{status.pipeline.name}", style="bold"), *said]))
+        lines = [*_why(reason, ""), Text(f"  pipelines: {', '.join(names)}")]
+        parts.append(Text("\n").join([Text(), *lines]))
+    for status in states:
+        lines = list(_details(status, shared))
+        if lines:
+            parts.append(Text("\n").join([Text(f"\n{status.pipeline.name}", style="bold"), *lines]))
     if partitions:
-        parts += [each for status in found for each in _partitions(status, width)]
+        parts += [each for status in states for each in _partitions(status, width)]
     return Group(*parts)
 
 
 def _row(status: Status) -> tuple[Text | str, ...]:
-    seen = status.progress
+    watched = status.progress
     fresh = "–" if status.fresh is None else Text("yes") if status.fresh else Text("LATE", style="red")
-    numbers = ["?" if seen.catalog_away else f"{number:,}" for number in (seen.rows, seen.bad_rows, seen.files)]
+    numbers = ["?" if watched.catalog_away else f"{number:,}" for number in (watched.rows, watched.bad_rows, watched.files)]
     return (
-        seen.table, Text(status.state, style=_COLOURS[status.state]), "?" if seen.lag is None else f"{seen.lag:,}",
-        ago(status.age(status.newest_event)), ago(status.age(seen.committed)), *numbers, fresh,
+        watched.table, Text(status.state, style=_COLOURS[status.state]), "?" if watched.lag is None else f"{watched.lag:,}",
+        ago(status.age(status.newest_event)), ago(status.age(watched.committed)), *numbers, fresh,
     )  # fmt: skip
 
 
-def _shared(found: Sequence[Status]) -> dict[Reason, list[str]]:
-    """What is so of several tables, which is said once."""
+def _shared(states: Sequence[Status]) -> dict[Reason, list[str]]:
+    """The reasons that several tables share, so that each is printed once."""
     names: dict[Reason, list[str]] = {}
-    for status in found:
+    for status in states:
         for reason in status.reasons:
             if reason.unanswered:
                 names.setdefault(replace(reason, do=_ALL), []).append(status.pipeline.name)
     return {reason: named for reason, named in names.items() if len(named) > 1}
 
 
-def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
-    """What there is to say of one table below all of them."""
-    seen, name = status.progress, status.pipeline.name
+def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
+    """The details of one table, printed below the grid."""
+    watched, name = status.progress, status.pipeline.name
     if status.paused:
-        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` lets it go on", style="yellow")
+        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it", style="yellow")
     for reason in status.reasons:
         if replace(reason, do=_ALL) not in shared:
             since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
@@ -77,9 +77,9 @@ def _said(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         yield Text(f"  {_pending(status)}")
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
-    if seen.bad_waiting:
-        waits = "waits: the next run brings it" if seen.bad_waiting == 1 else "wait: the next run brings them"
-        yield Text(f"  {counted(seen.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
+    if watched.bad_waiting:
+        waits = "waits: the next run writes it" if watched.bad_waiting == 1 else "wait: the next run writes them"
+        yield Text(f"  {counted(watched.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
 
 
 def _why(reason: Reason, since: str) -> Iterator[Text]:
@@ -92,18 +92,18 @@ def _why(reason: Reason, since: str) -> Iterator[Text]:
 def _late(status: Status) -> str:
     age = status.age(status.progress.committed)
     old = "there is no commit" if age is None else f"the last commit is {span(age)} old"
-    waits = "it is not known what waits" if status.progress.lag is None else "messages wait"
+    waits = "the number of waiting messages is unknown" if status.progress.lag is None else "messages wait"
     return f"late: {old}, `fresh_within` is {duration(status.pipeline.fresh_within or 0)}, and {waits}"
 
 
 def _pending(status: Status) -> str:
-    seen, name = status.progress, status.pipeline.name
-    if seen.trouble:
-        return f"nothing has landed yet: {seen.trouble.message}; {seen.trouble.hint}"
+    watched, name = status.progress, status.pipeline.name
+    if watched.trouble:
+        return f"nothing has landed yet: {watched.trouble.message}; {watched.trouble.hint}"
     noun = "row" if status.pipeline.source else "message"
-    if not seen.lag:
+    if not watched.lag:
         return f"nothing has landed yet, and there are no {noun}s to read"
-    return f"nothing has landed yet, {counted(seen.lag, noun)} to read: `sluice run {name}`"
+    return f"nothing has landed yet, {counted(watched.lag, noun)} to read: `sluice run {name}`"
 
 
 def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
@@ -111,7 +111,7 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
     if status.pipeline.source:
         yield Text(f"  is computed from the table {status.pipeline.source.identifier}, which has no partitions of Kafka's")
     elif not status.progress.offsets:
-        yield Text("  its partitions are not known")
+        yield Text("  its partitions are unknown")
     else:
         columns = (
             Column("topic", folds=True),

@@ -1,4 +1,4 @@
-"""What a terminal gets: colours where it has them and nobody objects."""
+"""Consoles with colours, if the terminal has them and NO_COLOR is not set."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from rich.console import Console
 
 
 def console(out: IO[str], **more: Any) -> Console:
-    """Without any colour or bold where NO_COLOR is set; rich itself leaves them out where `out` is no terminal."""
+    """A console without colour and bold if NO_COLOR is set; rich leaves them out itself if `out` is no terminal."""
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=out, color_system=colours, highlight=False, markup=False, **more)

@@ -1,4 +1,4 @@
-"""What commands about topics have in common."""
+"""Functions for the commands about topics."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 def topic(plan: Plan, name: str) -> Topic:
-    """The topic of this name, else the one that Kafka calls so."""
+    """The topic of this name in the specs, or else the one with this name in Kafka."""
     called = [topic for topic in plan.topics if topic.name == name] + [topic for topic in plan.topics if topic.kafka_name == name]
     if called:
         return called[0]
     from framework.spelling import did_you_mean, listed
 
-    known = [topic.name for topic in plan.topics]
-    there = f"there is {listed(known)}" if known else "write one, which begins with `topic: NAME`"
-    meant = did_you_mean(name, [*known, *(topic.kafka_name for topic in plan.topics)], there)
+    topic_names = [topic.name for topic in plan.topics]
+    there = f"there is {listed(topic_names)}" if topic_names else "write one, which begins with `topic: NAME`"
+    meant = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in plan.topics)], there)
     raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
 
 
-def refuse_partition(topic: Topic, partition: int, known: Collection[int]) -> None:
-    if partition not in known:
-        has = "one partition, 0" if len(known) == 1 else f"{len(known):,} partitions, 0 to {max(known)}"
+def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) -> None:
+    if partition not in partitions:
+        has = "one partition, 0" if len(partitions) == 1 else f"{len(partitions):,} partitions, 0 to {max(partitions)}"
         raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")
 
 
 def readers(plan: Plan, topic: Topic) -> list[str]:
-    """The pipelines that read it."""
+    """The names of the pipelines that read a topic."""
     return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]

@@ -1,4 +1,4 @@
-"""Goes on from what was refused."""
+"""`sluice accept`: continue after a refused run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SECTION, ORDER = "run", 4
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, yes: bool, specs: Path, environment: str) -> None:
-    """Continue after a refused run, once you have seen what that means.
+    """Continue after a refused run, once you know what it skips.
 
-    A run refuses to go on where it would skip or repeat messages: a table that was rolled back, a topic that was made
-    again, messages that Kafka no longer has, bad rows with `bad_rows: stop`, a change of columns that `schema_changes` refuses.
+    A run is refused if it would skip or repeat messages: a table was rolled back, a topic was deleted and created again,
+    Kafka no longer has the messages, there are bad rows with `bad_rows: stop`, or `schema_changes` refuses a change of columns.
 
     Example: sluice accept flagged_stock_trades
     """
@@ -32,12 +32,12 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
     try:
         refused = accept.refusal(context, pipeline)
         if refused is None:
-            click.echo(f"{name}: nothing to accept, `sluice run {name}` goes on by itself")
+            click.echo(f"{name}: nothing to accept; `sluice run {name}` continues by itself")
             return
         click.echo(str(refused))
         if not yes:
             click.confirm("Accept this?", abort=True)
         accept.accept(context, pipeline, refused)
-        click.echo(f"{name}: accepted, `sluice run {name}` goes on")
+        click.echo(f"{name}: accepted; `sluice run {name}` continues")
     finally:
         context.stop()

@@ -1,4 +1,4 @@
-"""Shows the bad rows of a pipeline."""
+"""`sluice bad-rows`: the bad rows of a pipeline."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _WIDEST = 200  # characters of a key or value
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--code", help="Only bad rows of this code, such as undecodable.")
 @click.option(
-    "--limit", type=click.IntRange(0), default=5, show_default=True, help="How many are shown, the newest of each kind first."
+    "--limit", type=click.IntRange(0), default=5, show_default=True, help="Show at most this many, the newest of each kind first."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
     """Show a table's bad rows by reason, with samples.
 
-    Of each sample it shows where it is in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
+    Each sample has its place in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
     changes nothing. Times are UTC.
 
-    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; of each sample batch, stage,
-    code, message, topic, partition, offset, item, timestamp, and key and value, whole, as text or, where they are none, as
-    key_base64 and value_base64. `waiting` are bad rows that the next run brings to their table; they are not among `rows`.
+    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; each sample has batch, stage,
+    code, message, topic, partition, offset, item, timestamp, and key and value, complete, as text or, if they are not text, as
+    key_base64 and value_base64. `waiting` counts bad rows that the next run writes to their table; `rows` does not count them.
 
     Example: sluice bad-rows flagged_stock_trades --code undecodable --limit 3
     """
@@ -49,39 +49,39 @@ def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path,
     (pipeline,) = _specs.chosen(plan, [name])
     from framework.engine.observe.bad_row_report import quarantine
 
-    found = quarantine(pipeline, code, limit)
+    report = quarantine(pipeline, code, limit)
     if as_json:
-        click.echo(json.dumps(document(pipeline, found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(document(pipeline, report), indent=2, ensure_ascii=False))
         return
     from framework.cli import _grid
 
     console = _grid.console()
-    for part in lines(pipeline, found, code, console.width):
+    for part in lines(pipeline, report, code, console.width):
         console.print(part)
 
 
-def lines(pipeline: Pipeline, found: Quarantine, code: str | None, width: int) -> Iterator[RenderableType]:
+def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from framework.cli._grid import Column, grid, one_line
 
-    if found.waiting:
-        waits = "waits: the next run brings it" if found.waiting == 1 else "wait: the next run brings them"
-        yield Text(f"{counted(found.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
-    if not found.kinds:
+    if report.waiting:
+        waits = "waits: the next run writes it" if report.waiting == 1 else "wait: the next run writes them"
+        yield Text(f"{counted(report.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
+    if not report.kinds:
         yield Text(_none(pipeline, code))
         return
     of = f" of the code {code}" if code else ""
-    yield Text(f"{pipeline.table.bad_rows}: {counted(found.rows, 'row')}{of}\n", style="bold")
+    yield Text(f"{pipeline.table.bad_rows}: {counted(report.rows, 'row')}{of}\n", style="bold")
     columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
-    yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in found.kinds[:_MOST]], width)
-    if len(found.kinds) > _MOST:
+    yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in report.kinds[:_MOST]], width)
+    if len(report.kinds) > _MOST:
         yield Text(
-            f"and {counted(sum(kind.rows for kind in found.kinds[_MOST:]), 'row')} of {len(found.kinds) - _MOST:,} other kinds"
+            f"and {counted(sum(kind.rows for kind in report.kinds[_MOST:]), 'row')} of {len(report.kinds) - _MOST:,} other kinds"
         )
-    for row in found.samples:
+    for row in report.samples:
         yield from _sample(row)
-    yield Text("\n".join(("", *_next(pipeline, found, code))))
+    yield Text("\n".join(("", *_next(pipeline, report, code))))
 
 
 def _none(pipeline: Pipeline, code: str | None) -> str:
@@ -101,11 +101,11 @@ def _sample(row: BadRow) -> Iterator[RenderableType]:
     place += [] if row.timestamp is None else [f"{row.timestamp:%Y-%m-%d %H:%M:%S}"]
     yield Text(f"\n{', '.join((*place, f'batch {row.batch:,}'))}", style="bold")
     yield Text(f"  {row.stage}: {row.code}: {row.message}", style="red")
-    yield Text(f"  key    {_shown(row.key)}")
-    yield Text(f"  value  {_shown(row.value)}")
+    yield Text(f"  key    {_as_text(row.key)}")
+    yield Text(f"  value  {_as_text(row.value)}")
 
 
-def _shown(data: bytes | None) -> str:
+def _as_text(data: bytes | None) -> str:
     from framework.cli._grid import one_line
 
     if data is None:
@@ -114,24 +114,24 @@ def _shown(data: bytes | None) -> str:
     return f"{text} ({counted(len(data), 'byte')})" if text.endswith("…") or "�" in text or not text else text
 
 
-def _next(pipeline: Pipeline, found: Quarantine, code: str | None) -> Iterator[str]:
-    lands = f"what comes then lands in {pipeline.table.identifier}"
-    yield f"next: mend what sends such messages, or the spec at {pipeline.where}; {lands}"
-    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and are not read again by themselves"
-    if code is None and len({kind.code for kind in found.kinds}) > 1:
-        yield f"one code alone: `sluice bad-rows {pipeline.name} --code {found.kinds[0].code}`"
+def _next(pipeline: Pipeline, report: Quarantine, code: str | None) -> Iterator[str]:
+    lands = f"later messages then land in {pipeline.table.identifier}"
+    yield f"next: fix the producer, or the spec at {pipeline.where}; {lands}"
+    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and no run reads them again"
+    if code is None and len({kind.code for kind in report.kinds}) > 1:
+        yield f"one code alone: `sluice bad-rows {pipeline.name} --code {report.kinds[0].code}`"
 
 
-def document(pipeline: Pipeline, found: Quarantine) -> dict[str, Any]:
-    """What `--json` prints."""
+def document(pipeline: Pipeline, report: Quarantine) -> dict[str, Any]:
+    """The JSON document of `--json`."""
     return {
         "pipeline": pipeline.name,
         "table": pipeline.table.identifier,
         "bad_rows_table": pipeline.table.bad_rows,
-        "rows": found.rows,
-        "waiting": found.waiting,
-        "kinds": [{"code": kind.code, "message": kind.message, "rows": kind.rows} for kind in found.kinds],
-        "samples": [_document(row) for row in found.samples],
+        "rows": report.rows,
+        "waiting": report.waiting,
+        "kinds": [{"code": kind.code, "message": kind.message, "rows": kind.rows} for kind in report.kinds],
+        "samples": [_document(row) for row in report.samples],
     }
 
 

@@ -1,4 +1,4 @@
-"""Checks the specs and starts nothing."""
+"""`sluice check`: problems of the specs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ALSO_CALLED = ("validate", "lint", "compile", "parse")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems and nothing else.")
-@click.option("--online", is_flag=True, help="Ask schema registries that want a login, too.")
-@click.option("--no-own-steps", is_flag=True, help="Run no Python of the project: for changes that nobody has reviewed.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems only.")
+@click.option("--online", is_flag=True, help="Ask schema registries that need a login, too.")
+@click.option("--no-own-steps", is_flag=True, help="Run no Python of the project, for changes that nobody has reviewed.")
 @_specs.with_specs
 def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, environment: str) -> None:
     """Find all problems in the specs, each with its place and a hint.
 
-    Own steps are Python, which is run. A schema registry that the specs name is asked for columns, but is sent a login only with
-    --online; without it, what the registry last said counts.
+    Runs own steps, which are Python. Asks the schema registries of the specs for columns, but sends a login only with --online;
+    without it, the cached schemas count.
 
     Exit status: 0 no problems, 1 problems, 2 wrong usage.
 
@@ -41,7 +41,7 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
 
     with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:
         plan, problems = draft(specs, environment, logins=online)
-    for note in _notes(plan, sorted(project.left_out)):
+    for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
         click.echo(json.dumps([_entry(problem) for problem in problems], indent=2))
@@ -53,13 +53,13 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
     sys.exit(1 if problems else 0)
 
 
-def _notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """What was not checked."""
+def _unchecked(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
+    """Lines about the parts that were not checked."""
     if left_out:
-        yield f"not run, as --no-own-steps says: {', '.join(left_out)}; what comes behind such a step was not checked"
-    known = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
-    for message, before in sorted(known.items()):
-        yield f"{message}; {'what it said last counts' if before else '`columns` were not compared with it'}"
+        yield f"not run, as --no-own-steps says: {', '.join(left_out)}; the steps after these were not checked"
+    by_message = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
+    for message, before in sorted(by_message.items()):
+        yield f"{message}; {'its cached schemas count' if before else '`columns` were not compared with it'}"
 
 
 def _entry(problem: Problem) -> dict[str, str | int]:

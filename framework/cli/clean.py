@@ -1,4 +1,4 @@
-"""Takes away all that Sluice made here."""
+"""`sluice clean`: delete all that Sluice created here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SECTION, ORDER = "try and tidy", 5
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--jars", is_flag=True, help="The jars, too; `sluice setup` gets them again.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option("--jars", is_flag=True, help="Delete the jars, too; `sluice setup` downloads them again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:
@@ -22,27 +22,27 @@ def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str)
     Stops its services, drops the tables of these specs with their files, and deletes what is in `.sluice`, Kafka's messages
     included. Jars stay without --jars; topics in other Kafkas stay.
 
-    What Sluice did not make stays, and is named. Refused while a run or `sluice ui` is under way.
+    Files that Sluice did not create stay, and are listed. Refused while a run or `sluice ui` is under way.
 
     Example: sluice clean --dry-run
     """
     from framework.amounts import size
-    from framework.clean import look_around
+    from framework.clean import plan_cleanup
 
-    found = look_around(_specs.plan(specs, environment), jars)
-    for going in found.going:
+    cleanup = plan_cleanup(_specs.plan(specs, environment), jars)
+    for going in cleanup.going:
         click.echo(f"  {going.what}{f', {size(going.bytes)}' if going.bytes else ''}")
-    for staying in found.staying:
+    for staying in cleanup.staying:
         click.echo(f"  stays: {staying}")
-    if not found.going:
-        click.echo("nothing to take away")
+    if not cleanup.going:
+        click.echo("nothing to delete")
         return
-    total = size(sum(going.bytes for going in found.going))
+    total = size(sum(going.bytes for going in cleanup.going))
     if dry_run:
-        click.echo(f"{total} would go")
+        click.echo(f"{total} would be deleted")
         return
     if not yes:
-        click.confirm(f"Take this away, {total}?", abort=True)
-    for going in found.going:
+        click.confirm(f"Delete this, {total}?", abort=True)
+    for going in cleanup.going:
         going.go()
-    click.echo(f"{total} gone")
+    click.echo(f"{total} deleted")

@@ -1,4 +1,4 @@
-"""Prints what makes a shell complete Sluice's commands."""
+"""`sluice completion`: the shell-completion script."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SECTION, ORDER = "try and tidy", 6
 def command(ctx: click.Context, shell: str) -> None:
     """Print the shell-completion script.
 
-    By it a shell completes commands, options, and the names of pipelines and topics.
+    The shell then completes commands, options, and the names of pipelines and topics.
 
     For bash, put this line into ~/.bashrc: eval "$(sluice completion bash)"; for zsh the same with zsh into ~/.zshrc. For fish:
     sluice completion fish > ~/.config/fish/completions/sluice.fish
 
     Example: eval "$(sluice completion bash)"
     """
-    made = get_completion_class(shell)
-    assert made is not None
-    click.echo(made(ctx.find_root().command, {}, "sluice", "_SLUICE_COMPLETE").source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    click.echo(shell_class(ctx.find_root().command, {}, "sluice", "_SLUICE_COMPLETE").source())

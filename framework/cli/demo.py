@@ -1,4 +1,4 @@
-"""Shows the whole way: a real Kafka, the shipped specs, Dagster, Iceberg."""
+"""`sluice demo`: a real Kafka, the shipped specs, Dagster, Iceberg."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def command() -> None:
     Sends messages to a real Kafka and loads them into Iceberg tables. `make demo` calls it.
 
     Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
-    goes on from where this one ended.
+    continues where this one ended.
 
     Example: sluice demo
     """
@@ -72,7 +72,7 @@ def command() -> None:
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
         sent = _send(console, plan, str(kafka.address))
-        before = {seen.pipeline: seen for seen in read_progress(plan)}
+        before = {each.pipeline: each for each in read_progress(plan)}
         with _doing(console, "Dagster materializes every table"):
             _materialize()
         after = read_progress(plan)
@@ -83,7 +83,7 @@ def command() -> None:
 
 @contextmanager
 def _kafka(console: Console) -> Iterator[State]:
-    """Kafka, running; stopped again if it did not run before."""
+    """A running Kafka; stopped again if it did not run before."""
     from framework import services
 
     with _doing(console, "Kafka starts"):
@@ -99,7 +99,7 @@ def _kafka(console: Console) -> Iterator[State]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """A polite kill and a closed terminal end the demo as Ctrl-C does."""
+    """End the demo on SIGTERM and on a closed terminal as on Ctrl-C."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -114,7 +114,7 @@ def _interruptible() -> Iterator[None]:
 
 @contextmanager
 def _doing(console: Console, what: str) -> Iterator[None]:
-    """What goes on, and how long it took."""
+    """Print the current part of the demo, and how long it took."""
     began = time.monotonic()
     with console.status(f"{what} …"):
         yield
@@ -134,19 +134,19 @@ def _send(console: Console, plan: Plan, address: str) -> int:
 
 
 def _messages(topic: Topic) -> Iterable[Message]:
-    """Messages of the last minutes, and some that cannot be read."""
+    """Messages of the last minutes, and some that cannot be decoded."""
     from framework import generate
 
     assert topic.generator is not None
     rate = max(topic.generator.rate, _MESSAGES / 120)
     topic = replace(topic, generator=replace(topic.generator, rate=rate))
     start = datetime.now(timezone.utc) - timedelta(seconds=_MESSAGES / rate)
-    made = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
-    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), made)
+    generated = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
+    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), generated)
 
 
 def _materialize() -> None:
-    """Every asset, by Dagster's own command in a process of its own; what it says goes into a file."""
+    """Materialize every asset, by Dagster's own command in its own process; its output goes into a log file."""
     command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "*", "-m", "pipelines.definitions"]
     environment = {**os.environ, "DAGSTER_HOME": str(dagster_home()), "SLUICE_ENV": "local"}
     with open(_log(), "wb") as log:
@@ -167,41 +167,44 @@ def _materialize() -> None:
 def _failed(what: str) -> SluiceError:
     from framework.services.process import failed
 
-    return failed(what, Path(_shown(_log())), "demo-failed", lines=25)
+    return failed(what, Path(_relative(_log())), "demo-failed", lines=25)
 
 
 def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:
     looks = [
         (".venv/bin/sluice plan", "what ran: columns, types, tables"),
-        (".venv/bin/sluice bad-rows flagged_stock_trades", "what could not be read, and why"),
-        ('.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"', "a table by SQL"),
+        (".venv/bin/sluice bad-rows flagged_stock_trades", "the bad rows, and why"),
+        (
+            '.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"',
+            "a table, queried with SQL",
+        ),
         (".venv/bin/sluice ui", "tables, runs and plots in a browser"),
-        (f"less {_shown(_log())}", "what Dagster said"),
+        (f"less {_relative(_log())}", "Dagster's log"),
     ]
     if kafka.changed and not _keep():
-        last = "Kafka is stopped, its data stays: another `make demo` goes on from here, `KEEP=1 make demo` leaves it running."
+        last = "Kafka is stopped, its data stays: another `make demo` continues from here, `KEEP=1 make demo` leaves it running."
     else:
-        looks.append((".venv/bin/sluice generate stock_trades --for 1m", "more trades; `.venv/bin/sluice run` brings them in"))
+        looks.append((".venv/bin/sluice generate stock_trades --for 1m", "more trades; `.venv/bin/sluice run` loads them"))
         last = f"Kafka still runs at {kafka.address}: `.venv/bin/sluice services down` stops it."
     width = max(len(command) for command, _ in looks)
-    lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Where to look next:"]
+    lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Next:"]
     lines += [f"  {command:<{width}}  {what}" for command, what in looks]
     console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
 
 
 def _require_all(after: Iterable[Progress]) -> None:
-    for seen in after:
-        if seen.trouble is not None:
-            raise seen.trouble
-        if seen.lag:
-            raise SluiceError("demo-failed", f"{seen.lag:,} messages did not land in {seen.table}", f"read {_shown(_log())}")
+    for each in after:
+        if each.trouble is not None:
+            raise each.trouble
+        if each.lag:
+            raise SluiceError("demo-failed", f"{each.lag:,} messages did not land in {each.table}", f"read {_relative(_log())}")
 
 
 def _log() -> Path:
     return home() / "demo.log"
 
 
-def _shown(path: Path) -> str:
+def _relative(path: Path) -> str:
     return os.path.relpath(path)
 
 

@@ -1,4 +1,4 @@
-"""Writes the pages of the spec language."""
+"""`sluice docs`: the pages of the spec language."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SECTION, ORDER = "write", 7
 def command(folder: Path) -> None:
     """Write the pages of the spec language, with steps of your own.
 
-    FOLDER (default: docs/language) gets one page for each kind of document, each step and all that SQL expressions may say.
+    FOLDER (default: docs/language) gets one page for each kind of document, each step and SQL expressions.
     Steps of this project, in pipelines/steps, have theirs too.
 
     Example: sluice docs
     """
     from framework.reference import pages
 
-    made = pages(by_hand=(folder / "own-steps.md").is_file())
+    texts = pages(by_hand=(folder / "own-steps.md").is_file())
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    click.echo(f"wrote {len(made)} pages; the first is {folder / 'index.md'}")
+    click.echo(f"wrote {len(texts)} pages; the first is {folder / 'index.md'}")

@@ -1,4 +1,4 @@
-"""`sluice doctor`: is this machine ready, and if not, what is to be done?"""
+"""`sluice doctor`: whether this machine is ready, and how to fix it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def command() -> None:
 
     Example: sluice doctor
     """
-    from framework.doctor import look
+    from framework.doctor import diagnose
 
-    findings = look()
+    findings = diagnose()
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)
-        click.echo(f"{word}  {finding.subject:<{width}}  {finding.found}")
+        click.echo(f"{word}  {finding.subject:<{width}}  {finding.state}")
         if not finding.ok:
             click.echo(f"{'':9}{'':{width}}  hint: {finding.hint}")
     problems = sum(not finding.ok for finding in findings)

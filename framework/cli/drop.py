@@ -1,4 +1,4 @@
-"""Drops a pipeline's table."""
+"""`sluice drop`: delete a pipeline's table."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ ALSO_CALLED = ("delete", "destroy", "rm")
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
-@click.option("--data", is_flag=True, help="Remove the files of the tables, too.")
+@click.option("--data", is_flag=True, help="Delete the files of the tables, too.")
 @click.option("--topic", "with_topic", is_flag=True, help="Delete the topic in Kafka, with its messages.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, environment: str) -> None:
     """Drop a pipeline's table, so that its next run starts over.
 
-    The table of pipeline NAME and its bad rows go, after showing what goes. The next run creates them again and reads from
+    Drops the table of pipeline NAME and its bad rows, after listing what is dropped. The next run creates them again and reads from
     `start_from` of its topics.
 
-    Without --data the catalog only forgets the tables, and their files stay. A table that Sluice did not make, or to which a
-    batch is being written, is refused, and so is a topic that another pipeline reads.
+    Without --data the tables are only removed from the catalog, and their files stay. Refused for a table that Sluice did not
+    create, or to which a batch is being written, and for a topic that another pipeline reads.
 
     Example: sluice drop flagged_stock_trades --data
     """
@@ -46,7 +46,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     tables = drop.of_pipeline(pipeline)
     if not tables and not topics:
         run_record.forget(name)
-        click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} is not there")
+        click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
         *(f"table {table.words}, {amounts.size(table.bytes)}" for table in tables),
@@ -63,37 +63,37 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
     for table in tables:
         left = drop.drop(table, data)
-        what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files are gone"
-        unknown = f"{what} of which the table did not know stay"
+        what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files deleted"
+        unknown = f"{what} that the table did not list stay"
         click.echo(f"{table.name}: {(unknown if data else f'{what} stay') if left else what}")
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
     run_record.forget(name)
-    click.echo(f"`sluice run {name}` begins again{_start(pipeline)}")
+    click.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
 
 
 def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
-    """The topics that are there, each with a line about it."""
+    """The existing topics, each with a line about it."""
     from framework.amounts import counted
     from framework.engine import drop
     from framework.engine.kafka.cluster import Kafka
 
     if not pipeline.topics:
-        raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic away")
+        raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic out")
     for topic, others in drop.readers(plan, pipeline).items():
         if others:
             message = f"the topic `{topic}` is also read by {', '.join(f'`{other}`' for other in others)}"
-            raise SluiceError("topic-is-read", message, "leave --topic away, or take them out of the specs first")
-    found = []
+            raise SluiceError("topic-is-read", message, "leave --topic out, or delete these pipelines from the specs first")
+    topics = []
     for each in pipeline.topics:
         try:
-            seen = Kafka(each.cluster, plan.secrets).topic_state(each)
+            kafka_topic = Kafka(each.cluster, plan.secrets).topic_state(each)
         except NoTopic:
             continue
-        messages = sum(end - seen.starts[where] for where, end in seen.ends.items())
-        found.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
-    return found
+        messages = sum(end - kafka_topic.starts[where] for where, end in kafka_topic.ends.items())
+        topics.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
+    return topics
 
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
@@ -101,9 +101,9 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
 
     for other in plan.pipelines:
         if tables and other.source and other.source.pipeline == pipeline.name:
-            yield f"`{other.name}` reads this table, and fails until it is there again"
+            yield f"`{other.name}` reads this table, and fails until it exists again"
     if since := run_record.read(pipeline.name).paused:
-        yield f"{pipeline.name} is paused since {since}; it will not be any more"
+        yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"
 
 
 def _start(pipeline: Pipeline) -> str:

@@ -1,4 +1,4 @@
-"""Makes messages and sends them to Kafka."""
+"""`sluice generate`: send generated messages to Kafka."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ SECTION, ORDER = "try and tidy", 1
 @click.command()
 @click.argument("topic", shell_complete=_complete.topics)
 @click.option("--rate", type=Scalar("Rate"), help="Messages per time, such as 10/s; default: the topic's.")
-@click.option("--for", "seconds", type=Scalar("Duration"), help="Only so long, such as 1m.")
-@click.option("--count", type=click.IntRange(min=1), help="Only so many; without --rate and --for as fast as Kafka takes them.")
-@click.option("--seed", type=int, help="Of equal seeds come equal messages, but for their times.")
+@click.option("--for", "seconds", type=Scalar("Duration"), help="Stop after this time, such as 1m.")
+@click.option(
+    "--count", type=click.IntRange(min=1), help="Stop after this many; without --rate and --for as fast as Kafka accepts them."
+)
+@click.option("--seed", type=int, help="The same seed gives the same messages, apart from timestamps.")
 @_specs.with_specs
 def command(
     topic: str, rate: float | None, seconds: int | None, count: int | None, seed: int | None, specs: Path, environment: str
 ) -> None:
     """Send generated messages to a topic, as its `generate:` says.
 
-    Goes on until Ctrl-C, unless --for or --count ends it.
+    Runs until Ctrl-C, unless --for or --count ends it.
 
-    Creates the topic if Kafka does not have it. Where its schemas are in a registry, messages are written by the newest one; a
-    subject that has none gets one, made of the topic's `columns`.
+    Creates the topic if Kafka does not have it. If its schemas are in a registry, messages are written with the newest one; for
+    a subject without a schema, one is registered, made from the topic's `columns`.
 
     Example: sluice generate stock_trades --rate 10/s --for 1m
     """
@@ -53,21 +55,21 @@ def command(
     if seconds is not None:
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
-    found = current_schemas(chosen, plan.secrets)
-    generate.refuse(chosen, {each.of: each.writer for each in found})
+    write_schemas = current_schemas(chosen, plan.secrets)
+    generate.refuse(chosen, {each.of: each.writer for each in write_schemas})
     if generate.ensure_topic(chosen, plan.secrets):
         click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, {counted(chosen.partitions, 'partition')}")
-    there = tuple(register_new(chosen, plan.secrets, found))
-    for before, each in zip(found, there, strict=True):
+    there = tuple(register_new(chosen, plan.secrets, write_schemas))
+    for before, each in zip(write_schemas, there, strict=True):
         if before.new:
             click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")
     writers = {each.of: each.writer for each in there}
     start = datetime.now(timezone.utc)
-    if not paced and count:  # as if they had come at the topic's rate until now
+    if not paced and count:  # so that the topic's rate ends them now
         start -= timedelta(seconds=count / generator.rate)
-    made = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
-    with until_interrupted() as stop, bar(chosen.name, "messages", count) as shown:
-        sent = generate.send(chosen, plan.secrets, made, generator.rate if paced else None, stop.is_set, shown.update)
+    messages = itertools.islice(generate.messages(replace(chosen, generator=generator), seed, start, writers), count)
+    with until_interrupted() as stop, bar(chosen.name, "messages", count) as progress:
+        sent = generate.send(chosen, plan.secrets, messages, generator.rate if paced else None, stop.is_set, progress.update)
     click.echo(f"{chosen.name}: {sent.messages:,} messages sent in {sent.seconds:.1f} s, {sent.rate:,.1f}/s")
 
 
@@ -75,7 +77,7 @@ def _generator(topic: Topic) -> Generator:
     if topic.generator is None:
         raise SluiceError(
             "no-generate",
-            f"the topic `{topic.name}` does not say how its messages are made",
+            f"the topic `{topic.name}` has no `generate:`",
             f"add `generate:` with a rate and columns to the topic at {topic.where}",
         )
     return topic.generator

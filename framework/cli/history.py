@@ -1,4 +1,4 @@
-"""Shows the commits of a table."""
+"""`sluice history`: the commits of a table."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ SECTION, ORDER = "see", 4
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest.")
-@click.option("--partitions", is_flag=True, help="Offsets of each partition, not summed for each topic.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Show only the newest ones, this many.")
+@click.option("--partitions", is_flag=True, help="Show offsets for each partition, instead of sums for each topic.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path, environment: str) -> None:
     """Show a table's commits with their offsets.
 
-    The newest comes first: what each added, from which offsets, and whether it was Sluice's. NAME is a pipeline or its table.
-    Starts nothing and asks only the catalog.
+    Newest first: the rows that each added, from which offsets, and whether it was Sluice's. NAME is a pipeline or its table.
+    Starts nothing and reads only the catalog.
 
-    `spec changed` marks the first batch of a changed spec, `made anew` a rebuild, which reads all messages again. `position moved`:
-    `sluice accept`, or a topic that is new to the table, moved it before that batch. Of both it is not known from where they read.
+    `spec changed` marks the first batch of a changed spec, `rebuilt` a rebuild, which reads all messages again. `position moved`:
+    `sluice accept`, or a topic that is new to the table, moved it before that batch. For the last two, the start offsets are unknown.
     Times are UTC.
 
-    --json: {pipeline, table, expired, rolled_back, commits}; of each commit snapshot_id (as text: it has more digits than JSON's
+    --json: {pipeline, table, expired, rolled_back, commits}; each commit has snapshot_id (as text: it has more digits than JSON's
     numbers), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic, partition, from, to}], spec,
-    spec_changed, position_moved and made_anew. Null is what is not known; batch is null where the commit is not Sluice's, and 0 where the
-    table was made.
+    spec_changed, position_moved and made_anew. Null means unknown; batch is null if the commit is not Sluice's, and 0 if it
+    created the table.
 
     Example: sluice history flagged_stock_trades --limit 5
     """
@@ -47,61 +47,61 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     (pipeline,) = _specs.chosen(plan, [name])
     from framework.engine.observe.commits import history
 
-    found = history(pipeline)
+    past = history(pipeline)
     if as_json:
-        click.echo(json.dumps(document(pipeline, found, limit), indent=2))
+        click.echo(json.dumps(document(pipeline, past, limit), indent=2))
         return
     from framework.cli import _grid
 
     console = _grid.console()
-    for part in lines(pipeline, found, limit, partitions, console.width):
+    for part in lines(pipeline, past, limit, partitions, console.width):
         console.print(part)
 
 
-def lines(pipeline: Pipeline, found: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
+def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from framework.cli._grid import Column, grid
 
-    if found is None or not found.commits:
-        yield Text(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` makes it")
+    if past is None or not past.commits:
+        yield Text(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` creates it")
         return
     columns = (
         Column("when"), Column("batch"), Column("operation", 4), Column("rows", right=True), Column("bad rows", 2, right=True),
         Column("offsets", 1), Column("snapshot", 5, right=True), Column("", folds=True),
     )  # fmt: skip
-    yield grid(columns, [_row(commit, partitions) for commit in found.commits[:limit]], width)
-    more = len(found.commits) - limit
+    yield grid(columns, [_row(commit, partitions) for commit in past.commits[:limit]], width)
+    more = len(past.commits) - limit
     if more > 0:
-        yield Text(f"{more:,} more, older: --limit {len(found.commits)} shows them")
-    if found.expired:
+        yield Text(f"{more:,} older commit{'s'[: more != 1]}: --limit {len(past.commits)} shows them")
+    if past.expired:
         yield Text("older commits have expired")
-    if found.rolled_back:
-        yield Text(f"{found.rolled_back:,} not shown: main was set back behind {'it' if found.rolled_back == 1 else 'them'}")
-    if found.spec and found.spec != pipeline.spec:
-        yield Text("the next batch comes out otherwise: the spec, or Sluice itself, has changed since the last one")
+    if past.rolled_back:
+        yield Text(f"{past.rolled_back:,} not shown: main was rolled back past {'it' if past.rolled_back == 1 else 'them'}")
+    if past.spec and past.spec != pipeline.spec:
+        yield Text("the next batch will differ: the spec, or Sluice itself, has changed since the last one")
 
 
 def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     from framework.cli._grid import moment
 
     rows = f"+{commit.added:,}" + (f" −{commit.deleted:,}" if commit.deleted else "")
-    notes = []
+    remarks = []
     if not commit.ours:
-        notes.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
-    notes += ["the table was made"] if commit.batch == 0 else []
-    notes += ["spec changed"] if commit.spec_changed else []
-    notes += ["position moved"] if commit.moved else []
-    notes += ["made anew"] if commit.by_rebuild else []
+        remarks.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
+    remarks += ["table created"] if commit.batch == 0 else []
+    remarks += ["spec changed"] if commit.spec_changed else []
+    remarks += ["position moved"] if commit.moved else []
+    remarks += ["rebuilt"] if commit.by_rebuild else []
     bad = "" if not commit.batch else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
         moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
-        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(notes),
+        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(remarks),
     )  # fmt: skip
 
 
 def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
-    """From and to, of each partition or summed for each topic; one topic need not be named."""
+    """Start and end offsets, for each partition or summed for each topic; a single topic is not named."""
     from framework.engine.rules.protocol import parted
 
     topics = list(dict.fromkeys(parted(each)[0] for each, _, _ in commit.offsets))
@@ -119,20 +119,20 @@ def _span(start: int | None, end: int) -> str:
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """None where one is not known."""
-    found = list(numbers)
-    known = [number for number in found if number is not None]
-    return sum(known) if len(known) == len(found) else None
+    """The sum of the numbers; None if one is unknown."""
+    amounts = list(numbers)
+    known_amounts = [number for number in amounts if number is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None
 
 
-def document(pipeline: Pipeline, found: History | None, limit: int) -> dict[str, Any]:
-    """What `--json` prints."""
+def document(pipeline: Pipeline, past: History | None, limit: int) -> dict[str, Any]:
+    """The JSON document of `--json`."""
     return {
         "pipeline": pipeline.name,
         "table": pipeline.table.identifier,
-        "expired": found.expired if found else False,
-        "rolled_back": found.rolled_back if found else 0,
-        "commits": [_commit(commit) for commit in found.commits[:limit]] if found else [],
+        "expired": past.expired if past else False,
+        "rolled_back": past.rolled_back if past else 0,
+        "commits": [_commit(commit) for commit in past.commits[:limit]] if past else [],
     }
 
 

@@ -1,4 +1,4 @@
-"""Makes first specs: of a new project, or of a topic that is there."""
+"""`sluice init`: first specs, for a new project or for an existing topic."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ ALSO_CALLED = ("new", "create")
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
-@click.option("--topic", metavar="NAME", help="Write a spec for this topic of Kafka, from a sample of its messages.")
-@click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Messages that are looked at.")
-@click.option("--bootstrap", type=Scalar("Addresses"), metavar="HOST:PORT", help="Read them there; default: the specs' cluster.")
-@click.option("--registry", type=Scalar("Url"), metavar="URL", help="Its schemas are there; default: the cluster's registry.")
+@click.option("--topic", metavar="NAME", help="Write a spec for this Kafka topic, from a sample of its messages.")
+@click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Read this many messages.")
+@click.option(
+    "--bootstrap", type=Scalar("Addresses"), metavar="HOST:PORT", help="Read them from this Kafka; default: the specs' cluster."
+)
+@click.option("--registry", type=Scalar("Url"), metavar="URL", help="Use this schema registry; default: the cluster's registry.")
 @_specs.with_environment
 @click.pass_context
 def command(
@@ -34,12 +36,12 @@ def command(
 ) -> None:
     """Create a project with a first spec, or a spec for a topic.
 
-    The project goes into FOLDER (default: here), and what to type next is printed.
+    Writes the project into FOLDER (default: here), and prints the next commands.
 
-    With --topic, write specs/NAME.yaml for a topic that Kafka has: columns as its newest messages have them, with comments
-    on what was seen; no value of a message is written. Files that are there are never changed.
+    With --topic, writes specs/NAME.yaml for an existing Kafka topic: columns inferred from its newest messages, with comments
+    about the sample; no value of a message is written. Existing files are never changed.
 
-    Where messages begin with the id of a schema that the registry has, their format and columns are the registry's.
+    If messages begin with the id of a schema in the registry, their format and columns come from the registry.
 
     Example: sluice init --topic orders --bootstrap 127.0.0.1:19092
     """
@@ -48,25 +50,25 @@ def command(
     if topic is None:
         for param in ("sample", "bootstrap", "registry", "environment"):
             if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"--{'env' if param == 'environment' else param} means nothing without --topic")
+                raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
         _tell(folder, project.start(folder), project.commands())
         return
     from framework.init import topic as topics
 
     added = topics.add(folder, environment, topic, sample, bootstrap, registry)
     columns = counted(added.spec.columns, "column")
-    said = [
+    remarks = [
         f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"
     ]
     out = len(added.spec.left_out)
-    said += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} no column, the spec says why"] if out else []
-    _tell(folder, added.files, topics.commands(added.name), said)
+    remarks += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} left out, the spec says why"] if out else []
+    _tell(folder, added.files, topics.commands(added.name), remarks)
 
 
-def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], said: list[str] | None = None) -> None:
+def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], remarks: list[str] | None = None) -> None:
     import shlex
 
-    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(said or []), "next:"]))
+    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(remarks or []), "next:"]))
     if folder.resolve() != Path.cwd():
         click.echo(f"  cd {shlex.quote(str(folder))}")
     width = max(len(line) for line, _ in commands)

@@ -1,4 +1,4 @@
-"""Pauses pipelines."""
+"""`sluice pause`: pause pipelines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SECTION, ORDER = "run", 2
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Pause pipelines, in Dagster too.
 
-    No run loads anything into their tables until `sluice resume`. A batch that is under way still ends.
+    No run loads anything into their tables until `sluice resume`. A batch that is under way is still finished.
 
-    It holds for all runs that use this folder's `.sluice`, those of Dagster too.
+    Applies to all runs that use this folder's `.sluice`, those of Dagster too.
 
     Example: sluice pause flagged_stock_trades
     """

@@ -1,4 +1,4 @@
-"""Shows messages of a topic."""
+"""`sluice peek`: messages of a topic."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FEW = 10
 @click.argument("topic", shell_complete=_complete.topics)
 @click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_FEW} if not said.")
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
-              help="The topic's first or last messages.")  # fmt: skip
-@click.option("--partition", type=click.IntRange(min=0), help="Only messages of this one.")
-@click.option("--follow", is_flag=True, help="Go on with those that come, until Ctrl-C; from earliest, with all.")
-@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON, and nothing else.")
+              help="Show the topic's first or last messages.")  # fmt: skip
+@click.option("--partition", type=click.IntRange(min=0), help="Show only messages of this partition.")
+@click.option("--follow", is_flag=True, help="Keep showing new messages until Ctrl-C; with `--from earliest`, all messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON only.")
 @_specs.with_specs
 def command(
     topic: str, count: int | None, start: Literal["earliest", "latest"], partition: int | None, follow: bool, as_json: bool,
@@ -37,39 +37,39 @@ def command(
 ) -> None:  # fmt: skip
     """Show a topic's messages.
 
-    Shows the last ones if nothing else is asked for: place, time, key, headers and value, decoded as the topic's spec says.
+    By default the last ones: place, time, key, headers and value, decoded as the topic's spec says.
     TOPIC is a topic of the specs, by its own name or by Kafka's.
 
-    Keys and values that have their schemas in a registry are shown as JSON, each by the schema that it names.
+    Keys and values whose schemas are in a registry are shown as JSON, each decoded with the schema that it names.
 
-    What is plainly wrong, such as a value that is no JSON, is marked as a bad row; most bad rows need a closer look, which
-    `sluice preview` takes. Reads without a consumer group: nothing in Kafka changes.
+    Obvious bad rows, such as a value that is not JSON, are marked; `sluice preview` finds all of them.
+    Reads without a consumer group: nothing in Kafka changes.
 
     Example: sluice peek stock_trades --count 3
     """
     if follow and start == "earliest" and count is not None:
-        raise click.UsageError("--count means nothing here: --follow --from earliest shows all messages")
+        raise click.UsageError("--count has no effect here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
-    found = _topics.topic(plan, topic)
+    chosen = _topics.topic(plan, topic)
     from framework.engine.kafka import read_messages
     from framework.engine.loop import until_interrupted
     from framework.engine.messages.decode import Reader
 
-    within = _within(found, read_messages.bounds(found, plan.secrets), partition)
+    within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    shown = [] if all_of_them else read_messages.some(found, plan.secrets, within, count or _FEW, start)
-    reader = Reader(topic=_as_read(plan, found), secrets=plan.secrets)
+    sample = [] if all_of_them else read_messages.some(chosen, plan.secrets, within, count or _FEW, start)
+    reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
-        click.echo(_head(plan, found, within, len(shown), start, partition, all_of_them))
+        click.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
     if reader.trouble:
-        click.echo(f"{reader.trouble.message}: bytes are shown, unless it said before what their schema is", err=True)
-    _print(reader, shown, as_json)
+        click.echo(f"{reader.trouble.message}: values are shown as bytes, unless their schema is cached", err=True)
+    _print(reader, sample, as_json)
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
         from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
         with until_interrupted() as stop:
-            for message in read_messages.follow(found, plan.secrets, from_, stop.is_set):
+            for message in read_messages.follow(chosen, plan.secrets, from_, stop.is_set):
                 _print(reader, [message], as_json)
 
 
@@ -80,21 +80,21 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
     return {partition: bounds[partition]}
 
 
-def _head(plan: Plan, topic: Topic, within: Bounds, shown: int, start: str, partition: int | None, all_of_them: bool) -> str:
+def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
     where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
     there = sum(end - first for first, end in within.values())
     if all_of_them:
         head = f"{topic.name}: all messages of {where}"
-    elif not shown:
+    elif not sampled:
         ever = any(end for _, end in within.values())
         return f"{topic.name}: there are no messages in {where}{' any more' if ever else ' yet'}"
     else:
         which = "last" if start == "latest" else "first"
-        some = f"the {which} message" if shown == 1 else f"the {which} {shown:,} messages"
-        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > shown else "")
+        some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
+        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > sampled else "")
     readers = _topics.readers(plan, topic)
-    look = f"; `sluice preview {readers[0]}` shows all that a run would make of them" if readers else ""
-    return f"{head}\nonly what is plainly wrong is marked as a bad row{look}"
+    advice = f"; `sluice preview {readers[0]}` shows the rows that a run would make from them" if readers else ""
+    return f"{head}\nonly obvious bad rows are marked{advice}"
 
 
 def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
@@ -109,7 +109,7 @@ def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
 
 
 def _as_read(plan: Plan, topic: Topic) -> Topic:
-    """As its pipelines read it, where none makes bad rows of messages without a value."""
+    """The topic as its pipelines read it, if none makes bad rows from messages without a value."""
     read = [each for pipeline in plan.pipelines for each in pipeline.topics if each.name == topic.name]
     handled = read and all(fault.code != "null_value" for each in read for fault in each.decoding.faults)
     return read[0] if handled else topic

@@ -1,4 +1,4 @@
-"""Shows what will run, what it would change in the tables, and what waits for it."""
+"""`sluice plan`: what will run, what it changes in the tables, and which messages wait."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ ALSO_CALLED = ("diff",)
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-@click.option("--no-look", is_flag=True, help="Only what the specs say: ask neither Kafka nor the catalog.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
+@click.option("--no-look", is_flag=True, help="Plan from the specs alone: ask neither Kafka nor the catalog.")
 @_specs.with_specs
 def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, environment: str) -> None:
     """Show what will run, what it changes, and what waits.
 
-    First come columns and types through every step, tables, bad rows. Then comes what the next run would do: what it changes
+    Shows columns and types after every step, tables and bad rows; then the next run: what it changes
     in each table, and which messages it reads. Changes nothing and starts nothing.
 
-    Without a NAME, all pipelines. Bytes and seconds are estimates: by the size of up to 100 of the messages that wait, and by
-    the speed of the table's last large batches, or 250,000 messages a second where there are none. Kafka or a catalog that
-    does not answer within some seconds is named in one line. Exit status 1 where a run would fail or refuse to go on.
-    docs/plan.md explains each line, and what --json prints.
+    Without a NAME, all pipelines. Bytes and seconds are estimates: from the size of up to 100 waiting messages, and from
+    the speed of the table's last large batches, or 250,000 messages a second if there are none. A Kafka or catalog that
+    does not answer within a few seconds is named in one line. Exit status 1 if a run would fail or be refused.
+    docs/plan.md explains each line, and the JSON of --json.
 
     Example: sluice plan flagged_stock_trades
     """
@@ -60,81 +60,83 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo("\n".join(lines or ["there are no pipelines"]))
         if not pipelines:
             return
-    found: list[NextRun] = []
+    checked: list[NextRun] = []
     if not no_look:
         from framework.engine.observe.next_run import next_runs
 
-        for ahead in next_runs(plan, pipelines):
-            found.append(ahead)
+        for next_run in next_runs(plan, pipelines):
+            checked.append(next_run)
             if not as_json:
-                _print(ahead)
+                _print(next_run)
     if as_json:
-        seen = {ahead.pipeline.name: ahead for ahead in found}
-        documents = [document(pipeline, seen.get(pipeline.name)) for pipeline in pipelines]
+        by_name = {next_run.pipeline.name: next_run for next_run in checked}
+        documents = [document(pipeline, by_name.get(pipeline.name)) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
     else:
-        away = (error for ahead in found for error in ahead.unreachable if not isinstance(error, NoTopic))
+        away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
-            click.echo(f"not looked at: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
-    if not all(ahead.would_run for ahead in found):
+            click.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
+    if not all(next_run.would_run for next_run in checked):
         sys.exit(1)
 
 
-def _print(ahead: NextRun) -> None:
-    lines = list(ahead_lines(ahead))
+def _print(next_run: NextRun) -> None:
+    lines = list(next_run_lines(next_run))
     if lines:
-        click.echo("\n".join((f"{ahead.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
+        click.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
 
 
-def ahead_lines(ahead: NextRun) -> Iterator[str]:
-    """What the next run of a pipeline would do, in words."""
-    for error in ahead.refused:
+def next_run_lines(next_run: NextRun) -> Iterator[str]:
+    """The next run of a pipeline, in words."""
+    for error in next_run.refused:
         yield f"{'REFUSED' if isinstance(error, RefusedError) else 'FAILS'} {error.code}: {error.message}"
         yield f"  hint: {error.hint}"
-    for error in ahead.unreachable:
+    for error in next_run.unreachable:
         if isinstance(error, NoTopic):
             yield f"WAITS for its topic: {error.message}"
             yield f"  hint: {error.hint}"
-    changes = ahead.changes or ()
+    changes = next_run.changes or ()
     for change in changes:
         yield f"{'' if change.allowed else 'REFUSED '}{change}"
     hints = dict.fromkeys(change.hint for change in changes if not change.allowed)
     yield from (f"  hint: {hint}" for hint in hints)
-    if ahead.changes == ():
+    if next_run.changes == ():
         yield "table is as the spec says"
-    for waiting in ahead.waiting or ():
+    for waiting in next_run.waiting or ():
         yield _waits(waiting)
-    if ahead.rebuild:
-        if ahead.rows_differ:
-            yield "rows that are there stay as the spec before made them"
-        anew = list(rebuild_lines(ahead.pipeline, ahead.rebuild))
-        yield f"`sluice rebuild {ahead.pipeline.name}` makes them anew: {anew[0]}"
-        yield from (f"  {line}" for line in anew[1:])
-    if ahead.recompute and ahead.pipeline.source:
-        yield _computes(ahead.recompute, ahead.pipeline.source.identifier)
-    if ahead.idle and any(change.kind != "drop" or not change.allowed for change in changes):
-        comes = f"when {ahead.pipeline.source.identifier} changes" if ahead.pipeline.source else "when the next message arrives"
+    if next_run.rebuild:
+        if next_run.rows_differ:
+            yield "existing rows stay as the previous spec made them"
+        lines_of_rebuild = list(rebuild_lines(next_run.pipeline, next_run.rebuild))
+        yield f"`sluice rebuild {next_run.pipeline.name}` rebuilds the table: {lines_of_rebuild[0]}"
+        yield from (f"  {line}" for line in lines_of_rebuild[1:])
+    if next_run.recompute and next_run.pipeline.source:
+        yield _computes(next_run.recompute, next_run.pipeline.source.identifier)
+    if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
+        comes = (
+            f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
+        )
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
-def rebuild_lines(pipeline: Pipeline, outlook: Estimate) -> Iterator[str]:
-    """What a rebuild reads and costs, and what it could not make again."""
-    if outlook.rows is not None and pipeline.source:
-        yield f"computes it from {pipeline.source.identifier}: {counted(outlook.rows, 'row')}, {_time(outlook.seconds)}"
-    yield from (_waits(waiting) for waiting in outlook.waiting)
-    if outlook.done:
-        yield f"goes on with a rebuild that was cut off, which has read {counted(outlook.done, 'message')}"
-    yield from (f"without {lost.words}" for lost in outlook.lost)
-    yield from (f"undoes {foreign.words}" for foreign in outlook.foreign)
+def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
+    """The messages that a rebuild reads, its cost, and the rows that it would lose."""
+    if estimate.rows is not None and pipeline.source:
+        yield f"reads {pipeline.source.identifier}: {counted(estimate.rows, 'row')}, {_time(estimate.seconds)}"
+    yield from (_waits(waiting) for waiting in estimate.waiting)
+    if estimate.done:
+        yield f"continues an interrupted rebuild, which has read {counted(estimate.done, 'message')}"
+    yield from (f"without {lost.words}" for lost in estimate.lost)
+    yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
-def _computes(anew: Recompute, source: str) -> str:
-    if not anew.because:
-        return f"{source} is as it was when the table was computed: nothing to do"
-    line = f"computes the table anew from {source}, {anew.because}"
-    if anew.rows is None or anew.seconds is None:
+def _computes(recompute: Recompute, source: str) -> str:
+    if not recompute.because:
+        return f"{source} has not changed since the table was computed: nothing to do"
+    line = f"recomputes the table from {source}, {recompute.because}"
+    if recompute.rows is None or recompute.seconds is None:
         return line
-    return f"{line}: {counted(anew.rows, 'row')} now, {_time(anew.seconds)} once Spark has started"
+    return f"{line}: {counted(recompute.rows, 'row')} now, {_time(recompute.seconds)} once Spark has started"
 
 
 def _waits(waiting: Waiting) -> str:
@@ -156,8 +158,8 @@ def _time(seconds: float) -> str:
     return f"about {seconds:,.0f} s"
 
 
-def document(pipeline: Pipeline, ahead: NextRun | None) -> dict[str, Any]:
-    """What `--json` prints of a pipeline; docs/plan.md describes it."""
+def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
+    """The JSON of a pipeline for `--json`; docs/plan.md describes it."""
     from framework.plan.change import place
 
     table, source = pipeline.table, pipeline.source
@@ -175,22 +177,22 @@ def document(pipeline: Pipeline, ahead: NextRun | None) -> dict[str, Any]:
             {"name": column.name, "type": str(column.type), "doc": column.doc, **_where(place(pipeline, column.name))}
             for column in table.columns
         ],
-        **_next_run(ahead),
+        **_next_run(next_run),
     }  # fmt: skip
 
 
-def _next_run(ahead: NextRun | None) -> dict[str, Any]:
-    """Null is what was not looked at, or could not be seen."""
-    if ahead is None:
+def _next_run(next_run: NextRun | None) -> dict[str, Any]:
+    """The JSON of the next run. Null means not checked, or no answer."""
+    if next_run is None:
         return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
     return {
-        "would_run": ahead.would_run,
-        "changes": None if ahead.changes is None else [_change(change) for change in ahead.changes],
-        "waiting": None if ahead.waiting is None else [_waiting(each) for each in ahead.waiting],
-        "anew": _anew(ahead.recompute) if ahead.recompute else None,
-        "rebuild": _rebuild(ahead.rebuild) if ahead.rebuild else None,
-        "refused": [_error(error) for error in ahead.refused],
-        "unseen": [_error(error) for error in ahead.unreachable],
+        "would_run": next_run.would_run,
+        "changes": None if next_run.changes is None else [_change(change) for change in next_run.changes],
+        "waiting": None if next_run.waiting is None else [_waiting(each) for each in next_run.waiting],
+        "anew": _recompute(next_run.recompute) if next_run.recompute else None,
+        "rebuild": _rebuild(next_run.rebuild) if next_run.rebuild else None,
+        "refused": [_error(error) for error in next_run.refused],
+        "unseen": [_error(error) for error in next_run.unreachable],
     }
 
 
@@ -216,18 +218,18 @@ def _waiting(waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def _anew(anew: Recompute) -> dict[str, Any]:
-    seconds = None if anew.seconds is None else round(anew.seconds, 3)
-    return {"computes": bool(anew.because), "because": anew.because, "rows": anew.rows, "about_seconds": seconds}
+def _recompute(recompute: Recompute) -> dict[str, Any]:
+    seconds = None if recompute.seconds is None else round(recompute.seconds, 3)
+    return {"computes": bool(recompute.because), "because": recompute.because, "rows": recompute.rows, "about_seconds": seconds}
 
 
-def _rebuild(outlook: Estimate) -> dict[str, Any]:
+def _rebuild(estimate: Estimate) -> dict[str, Any]:
     return {
-        "topics": [{"topic": each.topic, "messages": each.messages} for each in outlook.waiting],
-        "rows": outlook.rows,
-        "about_seconds": round(outlook.seconds, 3),
-        "lost": [each.words for each in outlook.lost],
-        "undone": [each.words for each in outlook.foreign],
+        "topics": [{"topic": each.topic, "messages": each.messages} for each in estimate.waiting],
+        "rows": estimate.rows,
+        "about_seconds": round(estimate.seconds, 3),
+        "lost": [each.words for each in estimate.lost],
+        "undone": [each.words for each in estimate.foreign],
     }
 
 

@@ -1,4 +1,4 @@
-"""Shows what becomes of some messages, step by step."""
+"""`sluice preview`: some messages and their rows after each step."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SECTION, ORDER = "write", 5
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="How many, or how many rows of a table.",
+    help="Show this many messages, or rows of a table.",
 )
-@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="The topic's first or last messages.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="Show the topic's first or last messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(name: str, count: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
     """Show what the next messages become, step by step.
 
-    For the next messages of pipeline NAME it shows after each step what changes, what is filtered out, and what is a bad row,
-    with the reason. Writes nothing anywhere.
+    For the next messages of pipeline NAME, shows after each step what changes, what is filtered out, and what is a bad row,
+    with the reason. Writes nothing.
 
-    They are the messages that a run would read next; where nothing waits, the last ones of the topic. Where the pipeline reads
+    These are the messages that the next run would read; if nothing waits, the last ones of the topic. If the pipeline reads
     a table, some of its rows.
 
     Example: sluice preview flagged_stock_trades --messages 3
@@ -46,30 +46,31 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     if start and pipeline.source:
-        raise click.UsageError(f"--from means nothing here: {name} reads a table, not a topic")
+        raise click.UsageError(f"--from has no effect here: {name} reads a table, not a topic")
     from framework.engine.kafka.cluster import refuse_silent
     from framework.engine.trials.preview import once
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
-    found = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
+    result = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
     if as_json:
-        click.echo(json.dumps(_document(pipeline, found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_document(pipeline, result), indent=2, ensure_ascii=False))
     else:
         from framework.cli._terminal import console
         from framework.preview_text import show
 
-        show(console(sys.stdout), pipeline, found)
+        show(console(sys.stdout), pipeline, result)
 
 
-def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
+def _document(pipeline: Pipeline, result: Preview) -> dict[str, Any]:
     return {
         "pipeline": pipeline.name,
-        "which": found.which,
-        "waiting": found.waiting,
-        "refused": found.refused and {"code": found.refused.code, "message": found.refused.message, "hint": found.refused.hint},
+        "which": result.which,
+        "waiting": result.waiting,
+        "refused": result.refused
+        and {"code": result.refused.code, "message": result.refused.message, "hint": result.refused.hint},
         "steps": [{"step": step.name, "says": step.says} for step in pipeline.steps],
-        "messages": [_message(pipeline, message) for message in found.messages],
+        "messages": [_message(pipeline, message) for message in result.messages],
     }
 
 
@@ -84,9 +85,9 @@ def _message(pipeline: Pipeline, message: Message) -> dict[str, Any]:
 def _row(pipeline: Pipeline, row: Row) -> dict[str, Any]:
     names = ("read", *(step.name for step in pipeline.steps))
     after = [{"step": name, "columns": columns} for name, columns in zip(names, row.after, strict=False)]
-    said: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
+    entry: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
     if row.fate == "filtered":
-        said["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
+        entry["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
     if row.fate == "bad":
-        said["bad"] = {"code": row.code, "stage": row.stage, "message": row.message}
-    return said
+        entry["bad"] = {"code": row.code, "stage": row.stage, "message": row.message}
+    return entry

@@ -1,4 +1,4 @@
-"""Makes a table anew as its spec says."""
+"""`sluice rebuild`: rebuild a table by its current spec."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ ALSO_CALLED = ("backfill", "replay", "full-refresh")
 @click.option(
     "--without-lost",
     is_flag=True,
-    help="Also where the new table will lack rows that the old one has: those of messages that Kafka no longer has, and those that "
-    "other programs wrote. What others deleted comes back.",
+    help="Rebuild even if rows are lost: those of messages that Kafka no longer has, and those that other programs wrote. "
+    "Rows that other programs deleted come back.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: str) -> None:
     """Rebuild a table next to the current one and swap it in atomically.
 
-    The table of pipeline NAME and its bad rows are computed as its spec says now, after showing what that reads and changes.
+    Rebuilds the table of pipeline NAME and its bad rows by its current spec, after showing what that reads and changes.
 
-    All messages are read again from `start_from`, with `latest` from where the table began, into a second table beside it. Readers
-    see the old table until one commit publishes the new one; its old snapshots stay for time travel. Runs of the pipeline may go on
-    meanwhile. What is cut off, by Ctrl-C or a crash, goes on when it is called again. Rows that could not be made again are counted,
-    and it is refused unless --without-lost.
+    Reads all messages again from `start_from`, or with `latest` from the table's first offsets, into a second table. Readers
+    see the old table until one commit publishes the new one; its old snapshots stay for time travel. Runs of the pipeline can
+    continue meanwhile. An interrupted rebuild, after Ctrl-C or a crash, continues when it is called again. Rows that it would lose
+    are counted, and it is refused unless --without-lost.
 
     Example: sluice rebuild flagged_stock_trades
     """
@@ -50,20 +50,20 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
     pipeline = _specs.chosen(plan, [name])[0]
     context = Context(plan)
     try:
-        ahead, changes = rebuild.check_rebuild(context, pipeline, without_lost)
-        click.echo("\n".join(_shows(pipeline, ahead, changes)))
+        estimate, changes = rebuild.check_rebuild(context, pipeline, without_lost)
+        click.echo("\n".join(_shows(pipeline, estimate, changes)))
         if not yes:
             click.confirm("Rebuild it?", abort=True)
         with loop.until_interrupted() as stop:
-            done = rebuild.rebuild(context, pipeline, ahead, _batch, stop.is_set)
+            done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:
-            click.echo(f"{name}: stopped, {table} is as it was; `sluice rebuild {name}` goes on from here")
-            raise SystemExit(1)  # what was asked for is not done
+            click.echo(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here")
+            raise SystemExit(1)  # the rebuild is not done
         if done.only_ended:
-            click.echo(f"{name}: {table} was published before as batch {done.number}, and what was left of the rebuild is done")
+            click.echo(f"{name}: {table} was published before as batch {done.number}, and the rest of the rebuild is done")
         else:
-            click.echo(f"{name}: {table} is made anew, published by one commit as batch {done.number}, snapshot {done.snapshot}")
+            click.echo(f"{name}: {table} is rebuilt, published by one commit as batch {done.number}, snapshot {done.snapshot}")
     finally:
         context.stop()
 
@@ -74,17 +74,17 @@ def _batch(batch: Batch) -> None:
     click.echo(line(batch))
 
 
-def _shows(pipeline: Pipeline, ahead: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
+def _shows(pipeline: Pipeline, estimate: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:
     from framework.cli.plan import rebuild_lines
     from framework.engine.iceberg.second_identity import second_pipeline
 
     table = pipeline.table.identifier
-    if ahead.ended:
-        yield f"{pipeline.name}: a rebuild of {table} was published and then cut off; what is left to do reads nothing"
+    if estimate.ended:
+        yield f"{pipeline.name}: a rebuild of {table} was published and then interrupted; the rest reads no messages"
         return
-    yield f"{pipeline.name}: makes {table} anew, beside it in {second_pipeline(pipeline).table.identifier}"
+    yield f"{pipeline.name}: rebuilds {table}, in the second table {second_pipeline(pipeline).table.identifier}"
     yield from (f"  {_says(pipeline, change)}" for change in changes)
-    yield from (f"  {line}" for line in rebuild_lines(pipeline, ahead))
+    yield from (f"  {line}" for line in rebuild_lines(pipeline, estimate))
 
 
 def _says(pipeline: Pipeline, change: Change) -> str:
@@ -94,5 +94,5 @@ def _says(pipeline: Pipeline, change: Change) -> str:
     if change.kind == "sort_by":
         return f"all files are sorted by {', '.join(table.sort_by) or 'nothing'}"
     if change.kind == "drop":
-        return f"`{'.'.join(change.path)}` {change.old} goes"
+        return f"`{'.'.join(change.path)}` {change.old} is dropped"
     return change.what

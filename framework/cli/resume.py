@@ -1,4 +1,4 @@
-"""Resumes pipelines."""
+"""`sluice resume`: resume pipelines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     The next run loads all messages that arrived meanwhile.
 
-    It holds for all runs that use this folder's `.sluice`, those of Dagster too.
+    Applies to all runs that use this folder's `.sluice`, those of Dagster too.
 
     Example: sluice resume flagged_stock_trades
     """
@@ -29,4 +29,4 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
         was = run_record.read(pipeline.name).paused
         run_record.resume(pipeline.name)
-        click.echo(f"{pipeline.name}: {f'goes on, was paused since {was}' if was else 'was not paused'}")
+        click.echo(f"{pipeline.name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")

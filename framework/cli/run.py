@@ -1,4 +1,4 @@
-"""Runs pipelines."""
+"""`sluice run`: run pipelines."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--every", metavar="DURATION", help="Stay and run again this often, such as 1m.")
+@click.option("--every", metavar="DURATION", help="Keep running, and run again this often, such as 1m.")
 @_specs.with_specs
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
     """Load all waiting messages; `--every 1m` keeps running.
 
-    Runs pipelines until their tables have all that is in their topics.
+    Runs pipelines until their tables have all messages of their topics.
 
-    Without a NAME, all of them but those that are paused. Ctrl-C ends behind the commit that is under way.
+    Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way.
 
-    Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, refused to go on or, asked for by
-    its NAME, is paused; 2 wrong usage.
+    Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, was refused or, if given by
+    NAME, is paused; 2 wrong usage.
 
     Example: sluice run flagged_stock_trades --every 1m
     """
@@ -47,18 +47,18 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
     context = Context(plan)
-    told = _Told(context, bool(names))
+    report = _Report(context, bool(names))
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
-                loop.keep_up(context, pipelines, seconds, told.batch, told.failure, stop, told.working)
+                loop.keep_up(context, pipelines, seconds, report.batch, report.failure, stop, report.working)
                 return
-            failures = loop.catch_up(context, pipelines, told.batch, stop.is_set, told.working)
-        failed = [told.failure(failure) for failure in failures]
+            failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working)
+        failed = [report.failure(failure) for failure in failures]
         behind = {failure.pipeline for failure in failures}
         for pipeline in pipelines:
             if pipeline.name not in behind and not stop.is_set():
-                told.end(pipeline)
+                report.end(pipeline)
         sys.exit(1 if any(failed) else 0)
     finally:
         context.stop()
@@ -75,8 +75,8 @@ def _seconds(every: str | None) -> int | None:
         raise click.BadParameter(f"`{every}` is no duration: write 15s, 1m or 2h", param_hint="--every") from None
 
 
-class _Told:
-    """What a run says: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
+class _Report:
+    """The output of a run: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
     def __init__(self, context: Context, by_name: bool) -> None:
         self.context = context
@@ -101,29 +101,29 @@ class _Told:
             self._bar = None
 
     def batch(self, batch: Batch) -> None:
-        said = line(batch)
+        text = line(batch)
         if self._bar is None:
-            click.echo(said)
+            click.echo(text)
             return
         self._read += batch.read
         self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
         with self._bar.hidden():
-            click.echo(said)
+            click.echo(text)
 
     def failure(self, failure: Failure) -> bool:
-        """Whether it is one: who names no pipeline wants those that are not paused."""
+        """Whether a pause is an error: without names, paused pipelines are left out."""
         if self.by_name or not isinstance(failure.error, Paused):
             click.echo(f"{failure.pipeline}: {failure.error}", err=True)
             return True
         line = f"{failure.pipeline}: paused{_since(failure.pipeline)}, left out"
-        if line not in self._left_out:  # once, not each time that --every comes round
+        if line not in self._left_out:  # once, not each time with --every
             self._left_out.add(line)
             click.echo(line)
         return False
 
     def end(self, pipeline: Pipeline) -> None:
-        since = _since(pipeline.name)  # by somebody else, while its batches ran
-        done = f"paused{since}, what came in before is there" if since else f"{pipeline.table.identifier} is caught up"
+        since = _since(pipeline.name)  # paused while its batches ran
+        done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
         click.echo(f"{pipeline.name}: {done}")
 
 
@@ -135,7 +135,7 @@ def _since(pipeline: str) -> str:
 
 
 def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
-    """What waits for a pipeline; None where the run will say why it cannot be known."""
+    """The number of waiting messages; None if it is unknown, which the run itself reports."""
     from framework.engine.observe.progress import progress_of
 
     try:

@@ -1,4 +1,4 @@
-"""Prints the JSON Schema of specs, for editors."""
+"""`sluice schema`: the JSON Schema of specs, for editors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SECTION, ORDER = "write", 6
 def command() -> None:
     """Print the JSON Schema of specs, for editors.
 
-    Editors complete and check specs by it.
+    Editors complete and check specs with it.
 
-    Each document of a spec begins with the line that names it:
+    Begin each document of a spec with the line that names it:
 
     \b
     # yaml-language-server: $schema=schema.json
 
-    It knows what an option is and takes; that columns and tables exist only `sluice check` knows.
+    The schema has the options and their values; only `sluice check` knows whether columns and tables exist.
 
     Example: sluice schema > specs/schema.json
     """

@@ -1,4 +1,4 @@
-"""Sends messages as they are given."""
+"""`sluice send`: send given messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SECTION, ORDER = "try and tidy", 2
 ALSO_CALLED = ("produce", "publish")
 
-_EACH = 10  # of more messages than these not each is shown
+_EACH = 10  # messages; more are summed up by partition
 
 
 @click.command()
@@ -29,9 +29,9 @@ _EACH = 10  # of more messages than these not each is shown
 @click.argument("value", metavar="JSON", required=False)
 @click.option("--key", help="The message's key, written as the topic's key format says.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header; may be given several times.")
-@click.option("--partition", type=click.IntRange(min=0), help="Send to this one; default: by the key, else any.")
+@click.option("--partition", type=click.IntRange(min=0), help="Send to this partition; default: by the key, or any.")
 @click.option("--tombstone", is_flag=True, help="Send no value: with `deletes: tombstones` it deletes the row of the key.")
-@click.option("--raw", is_flag=True, help="Send value and key as they are, even what can only become a bad row.")
+@click.option("--raw", is_flag=True, help="Send value and key unchanged, even if they can only become a bad row.")
 @_specs.with_specs
 def command(
     topic: str, value: str | None, key: str | None, headers: tuple[str, ...], partition: int | None, tombstone: bool, raw: bool,
@@ -39,54 +39,52 @@ def command(
 ) -> None:  # fmt: skip
     """Send one message.
 
-    TOPIC is a topic of the specs. JSON is the value, sent as it is, or any text where the topic is no `value: json`. With -
+    TOPIC is a topic of the specs. JSON is the value, sent unchanged, or any text if the topic is not `value: json`. With -
     each line of standard input is a message.
 
-    Where the schemas are in a registry, JSON is written by the newest one: dates and times are ISO text or the schema's own
-    numbers, decimals numbers or text, bytes base64, and a value of a union is the type that it looks like, or says it:
+    If the schemas are in a registry, the JSON is encoded with the newest one: dates and times are ISO text or the schema's own
+    numbers, decimals numbers or text, bytes base64, and a value of a union has the type that it looks like, or names it:
     {"long": 5}.
 
-    A key is a whole number where the topic's keys are `long`, one JSON object where they are `json` or their schema is a record,
-    and text otherwise. Of standard input, lines before one that is refused are sent.
+    A key is a whole number if the topic's keys are `long`, one JSON object if they are `json` or their schema is a record,
+    and text otherwise. Lines of standard input before a refused one are sent.
 
     Example: sluice send users '{"userid": "User_1", "gender": "OTHER"}'
     """
     if tombstone == (value is not None):
-        raise click.UsageError(
-            "a tombstone has no JSON" if tombstone else "say what to send: JSON, - for standard input, or --tombstone"
-        )
+        raise click.UsageError("a tombstone has no value" if tombstone else "give JSON, - for standard input, or --tombstone")
     if tombstone and key is None:
-        raise click.UsageError("a tombstone needs --key, which says what it deletes")
+        raise click.UsageError("a tombstone needs --key: the key of the row to delete")
     header_bytes = tuple(_header(header) for header in headers)
     plan = _specs.plan(specs, environment)
-    found = _topics.topic(plan, topic)
-    written = _Written(found, {} if raw else _newest(found, plan.secrets, key is not None), raw)
+    chosen = _topics.topic(plan, topic)
+    written = _Written(chosen, {} if raw else _schemas(chosen, plan.secrets, key is not None), raw)
     key_bytes = None if key is None else written.key(key)
     given = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework import generate
     from framework.engine.kafka import read_messages
 
-    bounds = read_messages.bounds(found, plan.secrets)
+    bounds = read_messages.bounds(chosen, plan.secrets)
     if partition is not None:
-        _topics.refuse_partition(found, partition, bounds)
+        _topics.refuse_partition(chosen, partition, bounds)
     lines = _Lines(written) if value == "-" else [given]
-    made = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
+    messages = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
-    generate.send(found, plan.secrets, made, arrived=lambda *place: arrived.append(place))
-    _tell(found, arrived)
+    generate.send(chosen, plan.secrets, messages, arrived=lambda *place: arrived.append(place))
+    _tell(chosen, arrived)
     if isinstance(lines, _Lines) and lines.refused:
         raise lines.refused
 
 
 class _Lines:
-    """The lines of standard input, up to the first that is refused."""
+    """The lines of standard input, up to the first refused one."""
 
     def __init__(self, written: _Written) -> None:
         self.written = written
         self.refused: SluiceError | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        with suppress(KeyboardInterrupt):  # Ctrl-C ends what is typed; what was typed is sent
+        with suppress(KeyboardInterrupt):  # Ctrl-C ends the input; complete lines are sent
             for number, line in enumerate(sys.stdin.buffer, 1):
                 try:
                     value = self.written.value(line.removesuffix(b"\n"))
@@ -100,65 +98,67 @@ class _Lines:
 
 @dataclass(frozen=True)
 class _Written:
-    """How what is said becomes a message's bytes; raises where it could only become a bad row."""
+    """The encoding of values and keys as bytes; raises for one that could only become a bad row."""
 
     topic: Topic
     schemas: Mapping[str, WriteSchema]
     raw: bool
 
-    def value(self, said: bytes) -> bytes:
+    def value(self, value_bytes: bytes) -> bytes:
         from framework.formats import BySchema, find
 
         format_ = find("value", self.topic.value)
         if "value" in self.schemas:
-            return self.by_schema("value", said)
+            return self.by_schema("value", value_bytes)
         if self.raw or format_ is None or isinstance(format_, BySchema) or format_.wrong is None:
-            return said
-        reason = format_.wrong(said)
+            return value_bytes
+        reason = format_.wrong(value_bytes)
         if reason:
             message = f"`{self.topic.name}` takes {format_.noun}, and the value {reason}"
-            raise SluiceError("not-its-format", message, "--raw sends it all the same: it becomes a bad row")
-        return said
+            raise SluiceError("not-its-format", message, "--raw sends it anyway, and it becomes a bad row")
+        return value_bytes
 
-    def key(self, said: str) -> bytes:
+    def key(self, key_text: str) -> bytes:
         from framework.formats import BySchema, Single, find
 
-        data = said.encode("utf-8", "surrogateescape")
+        data = key_text.encode("utf-8", "surrogateescape")
         if "key" in self.schemas:
             return self.by_schema("key", data)
         format_ = find("key", self.topic.key_format)
         if format_ is None or isinstance(format_, BySchema):
             return data
         try:
-            encoded = format_.encode(said) if isinstance(format_, Single) else data
+            encoded = format_.encode(key_text) if isinstance(format_, Single) else data
             reason = format_.wrong(encoded) if format_.wrong else None
         except ValueError as error:
             encoded, reason = data, str(error)
         if reason and not self.raw:
             message = f"the keys of `{self.topic.name}` are {self.topic.key_format}, and the key {reason}"
-            raise SluiceError("not-its-format", message, "--raw sends it all the same, as text")
+            raise SluiceError("not-its-format", message, "--raw sends it anyway, as text")
         return encoded
 
-    def by_schema(self, of: str, said: bytes) -> bytes:
+    def by_schema(self, of: str, json_text: bytes) -> bytes:
         from framework.engine.messages.write_schemas import encoded
 
         try:
-            return encoded(self.schemas[of], said)
+            return encoded(self.schemas[of], json_text)
         except ValueError as error:
             version, subject = self.schemas[of].version, self.schemas[of].subject
             message = f"the {of} does not fit {version} of `{subject}`: {error}"
             raise SluiceError("not-its-format", message, "correct it; --raw sends the bytes as they are") from None
 
 
-def _newest(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, WriteSchema]:
+def _schemas(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, WriteSchema]:
     from framework.engine.messages.write_schemas import current_schemas
 
-    found = current_schemas(topic, secrets)
-    for each in found:
+    schemas = current_schemas(topic, secrets)
+    for each in schemas:
         if each.new and (keyed or each.of == "value"):
-            hint = f"`sluice generate {topic.name}` registers one that is made of the topic's columns; --raw sends the bytes as they are"
+            hint = (
+                f"`sluice generate {topic.name}` registers one made from the topic's columns; --raw sends the bytes as they are"
+            )
             raise NoSubject("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
-    return {each.of: each for each in found}
+    return {each.of: each for each in schemas}
 
 
 def _header(header: str) -> tuple[str, bytes]:
@@ -169,7 +169,7 @@ def _header(header: str) -> tuple[str, bytes]:
 
 
 def _tell(topic: Topic, arrived: list[tuple[int, int]]) -> None:
-    """The place of each message, or of very many how they are spread."""
+    """Print the place of each message, or for many the offsets in each partition."""
     if not arrived:
         click.echo(f"{topic.name}: nothing was sent")
     elif len(arrived) <= _EACH:

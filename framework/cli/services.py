@@ -1,4 +1,4 @@
-"""`sluice services`: start, stop and look at the servers of this machine."""
+"""`sluice services`: start, stop and show the servers of this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command() -> None:
 @command.command()
 @_NAMES
 def up(names: tuple[str, ...]) -> None:
-    """Start services, Kafka if none is named, and wait until they answer.
+    """Start services, by default Kafka, and wait until they answer.
 
     Example: sluice services up kafka
     """
@@ -35,7 +35,7 @@ def up(names: tuple[str, ...]) -> None:
 @command.command()
 @_NAMES
 def down(names: tuple[str, ...]) -> None:
-    """Stop services, all if none is named; their data stays.
+    """Stop services, by default all; their data stays.
 
     Example: sluice services down
     """

@@ -1,4 +1,4 @@
-"""`sluice setup`: get the jars, each checked against jars.lock, keep Spark's classes, and make a folder for Dagster."""
+"""`sluice setup`: download the jars, each checked against jars.lock, cache Spark's classes, and create a folder for Dagster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALSO_CALLED = ("install",)
 def command() -> None:
     """Download the jars and cache Spark's classes for a faster start.
 
-    Spark then starts in half the time. Takes no time when all is here. `make setup` calls it.
+    Spark then starts in half the time. Takes no time if nothing is missing. `make setup` calls it.
 
     Example: sluice setup
     """
@@ -29,7 +29,7 @@ def command() -> None:
         try:
             jars.folder(name)
         except SetupError:
-            click.echo(f"{name} jars: fetching what is missing of {len(locked)} ...")
+            click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
             began = time.monotonic()
             jars.fetch(name)
             click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
@@ -58,9 +58,9 @@ def _keep_classes() -> None:
 
     kept = class_archive.is_kept()
     if kept is not None:
-        click.echo(f"spark classes: {'ready' if kept else f'they could not be kept here; {_SLOW}'}")
+        click.echo(f"spark classes: {'ready' if kept else f'they could not be cached here; {_SLOW}'}")
         return
-    click.echo("spark classes: keeping them as Java has them in memory, about a minute ...")
+    click.echo("spark classes: caching them, so that Spark starts faster, about a minute ...")
     began = time.monotonic()
     try:
         log = class_archive.create()
@@ -68,6 +68,6 @@ def _keep_classes() -> None:
     except OSError as error:
         why = str(error)
     if why:
-        click.echo(f"spark classes: they cannot be kept ({why}); all works without, and {_SLOW}", err=True)
+        click.echo(f"spark classes: they cannot be cached ({why}); everything works without, but {_SLOW}", err=True)
     else:
-        click.echo(f"spark classes: kept, {time.monotonic() - began:.0f} s")
+        click.echo(f"spark classes: cached, {time.monotonic() - began:.0f} s")

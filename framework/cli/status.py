@@ -1,4 +1,4 @@
-"""Shows the state of every table."""
+"""`sluice status`: the state of every table."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _EVERY = 2.0  # seconds
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and what waits.")
-@click.option("--watch", "again", is_flag=True, help="Look again every 2 seconds, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and waiting messages.")
+@click.option("--watch", "again", is_flag=True, help="Refresh every 2 seconds, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
-    """Show how far each table is, how old its data is, what is wrong.
+    """Show each table's progress, the age of its data, and its errors.
 
     Shows every table, or those of NAME, a pipeline or its table. Changes nothing and starts nothing.
 
@@ -40,22 +40,22 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     syncing    messages wait
     caught up  no messages wait
     paused     until `sluice resume`
-    suspended  a run refused to go on: a person must decide
+    suspended  a run was refused: a person must decide
     failing    the last run failed, or Kafka or the catalog does not answer
 
-    Fresh is a table that is caught up, or whose last commit is not older than `fresh_within`.
+    A table is fresh if it is caught up, or its last commit is not older than `fresh_within`.
 
-    --json: {environment, at, tables}; of each table pipeline, table, catalog, state, reasons [{code, message, hint, do,
+    --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
     suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
     rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, location, metadata_file, snapshot_id (as
-    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null is what is not known.
+    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
 
     Exit status: 0, or 1 if a table is failing or suspended, or the specs have problems; 2 wrong usage.
 
     Example: sluice status flagged_stock_trades --partitions
     """
     if again and as_json:
-        raise click.UsageError("--watch and --json do not go together: ask --json as often as you need it")
+        raise click.UsageError("--watch and --json exclude each other: call --json as often as you need")
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
     from framework.engine.observe.status import statuses
@@ -63,20 +63,20 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     if again:
         bad = _watch(plan, pipelines, partitions)
     else:
-        found = statuses(plan, pipelines)
-        bad = any(status.bad for status in found)
+        states = statuses(plan, pipelines)
+        bad = any(status.bad for status in states)
         if as_json:
-            click.echo(json.dumps(document(environment, found), indent=2, ensure_ascii=False))
+            click.echo(json.dumps(document(environment, states), indent=2, ensure_ascii=False))
         else:
             from framework.cli import _grid, _status
 
             console = _grid.console()
-            console.print(_status.block(found, partitions, console.width))
+            console.print(_status.block(states, partitions, console.width))
     sys.exit(1 if bad else 0)
 
 
 def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
-    """Until Ctrl-C; whether anything was bad when it was looked at last."""
+    """Refresh until Ctrl-C. Returns whether any table was bad the last time."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -91,10 +91,10 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
         nonlocal bad
         while True:
             began = time.monotonic()
-            found = statuses(plan, pipelines)
-            bad = any(status.bad for status in found)
+            states = statuses(plan, pipelines)
+            bad = any(status.bad for status in states)
             head = Text(f"{_grid.moment(datetime.now(timezone.utc))} UTC, again every {_EVERY:.0f} s, Ctrl-C ends\n", style="dim")
-            yield Group(head, _status.block(found, partitions, console.width))
+            yield Group(head, _status.block(states, partitions, console.width))
             time.sleep(max(0.0, _EVERY - (time.monotonic() - began)))
 
     try:
@@ -112,47 +112,47 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
     return bad
 
 
-def document(environment: str, found: Sequence[Status]) -> dict[str, Any]:
-    """What `--json` prints."""
-    at = found[0].at if found else datetime.now(timezone.utc)
-    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in found]}
+def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
+    """The JSON document of `--json`."""
+    at = states[0].at if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:
     from framework.engine.observe.progress import event_time
     from framework.engine.rules.protocol import parted
 
-    seen, pipeline = status.progress, status.pipeline
-    known = not seen.catalog_away
+    watched, pipeline = status.progress, status.pipeline
+    readable = not watched.catalog_away
     age = status.age(status.newest_event)
     return {
         "pipeline": pipeline.name,
-        "table": seen.table,
+        "table": watched.table,
         "catalog": pipeline.table.catalog.name,
         "state": status.state,
         "reasons": [_reason(reason) for reason in status.reasons],
         "paused_since": _time(status.paused),
         "lag": {
-            "records": seen.lag,
+            "records": watched.lag,
             "newest_event": _time(status.newest_event),
             "newest_event_seconds": None if age is None else round(age, 3),
             "newest_event_column": event_time(pipeline),
         },
-        "last_commit": _time(seen.committed),
-        "batch": seen.position.batch if seen.position else None,
-        "rows": seen.rows if known else None,
-        "bad_rows": seen.bad_rows if known else None,
-        "bad_rows_waiting": seen.bad_waiting if known else None,
-        "files": seen.files if known else None,
-        "bytes": seen.bytes if known else None,
+        "last_commit": _time(watched.committed),
+        "batch": watched.position.batch if watched.position else None,
+        "rows": watched.rows if readable else None,
+        "bad_rows": watched.bad_rows if readable else None,
+        "bad_rows_waiting": watched.bad_waiting if readable else None,
+        "files": watched.files if readable else None,
+        "bytes": watched.bytes if readable else None,
         "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
-        "location": seen.location or None,
-        "metadata_file": seen.metadata or None,
-        "snapshot_id": None if seen.snapshot is None else str(seen.snapshot),
+        "location": watched.location or None,
+        "metadata_file": watched.metadata or None,
+        "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
         "offsets": [
             {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
              "position": each.next, "end": each.end, "lag": each.waiting}
-            for each in seen.offsets
+            for each in watched.offsets
         ],
     }  # fmt: skip
 

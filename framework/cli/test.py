@@ -1,4 +1,4 @@
-"""Runs the tests of pipelines."""
+"""`sluice test`: run the tests of pipelines."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SECTION, ORDER = "write", 4
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Run the tests in the specs, without Kafka.
 
-    Their messages go through the same code as in production, into tables of a catalog that is thrown away. Neither Kafka nor
-    the real tables are asked.
+    The messages of a test run through the same code as in production, into tables of a temporary catalog. Neither Kafka nor
+    the real tables are read.
 
-    Without a NAME, the tests of all pipelines. A test that fails is shown with its place and with what differs.
+    Without a NAME, the tests of all pipelines. A failed test is shown with its place and the differences.
 
     Exit status: 0 all passed, 1 a test failed or the specs have problems, 2 wrong usage.
 
@@ -48,7 +48,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
 
 def _run(plan: Plan, names: Sequence[str]) -> int:
-    """All tests of these pipelines, in one JVM; how many failed."""
+    """Run all tests of these pipelines in one JVM. Returns how many failed."""
     from framework.engine.trials import trial
 
     failed = 0
@@ -56,24 +56,24 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
         pipelines = [pipeline for pipeline in trials.plan.pipelines if pipeline.name in names]
         outcomes = trials.outcomes([(pipeline, example) for pipeline in pipelines for example in pipeline.examples])
         for pipeline in pipelines:
-            said = [(example, list(_wrong(pipeline, example, next(outcomes)))) for example in pipeline.examples]
-            wrong = [each for each in said if each[1]]
-            failed += len(wrong)
-            _tell(pipeline, wrong)
+            results = [(example, list(_differences(pipeline, example, next(outcomes)))) for example in pipeline.examples]
+            failures = [each for each in results if each[1]]
+            failed += len(failures)
+            _tell(pipeline, failures)
     return failed
 
 
-def _tell(pipeline: Pipeline, wrong: Sequence[tuple[Example, Sequence[str]]]) -> None:
+def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]]) -> None:
     count = counted(len(pipeline.examples), "test")
-    click.echo(f"{pipeline.name}: {f'{len(wrong):,} of {count} failed' if wrong else f'{count} ok'}")
-    for example, said in wrong:
+    click.echo(f"{pipeline.name}: {f'{len(failures):,} of {count} failed' if failures else f'{count} ok'}")
+    for example, differences in failures:
         click.echo(f"{example.where}: {click.style('test-failed', fg='red')}: {example.name}")
-        for line in said:
+        for line in differences:
             click.echo(f"  {line}")
 
 
-def _wrong(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
-    """What a test expects and did not come, in lines; none where it passed."""
+def _differences(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
+    """Lines with the differences from a test's expectation; none if it passed."""
     from framework.plan import compare
 
     if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""Lists the topics of the specs as Kafka has them, and creates them."""
+"""`sluice topics`: list the topics of the specs as Kafka has them, and create them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _NUMBERS = ("partitions", "replicas", "in sync", "messages")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) -> None:
     """List the topics, or create one.
 
-    Of each topic of the specs it says whether Kafka has it, partitions, the brokers that lead them, replicas, the fewest
-    replicas of a partition that are in sync, messages, and the pipelines that read it.
+    For each topic of the specs: whether Kafka has it, partitions, the brokers that lead them, replicas, the lowest number of
+    in-sync replicas of a partition, messages, and the pipelines that read it.
 
-    Messages are counted by offsets: of a compacted or transactional topic these are more than there are messages.
+    Messages are counted by offsets: a compacted or transactional topic has fewer messages than offsets.
 
     Example: sluice topics --json
     """
@@ -41,21 +41,21 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
         given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         if given:
             option = {"as_json": "json", "environment": "env"}.get(given[0], given[0])
-            raise click.UsageError(f"write --{option} behind `{ctx.invoked_subcommand}`, if it takes it")
+            raise click.UsageError(f"write --{option} after `{ctx.invoked_subcommand}`, if it takes it")
         return
     plan = _specs.plan(specs, environment)
     from framework.engine.kafka.topics import listed
 
-    found = [
+    topics = [
         each
         for cluster in plan.clusters
         for each in listed(cluster, plan.secrets, [topic for topic in plan.topics if topic.cluster == cluster])
     ]
     if as_json:
-        documents = [_document(plan, each) for each in found]
+        documents = [_document(plan, each) for each in topics]
         click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
-    elif found:
-        _print(plan, found)
+    elif topics:
+        _print(plan, topics)
     else:
         click.echo("there are no topics in the specs")
 
@@ -66,9 +66,9 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
 def create(name: str, specs: Path, environment: str) -> None:
     """Create a topic of the specs in Kafka.
 
-    NAME gets the `partitions` that its spec says, and as many replicas as the cluster makes by itself.
+    NAME gets the `partitions` of its spec, and the cluster's default number of replicas.
 
-    Exit status: 0 the topic is there with these partitions, 1 it has another number of them or could not be created, 2 wrong usage.
+    Exit status: 0 the topic exists with these partitions, 1 it has another number of them or could not be created, 2 wrong usage.
 
     Example: sluice topics create stock_trades
     """
@@ -80,9 +80,9 @@ def create(name: str, specs: Path, environment: str) -> None:
     if ensure_topic(topic, plan.secrets):
         click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {counted(topic.partitions, 'partition')}")
         return
-    (seen,) = listed(topic.cluster, plan.secrets, [topic])
-    has = len(seen.partitions or ())
-    click.echo(f"{topic.name}: {topic.kafka_name} is there already, {counted(has, 'partition')}")
+    (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])
+    has = len(kafka_topic.partitions or ())
+    click.echo(f"{topic.name}: {topic.kafka_name} exists already, {counted(has, 'partition')}")
     if has != topic.partitions:
         raise _differs(topic, has)
 
@@ -90,14 +90,14 @@ def create(name: str, specs: Path, environment: str) -> None:
 def _differs(topic: Topic, has: int) -> SluiceError:
     message = f"the spec says {counted(topic.partitions, 'partition')}, Kafka has {has:,}"
     if has < topic.partitions:
-        hint = "keep it if you can: with more partitions, keys go to others than before"
+        hint = "keep it if you can: with more partitions, keys go to other partitions than before"
     else:
-        hint = "Kafka cannot take partitions away"
+        hint = "Kafka cannot remove partitions"
     return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
 
 
-def _print(plan: Plan, found: list[Listed]) -> None:
-    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in found)]
+def _print(plan: Plan, topics: list[Listed]) -> None:
+    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in topics)]
     widths = [max(len(row[at][0]) for row in rows) for at in range(len(_COLUMNS))]
     for row in rows:
         cells = []
@@ -105,9 +105,9 @@ def _print(plan: Plan, found: list[Listed]) -> None:
             padded = text.rjust(width) if name in _NUMBERS else text.ljust(width)
             cells.append(click.style(padded, fg=colour) if colour else padded)
         click.echo("  ".join(cells).rstrip())
-    for each in found:
+    for each in topics:
         if each.trouble:
-            click.echo(f"{each.topic.name}: messages are not known: {each.trouble}")
+            click.echo(f"{each.topic.name}: messages are unknown: {each.trouble}")
         if each.partitions is None:
             click.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
         elif len(each.partitions) != each.topic.partitions:

@@ -1,4 +1,4 @@
-"""Shows the assets in a browser."""
+"""`sluice ui`: Dagster's pages in a browser."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ ALSO_CALLED = ("web",)
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Where the pages are.")
-@click.option("--read-only", is_flag=True, help="Only show: nothing can be started from the pages, and nothing starts by itself.")
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Serve the pages on this port.")
+@click.option(
+    "--read-only", is_flag=True, help="Only show pages: nothing can be started from them, and nothing starts by itself."
+)
 @_specs.with_specs
 def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     """Open Dagster with these specs, on this machine only.
 
     Serves Dagster's pages until Ctrl-C: assets, runs, checks, lineage.
 
-    Pipelines then run by themselves as their `run:` says; with --read-only nothing does. There is no login, so only this
+    Pipelines then run by themselves as their `run:` says, except with --read-only. There is no login, so only this
     machine can open the pages.
 
     Example: sluice ui --port 3001
@@ -32,11 +34,11 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     from framework.services.ports import refuse_busy
 
     if not specs.is_dir():
-        _specs.plan(specs, environment)  # says what is wrong; problems inside of specs are shown on the pages
+        _specs.plan(specs, environment)  # raises if the specs cannot be read; problems inside of specs are shown on the pages
     refuse_busy(port, "Dagster", "choose another with --port")
-    click.echo("Dagster starts, some seconds …")
+    click.echo("starting Dagster, a few seconds …")
     with until_interrupted() as stop:
-        # A terminal that is closed would leave Dagster behind.
+        # Without this a closed terminal would leave Dagster running.
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
         with ui.served(specs, environment, port, read_only, stop.is_set) as server:
             what = "read-only" if read_only else "pipelines run as their specs say"
@@ -45,4 +47,4 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
             while not stop.wait(0.5):
                 if ended := server.ended():
                     raise ended
-            click.echo("Dagster stops …")
+            click.echo("stopping Dagster …")

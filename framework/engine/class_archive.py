@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from framework import jars, java
+from framework import catalogs, jars, java
 from framework.engine.spark import session
 from framework.patience import STUCK
 
@@ -29,11 +29,7 @@ _WORK = """\
 cluster: main
 bootstrap: 127.0.0.1:1
 ---
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: lake
----
+{catalog}---
 topic: orders
 value: json
 key: {format: string, as: id}
@@ -116,9 +112,13 @@ def _archive_file() -> Path:
     """The archive's path. Java accepts an archive only with the same jars at the same places and with the same times."""
     jar_stats = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark")))
     files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
-    parts = (java.found().version, str(java.found().home), *files, _WORK)
+    parts = (java.installed().version, str(java.installed().home), *files, _work_specs())
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     return jars.folder("spark").parent / session.CLASSES.replace("*", digest)
+
+
+def _work_specs() -> str:
+    return _WORK.replace("{catalog}", catalogs.document(catalogs.in_folder("lake", Path())))
 
 
 def _work() -> None:
@@ -128,7 +128,7 @@ def _work() -> None:
     with tempfile.TemporaryDirectory(prefix="sluice-classes-") as name:
         specs = Path(name, "specs")  # a folder of its own: next to it a project may have its own steps
         specs.mkdir()
-        (specs / "work.yaml").write_text(_WORK.replace("{tests}", _TESTS), encoding="utf-8")
+        (specs / "work.yaml").write_text(_work_specs().replace("{tests}", _TESTS), encoding="utf-8")
         with trial.trials(make(specs)) as trials:
             work = [(pipeline, example) for pipeline in trials.plan.pipelines for example in pipeline.examples]
             for outcome in trials.outcomes(work):

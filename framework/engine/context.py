@@ -92,10 +92,10 @@ class Context:
         return FromTopics(pipeline, kafka, limits)
 
     def lake(self, pipeline: Pipeline) -> Lake:
-        name = pipeline.table.catalog.name
-        if name not in self._lakes:
-            self._lakes[name] = Lake(self.spark, name, self._commit)
-        return self._lakes[name]
+        catalog = pipeline.table.catalog
+        if catalog.name not in self._lakes:
+            self._lakes[catalog.name] = Lake(self.spark, catalog, self._commit)
+        return self._lakes[catalog.name]
 
     def stop(self) -> None:
         if self._spark is not None:

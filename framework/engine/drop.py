@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from framework import catalogs
 from framework.amounts import counted
-from framework.engine.iceberg import deletable_files, metadata, second_identity, sql_catalog, table_state
+from framework.engine.iceberg import metadata, second_identity, table_state
 from framework.engine.iceberg.jvm_state import attempts_of
 from framework.engine.kafka.cluster import client_settings
 from framework.engine.rules import attempts, protocol, refusals
-from framework.engine.spark.session import warehouse
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.model import Catalog, Pipeline, Plan, SecretStore, Topic
 from framework.patience import TOPIC_DELETED
@@ -35,10 +33,10 @@ class Held:
     identifier: str
     uuid: str
     rows: int
-    files: tuple[Path, ...]
-    outside: tuple[Path, ...]  # files that it names and that are not in its folder: they stay
+    files: tuple[str, ...]
+    outside: tuple[str, ...]  # files that it names and that are not in its folder: they stay
     bytes: int
-    folder: Path
+    folder: str
     more: tuple[str, ...] = ()  # folders in which files of it lie, besides its own
 
     @property
@@ -92,7 +90,8 @@ def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...
 def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:
     """The folder of the pipeline's own table, now or before it was dropped."""
     table = pipeline.table
-    return own.metadata.location if own is not None else f"{warehouse(table.catalog)}/{table.namespace}/{table.name}"
+    root = catalogs.of(table.catalog).files.root
+    return own.metadata.location if own is not None else f"{root}/{table.namespace}/{table.name}"
 
 
 def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Held:
@@ -103,15 +102,16 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
-    folder = Path(sql_catalog.local(table.metadata.location))
+    its_files = catalogs.of(catalog).files
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
-        bytes=sum(path.stat().st_size for path in files), folder=folder, more=tuple(more),
+        bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more=tuple(more),
     )  # fmt: skip
 
 
 def drop(shown_table: Held, data: bool) -> int:
     """Drops the table that was shown, with files added since. Returns how many files stay in its folder."""
+    catalog = catalogs.of(shown_table.catalog)
     table = table_state.table(shown_table.catalog, shown_table.identifier)
     current = held(shown_table.catalog, table, shown_table.more) if table else shown_table
     if current.uuid != shown_table.uuid:
@@ -119,31 +119,19 @@ def drop(shown_table: Held, data: bool) -> int:
             "table-changed", f"{shown_table.identifier} is another table than a moment ago", "run the command again"
         )
     if table is not None:  # else another program dropped it first
-        table.catalog.drop_table(table.name())
+        catalog.drop(shown_table.identifier)
     if data:
-        remove(current.files, current.folder)
-    folders = deletable_files.folders(current.catalog, str(current.folder))
-    return sum(1 for folder in folders for path in folder.rglob("*") if path.is_file())
+        catalog.files.delete(current.files, current.folder)
+    return catalog.files.left(catalog.files.folders(current.folder))
 
 
 def files_of(
     catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of a table that may be deleted, and those that stay; with the files of its rows, or without."""
-    existing_files = (path for path in {Path(sql_catalog.local(each)) for each in _named(table, rows)} if path.is_file())
-    return deletable_files.split_deletable(existing_files, deletable_files.folders(catalog, table.metadata.location, *more))
-
-
-def remove(files: Sequence[Path], folder: Path) -> None:
-    """Deletes the files, and the folders that are then empty."""
-    folder = folder.resolve()  # as the files are
-    for path in files:
-        path.unlink(missing_ok=True)
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
-    above = {each for path in files for each in path.parents if folder in each.parents}
-    for each in sorted({folder, *above} if files else (), key=lambda each: len(each.parts), reverse=True):
-        with suppress(OSError):  # not empty, or not there
-            each.rmdir()
+    files = catalogs.of(catalog).files
+    existing_files = filter(files.exists, set(_named(table, rows)))
+    return files.split_deletable(existing_files, files.folders(table.metadata.location, *more))
 
 
 def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:

@@ -1,1 +1,1 @@
-"""First specs: of a new project, or from what a topic's messages hold."""
+"""First specs: of a new project, or from a topic's messages."""

@@ -9,7 +9,7 @@ from typing import Any
 from framework.engine.kafka.newest_messages import Sample
 from framework.formats import Given, Guess, Single, every
 from framework.init.infer import Column
-from framework.init.lines import Line, of_column, scalar, shown
+from framework.init.lines import Line, comment_name, of_column, scalar
 from framework.model import Changes, Of
 from framework.spec.kinds import Key
 
@@ -90,7 +90,7 @@ def change_lines(guessed: Guessed, columns: Sequence[Column], out: Mapping[str, 
     yield Line(f"# The columns are those of the table's rows; {own} come behind them.")
     yield Line("columns:")
     yield from map(of_column, columns)
-    yield from (Line(f"  # {shown(name)} is left out: {why}") for name, why in out.items())
+    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in out.items())
 
 
 def write_options(row_keys: Sequence[str]) -> str:

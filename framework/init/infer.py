@@ -1,6 +1,6 @@
-"""Columns from what the objects of a sample hold: a type that takes every value, and what was seen that a person should know.
+"""Columns inferred from a sample's objects: a type that takes every value, and remarks for a person.
 
-Guarantee: a message of the sample that is one JSON object is no bad row with these columns.
+*Guarantee* A message of the sample that is one JSON object is no bad row with these columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from framework.spec.scalars import read_time
 from framework.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Array, Field, Struct, Type, folded
 
-ENOUGH = 100  # messages from which on `required` is taken to mean more than chance
+ENOUGH = 100  # messages that a sample needs before a column is `required`: in fewer, no missing value can be chance
 _DEEPEST = 12  # levels of objects and lists in a type; below that there is text
 _WIDEST = 200  # fields of one object in a type
 _EPOCH = range(946_684_800_000, 4_102_444_800_000)  # milliseconds of the years 2000 to 2099
@@ -24,36 +24,38 @@ _A_TIME_IN_CAMELS = re.compile(r"[a-z0-9](At|Ts|Date|Ms)$")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-](0\d|1[0-7]):\d\d)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _ATOMS: dict[str, Type] = {"boolean": BOOLEAN, "whole number": BIGINT, "number": DOUBLE, "time": TIMESTAMP, "date": DATE}
-# A name that a struct's field can have without being told from SQL.
+# A name that a struct's field can have without quotes in SQL.
 _FIELD = re.compile(r"""[^\s.,;:`'"(){}\[\]=<>$#]{1,255}""")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a topic as a spec says it."""
+    """A column of a topic, as a spec has it."""
 
     name: str
     type: Type
     format: str | None
     required: bool
-    said: tuple[str, ...]  # what was seen
+    remarks: tuple[str, ...]  # on the values in the sample
 
 
 def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """A column for each field, in the order in which they were first seen."""
+    """A column for each field, in the order of their first values."""
     names = dict.fromkeys(name for each in objects for name in each)
     return tuple(_column(name, [each[name] for each in objects if name in each], len(objects)) for name in names)
 
 
 def _column(name: str, values: Sequence[Any], of: int) -> Column:
-    type_, said = _type(values)
+    type_, remarks = _type(values)
     missing, nulls = of - len(values), sum(value is None for value in values)
-    seen = [f"{missing:,} of {of:,} messages lack{'s' * (missing == 1)} it"] if missing else []
-    seen += [f"null in {nulls:,} of {of:,}"] if nulls and nulls < len(values) else []
+    lacks = [f"{missing:,} of {of:,} messages lack{'s' * (missing == 1)} it"] if missing else []
+    lacks += [f"null in {nulls:,} of {of:,}"] if nulls and nulls < len(values) else []
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(name=name, type=type_, format=format_, required=not missing and not nulls and of >= ENOUGH, said=(*seen, *said))
+    return Column(
+        name=name, type=type_, format=format_, required=not missing and not nulls and of >= ENOUGH, remarks=(*lacks, *remarks)
+    )
 
 
 def _is_time(name: str) -> bool:
@@ -63,25 +65,25 @@ def _is_time(name: str) -> bool:
 def _type(values: Sequence[Any], depth: int = 1) -> tuple[Type, tuple[str, ...]]:
     """The narrowest type that takes all of the values; text takes any."""
     kinds = Counter(_kind(value) for value in values if value is not None)
-    found = set(kinds)
-    if not found:
-        return STRING, (f"only null was seen, in {len(values):,}",) if values else ("always an empty list",)
-    if found == {"object"}:
+    kinds_of_values = set(kinds)
+    if not kinds_of_values:
+        return STRING, (f"always null, in {len(values):,}",) if values else ("always an empty list",)
+    if kinds_of_values == {"object"}:
         return _struct(values, depth)
-    if found == {"list"}:
+    if kinds_of_values == {"list"}:
         return _array(values, depth)
-    if found <= {"text", "time", "date"}:
-        if found == {"time"}:
-            return TIMESTAMP, ("some name no zone: taken as UTC",) if any(map(_no_zone, values)) else ()
-        return (DATE, ()) if found == {"date"} else (STRING, ())
-    if found <= {"whole number", "huge whole number", "number"} and "number" in found:
+    if kinds_of_values <= {"text", "time", "date"}:
+        if kinds_of_values == {"time"}:
+            return TIMESTAMP, ("some have no zone: read as UTC",) if any(map(_no_zone, values)) else ()
+        return (DATE, ()) if kinds_of_values == {"date"} else (STRING, ())
+    if kinds_of_values <= {"whole number", "huge whole number", "number"} and "number" in kinds_of_values:
         return DOUBLE, ()
-    if len(found) == 1 and found <= _ATOMS.keys():
-        return _ATOMS[found.pop()], ()
-    if found == {"huge whole number"} or found == {"huge whole number", "whole number"}:
+    if len(kinds_of_values) == 1 and kinds_of_values <= _ATOMS.keys():
+        return _ATOMS[kinds_of_values.pop()], ()
+    if kinds_of_values == {"huge whole number"} or kinds_of_values == {"huge whole number", "whole number"}:
         return STRING, ("whole numbers, some beyond bigint",)
     mix = ", ".join(f"{kind} in {count:,}" for kind, count in kinds.most_common())
-    return STRING, (mix if len(found) == 1 else f"a mix: {mix}",)
+    return STRING, (mix if len(kinds_of_values) == 1 else f"a mix: {mix}",)
 
 
 def _struct(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
@@ -89,7 +91,7 @@ def _struct(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
     names = list(dict.fromkeys(name for each in objects for name in each))
     kept = [name for at, name in enumerate(names) if _can_be_a_field(name, names[:at])]
     out = sum(name not in kept for name in names)
-    said: tuple[str, ...] = (f"{out:,} of its fields left out: names that no field can have",) if out else ()
+    remarks: tuple[str, ...] = (f"{out:,} of its fields left out: names that no field can have",) if out else ()
     if not names:
         return STRING, ("always an empty object",)
     if not kept or depth >= _DEEPEST or len(kept) > _WIDEST:
@@ -99,15 +101,15 @@ def _struct(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
     for name in kept:
         type_, inner = _type([each[name] for each in objects if name in each], depth + 1)
         fields.append(Field(name, type_))
-        said += tuple(f"{name}: {each}" for each in inner)
-    return Struct(tuple(fields)), said
+        remarks += tuple(f"{name}: {each}" for each in inner)
+    return Struct(tuple(fields)), remarks
 
 
 def _array(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
     if depth >= _DEEPEST:
         return STRING, ("nested too deep: kept as JSON text",)
-    element, said = _type([item for value in values if value is not None for item in value], depth + 1)
-    return Array(element), tuple(said)
+    element, remarks = _type([item for value in values if value is not None for item in value], depth + 1)
+    return Array(element), tuple(remarks)
 
 
 def _can_be_a_field(name: str, others: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Lines of a spec, each with what was seen as its comment."""
+"""Lines of a spec, each with its remarks as a comment."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from framework.types import Array, Struct, Type
 _PLAIN_KEY = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_-]*")
 _PLAIN = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_ -]*")
 
-_MOST_SAID = 4  # remarks on one column
+_MOST_REMARKS = 4  # remarks on one column
 
 
 @dataclass(frozen=True)
 class Line:
     text: str
-    said: Sequence[str] = ()
-    column: str | None = None  # what it is about
+    remarks: Sequence[str] = ()
+    column: str | None = None  # that the line is about
 
     def __str__(self) -> str:
-        return f"{self.text}  # {'; '.join(self.said)}" if self.said else self.text
+        return f"{self.text}  # {'; '.join(self.remarks)}" if self.remarks else self.text
 
 
 def text(lines: Sequence[Line]) -> str:
@@ -39,13 +39,13 @@ def of_column(column: Column) -> Line:
         options["required"] = "true"
     type_ = _type(column.type)
     more = "".join(f", {each}: {scalar(value)}" for each, value in options.items())
-    said = f"{{type: {scalar(type_)}{more}}}" if options else type_
-    seen = column.said if len(column.said) <= _MOST_SAID else (*column.said[:_MOST_SAID], "and more")
-    return Line(f"  {key(column.name)}: {said}", seen, column.name)
+    written = f"{{type: {scalar(type_)}{more}}}" if options else type_
+    remarks = column.remarks if len(column.remarks) <= _MOST_REMARKS else (*column.remarks[:_MOST_REMARKS], "and more")
+    return Line(f"  {key(column.name)}: {written}", remarks, column.name)
 
 
 def in_braces(column: Column) -> str:
-    """A column among others on one line."""
+    """A column, written inside the braces of one line."""
     type_ = scalar(_type(column.type))
     return f"{key(column.name)}: {f'{{type: {type_}, format: {column.format}}}' if column.format else type_}"
 
@@ -55,12 +55,12 @@ def key(name: str) -> str:
 
 
 def scalar(value: str) -> str:
-    """A text inside of [] and {}."""
+    """A text, written inside of [] and {}."""
     return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 
-def shown(name: str) -> str:
-    """A name in a comment: short, and on one line of any terminal."""
+def comment_name(name: str) -> str:
+    """A name for a comment: short, and safe to print on one line."""
     text = visible(name)
     return f"`{text[:60]}{'…' * (len(text) > 60)}`"
 

@@ -1,9 +1,10 @@
-"""A new project: where messages come from, where tables go, and one pipeline that runs as it is."""
+"""A new project: a cluster, a catalog, an engine, and one pipeline that runs unchanged."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from framework import catalogs
 from framework.errors import SluiceError
 from framework.init import files
 from framework.services import kafka
@@ -12,20 +13,13 @@ TOPIC = "orders"
 
 _CLUSTER = """\
 # Where messages come from: `sluice services up kafka` starts a Kafka here. For your own write its `host:port`, and `security`
-# where it wants a login.
+# if it needs a login.
 cluster: main
 bootstrap: {bootstrap}
 {registry}"""
 _REGISTRY = """\
-# Where messages' schemas are: `sluice services up registry` starts a registry here. `registry_auth` is its login, if it wants one.
+# Where the messages' schemas are: `sluice services up registry` starts a registry here. `registry_auth` is its login, if it needs one.
 registry: {registry}
-"""
-_CATALOG = """\
-# Where tables are known by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse.
-catalog: lake
-type: sql
-uri: sqlite:///.sluice/lake.db
-warehouse: .sluice/warehouse
 """
 _ENGINE = """\
 # The Spark that computes: on all cores of this machine, with so much memory.
@@ -34,12 +28,12 @@ master: local[*]
 memory: 4g
 """
 _ORDERS = """\
-# A topic: what its messages hold.
+# A topic: the columns of its messages.
 topic: orders
-doc: Orders as they come in.
+doc: Incoming orders.
 value: json
 columns:
-  order_id: {type: string, required: true}   # without it a message is a bad row; a wrong type always makes one
+  order_id: {type: string, required: true}   # a message without it is a bad row; so is one with a value of another type
   country: string
   quantity: int
   amount: {type: double, doc: EUR}
@@ -82,11 +76,11 @@ tests:                                       # `sluice test` runs them, without 
 
 
 def start(folder: Path) -> tuple[str, ...]:
-    """Writes the first files of a project; their names."""
+    """Write the first files of a project and return their names."""
     there = sorted((folder / "specs").rglob("*.yaml"))
     if there:
         hint = "nothing was written; `sluice init --topic NAME` adds a topic to these specs, or name another folder"
-        raise SluiceError("file-exists", f"there are specs already, such as {there[0]}", hint)
+        raise SluiceError("file-exists", f"the folder has specs already, such as {there[0]}", hint)
     texts = {**files.gitignore(folder), "specs/main.yaml": main(), "specs/orders.yaml": _ORDERS}
     files.put(folder, texts)
     return tuple(texts)
@@ -97,20 +91,23 @@ def main(
 ) -> str:
     """The documents that every project has."""
     address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
+    tables = catalogs.for_new_projects()
     named = _REGISTRY.format(registry=registry) if registry else ""
     return "---\n".join(
-        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster + [_CATALOG] * catalog + [_ENGINE] * engine
+        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster
+        + [f"# {tables.ABOUT}\n{tables.EXAMPLE}"] * catalog
+        + [_ENGINE] * engine
     )
 
 
 def commands() -> tuple[tuple[str, str], ...]:
-    """What to type next, and what that does."""
+    """The next commands, each with what it does."""
     return (
-        ("sluice setup", "gets what Spark and Kafka need, once"),
-        ("sluice check", "finds what is wrong in the specs"),
+        ("sluice setup", "downloads what Spark and Kafka need, once"),
+        ("sluice check", "checks the specs"),
         ("sluice test", "runs the test of the pipeline, without Kafka"),
         ("sluice services up kafka", "starts a Kafka on this machine"),
         (f"sluice generate {TOPIC} --count 1000", "sends messages to the topic"),
-        (f"sluice preview {TOPIC}", "shows some messages and the rows that they become"),
-        ("sluice run", "brings the messages into the table"),
+        (f"sluice preview {TOPIC}", "shows some messages and their rows"),
+        ("sluice run", "loads the messages into the table"),
     )

@@ -10,7 +10,7 @@ from framework.encoding.confluent_frame import id_of
 from framework.engine.kafka.newest_messages import Sample
 from framework.errors import NoSubject, Problem, Where, visible
 from framework.formats import of_kind
-from framework.init.lines import Line, key, scalar, shown
+from framework.init.lines import Line, comment_name, key, scalar
 from framework.model import Cluster, Column, Of, Registered, SecretStore
 from framework.patience import REGISTRY_NEEDED
 from framework.plan.registered import Asked, Found, Schemas, resolve
@@ -146,7 +146,7 @@ def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
 
 
 def value_lines(found: Schemaed) -> Iterator[Line]:
-    yield Line(f"value: {found.format}", [f"by {found.registered.newest} of {_named(found)}"])
+    yield Line(f"value: {found.format}", [f"by {found.registered.write_version} of {_named(found)}"])
     if found.subject:
         yield Line(f"subject: {scalar(found.subject)}")
     what = "the rows" if found.changes else "the schema"
@@ -163,11 +163,13 @@ def key_line(found: Schemaed) -> Line:
     options += [f"as: {found.single}"] if found.single else []
     options += [f"subject: {scalar(found.subject)}"] if found.subject else []
     said = ", ".join(f"{visible(column.name)} {column.type}" for column in found.columns)
-    return Line(f"key: {{{', '.join(options)}}}", [f"by {found.registered.newest} of {_named(found)}", f"its columns: {said}"])
+    return Line(
+        f"key: {{{', '.join(options)}}}", [f"by {found.registered.write_version} of {_named(found)}", f"its columns: {said}"]
+    )
 
 
 def _named(found: Schemaed) -> str:
-    return shown(found.registered.subject)
+    return comment_name(found.registered.subject)
 
 
 def _column(column: Column, width: int) -> Line:

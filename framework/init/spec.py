@@ -1,6 +1,6 @@
 """A topic and its pipeline as a spec, from the newest messages of the real topic. No value of a message gets into it.
 
-Limit: it knows the sample only. What a comment says was seen there; other messages may differ.
+*Limit* Only the sample is read. A comment describes the sample; other messages may differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from framework.formats import BySchema, every
 from framework.init import guess, infer, project, registered
 from framework.init.guess import Guessed
 from framework.init.infer import Column
-from framework.init.lines import Line, in_braces, key, of_column, scalar, shown, text
+from framework.init.lines import Line, comment_name, in_braces, key, of_column, scalar, text
 from framework.init.registered import Known, Schemaed
 from framework.plan.passes import draft
 from framework.spec import scalars
@@ -40,37 +40,42 @@ class Spec:
     text: str
     value: str  # the format
     columns: int
-    left_out: tuple[str, ...]  # fields that are no columns
+    left_out: tuple[str, ...]  # fields that cannot be columns
 
 
 def name_of(kafka_name: str) -> str:
-    """The name of a topic in specs: its own where that can be a name, else what is close to it."""
+    """The name of a topic in specs: its own if that is allowed, otherwise one close to it."""
     if _NAME.search(kafka_name):
         return kafka_name
     meant = scalars.meant_name(kafka_name) or "topic"
     return (meant if meant[0].isalpha() else f"topic_{meant}")[:63].rstrip("_")
 
 
-def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Known = _UNKNOWN) -> Spec:
-    """Columns that the language refuses are left out, with its own reason. What the registry has is not said again."""
-    if known.value:
-        row_keys = known.row_keys if known.value.changes else None
+def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_schemas: Known = _UNKNOWN) -> Spec:
+    """The spec. Columns that the language refuses are left out, with its reason. Columns from the registry are not repeated."""
+    if registry_schemas.value:
+        row_keys = registry_schemas.row_keys if registry_schemas.value.changes else None
         pipeline = _pipeline(name_of(kafka_name), catalog, row_keys)
-        lines = (*_head(kafka_name, sample), *_registered(known.value, known, sample), *pipeline)
-        return Spec(text(lines), known.value.format, len(known.value.columns) + len(known.key.columns if known.key else ()), ())
+        lines = (*_head(kafka_name, sample), *_registered(registry_schemas.value, registry_schemas, sample), *pipeline)
+        return Spec(
+            text(lines),
+            registry_schemas.value.format,
+            len(registry_schemas.value.columns) + len(registry_schemas.key.columns if registry_schemas.key else ()),
+            (),
+        )
     values = [message.value for message in sample.messages if message.value is not None]
     if not values:
         what = "none of its newest messages has a value" if sample.messages else "it has no messages"
-        raise SluiceError("no-messages", f"{kafka_name} does not tell its columns: {what}", "write its spec by hand")
+        raise SluiceError("no-messages", f"{kafka_name} has no columns that can be inferred: {what}", "write its spec by hand")
     guessed = guess.of_values(values)
-    found = infer.columns(guessed.rows) if guessed else ()
-    out = {column.name: "there are too many" for column in found[_MOST_COLUMNS:]}
-    out |= {column.name: "no column can have such a name" for column in found if not _can_be_a_column(column.name)}
+    columns = infer.columns(guessed.rows) if guessed else ()
+    out = {column.name: "there are too many" for column in columns[_MOST_COLUMNS:]}
+    out |= {column.name: "no column can have such a name" for column in columns if not _can_be_a_column(column.name)}
     name = name_of(kafka_name)
     while True:
-        kept = [column for column in found if column.name not in out]
+        kept = [column for column in columns if column.name not in out]
         head = list(_head(kafka_name, sample))
-        head += _given(guessed, kept, out, sample) if kept and guessed else _other(sample, values, known)
+        head += _given(guessed, kept, out, sample) if kept and guessed else _other(sample, values, registry_schemas)
         refused = _refused([*head, *_pipeline(name, None)])
         if not refused:
             row_keys = guess.row_keys(guessed, sample, kept) if guessed and guessed.changes else None
@@ -80,17 +85,17 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None, known: Kn
 
 
 def _refused(lines: Sequence[Line]) -> dict[str, str]:
-    """The columns that the language refuses, and why."""
+    """The columns that the language refuses, each with its reason."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.yaml").write_text(project.main(), encoding="utf-8")
         Path(folder, "topic.yaml").write_text(text(lines), encoding="utf-8")
         problems = draft(Path(folder))[1]
-    found = {}
+    reasons = {}
     for problem in problems:
         column = lines[problem.where.line - 1].column
         assert column is not None, str(problem)
-        found[column] = problem.message
-    return found
+        reasons[column] = problem.message
+    return reasons
 
 
 def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
@@ -98,7 +103,7 @@ def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
     times = [message.timestamp for message in sample.messages if message.timestamp is not None]
     between = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
     yield Line(f"# Written by `sluice init` from the newest {count:,} of about {sample.offsets:,} messages{between}.")
-    yield Line("# Comments say what was seen in those. Other messages may differ: correct what you know better.")
+    yield Line("# Comments describe these messages. Other messages may differ: correct what you know better.")
     yield Line(f"topic: {name_of(kafka_name)}")
     if name_of(kafka_name) != kafka_name:
         yield Line(f"kafka_name: {scalar(kafka_name)}")
@@ -118,23 +123,23 @@ def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sam
         *([f"{other:,} of {of:,} messages are {guessed.guess.are_not}, which makes bad rows"] if other else []),
     ])  # fmt: skip
     if any(column.required for column in columns):
-        yield Line("# `required: true`: no message of the sample lacks it, and one that does will be a bad row.")
+        yield Line("# `required: true`: no message of the sample lacks it, and a message without it becomes a bad row.")
     yield Line("columns:")
     yield from map(of_column, columns)
-    yield from (Line(f"  # {shown(name)} is left out: {why}") for name, why in out.items())
+    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in out.items())
     time = next((column for column in columns if column.type == TIMESTAMP), None)
     if time:
         yield Line(f"# event_time: {key(time.name)}", ["if that is when it happened; else Kafka's own time counts"])
     yield from _headers(sample)
 
 
-def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]:
+def _registered(value: Schemaed, registry_schemas: Known, sample: Sample) -> Iterator[Line]:
     empty = _without_value(sample)
     changes = value.changes
-    if known.key:
-        yield registered.key_line(known.key)
-    elif known.key_why:
-        yield Line("# key: bytes", [f"the keys begin as those of a registry do, but {known.key_why}"])
+    if registry_schemas.key:
+        yield registered.key_line(registry_schemas.key)
+    elif registry_schemas.key_why:
+        yield Line("# key: bytes", [f"the keys begin as those of a registry do, but {registry_schemas.key_why}"])
     elif not changes:
         yield from _key(sample, {folded(column.name) for column in value.columns})
     if empty and changes:
@@ -145,7 +150,7 @@ def _registered(value: Schemaed, known: Known, sample: Sample) -> Iterator[Line]
     yield from _headers(sample)
 
 
-def _other(sample: Sample, values: Sequence[bytes], known: Known) -> Iterator[Line]:
+def _other(sample: Sample, values: Sequence[bytes], registry_schemas: Known) -> Iterator[Line]:
     of = len(sample.messages)
     texts = sum(utf8(value) is not None for value in values)
     partly = {each.are: sum(each.rows(value) is not None for value in values) for _, each in guess.guesses("value").values()}
@@ -154,7 +159,7 @@ def _other(sample: Sample, values: Sequence[bytes], known: Known) -> Iterator[Li
     yield Line(f"value: {_other_format(values)}", [
         *(f"{count:,} of {of:,} messages are {what}" for what, count in partly.items() if what and count),
         *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
-        *([_of_which_registry(known)] if _of_a_registry(values) else []),
+        *([_of_which_registry(registry_schemas)] if _of_a_registry(values) else []),
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
     ])  # fmt: skip
     yield from _headers(sample)
@@ -164,10 +169,10 @@ def _other_format(values: Sequence[bytes]) -> str:
     return guess.of_no_columns(values, _of_a_registry(values))
 
 
-def _of_which_registry(known: Known) -> str:
+def _of_which_registry(registry_schemas: Known) -> str:
     looks = "they begin as those of a schema registry do"
-    if known.why:
-        return f"{looks}, but {known.why}"
+    if registry_schemas.why:
+        return f"{looks}, but {registry_schemas.why}"
     first, *others = (f"`{name}`" for name, each in every("value").items() if isinstance(each, BySchema) and not each.changes)
     formats = " or ".join(filter(None, (", ".join([first.replace("`", "`value: ", 1), *others[:-1]]), *others[-1:])))
     return f"{looks}: name it, by `registry: URL` in the cluster, and write {formats}"
@@ -178,44 +183,44 @@ def _of_a_registry(values: Sequence[bytes]) -> bool:
 
 
 def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
-    """A column of the message's key where it is text that looks like an id, unless a field always says the same."""
+    """The line for the message's key: a column if the key is text that looks like an id, unless a field always has the same value."""
     keys = [message.key for message in sample.messages if message.key is not None]
     if not keys:
         yield Line("# No message has a key.")
         return
     free = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in columns)
     lacking = len(sample.messages) - len(keys)
-    said = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
+    remarks = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
     format_, why = guess.of_keys(keys)
     asked, fields = f"{{format: {format_}, as: {free}}}", ""
     same = _same_field(sample)
     if why:
         pass
     elif same is not None and folded(same) in columns:
-        why = f"which is always {shown(same)}"
+        why = f"which is always {comment_name(same)}"
     elif fields := _fields_of_keys(keys, columns):
         asked, why = f"{{{fields}}}", "which is an object; those that are columns already are left out"
     elif not all(_like_an_id(utf8(each) or "") for each in keys):
         why = "which does not look like an id"
     if why:
-        yield Line(f"# key: {asked}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *said])
+        yield Line(f"# key: {asked}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *remarks])
     else:
-        yield Line(f"key: {asked}", said)
+        yield Line(f"key: {asked}", remarks)
 
 
 def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
-    """The format and the fields of keys that have some, as a spec says them in one line."""
+    """The format and the fields of keys that have some, as one line of a spec."""
     for name, (_, each) in guess.guesses("key").items():
-        rows = [fields for key in keys if (fields := each.key(key)) is not None]
+        rows = [row for key in keys if (row := each.key(key)) is not None]
         if len(rows) < len(keys):
             continue
-        taken, found = set(columns), []
+        taken, fields = set(columns), []
         for column in infer.columns(rows):
             if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken:
                 taken.add(folded(column.name))
-                found.append(in_braces(column))
-        if found:
-            return f"format: {name}, columns: {{{', '.join(found)}}}"
+                fields.append(in_braces(column))
+        if fields:
+            return f"format: {name}, columns: {{{', '.join(fields)}}}"
     return ""
 
 
@@ -223,23 +228,23 @@ def _same_field(sample: Sample) -> str | None:
     """The field that is the key in all messages."""
     names: set[str] | None = None
     for message in sample.messages:
-        found = one_object(message.value) if message.value is not None else None
+        fields = one_object(message.value) if message.value is not None else None
         key_ = None if message.key is None else utf8(message.key)
-        same = {name for name, value in (found or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
+        same = {name for name, value in (fields or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
         names = same if names is None else names & same
     return min(names) if names else None
 
 
 def _headers(sample: Sample) -> Iterator[Line]:
-    seen = Counter(name for message in sample.messages for name in {name for name, _ in message.headers})
-    asked = ", ".join(f"{key(name)}: string" for name in sorted(seen) if _can_be_a_column(name))
-    said = ", ".join(f"{shown(name)} in {count:,}" for name, count in seen.most_common())
-    if seen:
-        yield Line(f"# headers: {{{asked}}}", [f"would make columns: {said} of {len(sample.messages):,} messages"])
+    counts = Counter(name for message in sample.messages for name in {name for name, _ in message.headers})
+    asked = ", ".join(f"{key(name)}: string" for name in sorted(counts) if _can_be_a_column(name))
+    names = ", ".join(f"{comment_name(name)} in {count:,}" for name, count in counts.most_common())
+    if counts:
+        yield Line(f"# headers: {{{asked}}}", [f"would make columns: {names} of {len(sample.messages):,} messages"])
 
 
 def _pipeline(name: str, catalog: str | None, row_keys: Sequence[str] | None = None) -> Iterator[Line]:
-    """`row_keys` are the columns that name a row, as far as they are known; None where messages are no changes of rows."""
+    """The pipeline. `row_keys` are the columns that identify a row, if known; None if messages are no changes of rows."""
     yield Line("---")
     yield Line(f"pipeline: {name}")
     yield Line(f"from: {{topic: {name}}}")

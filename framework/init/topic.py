@@ -1,4 +1,4 @@
-"""Adds a topic to the specs of a project, by what its newest messages hold."""
+"""Adding a topic to the specs of a project, from the topic's newest messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from framework.plan.passes import make
 
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What was written."""
+    """The written files and their topic."""
 
     name: str
     table: str
@@ -26,7 +26,7 @@ class Added:
 
 
 def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: str | None, registry: str | None = None) -> Added:
-    """Reads at most so many messages. What the specs lack of a cluster and a catalog is written too."""
+    """Read at most `most` messages and write the topic's spec. A cluster and a catalog are written too if the specs have none."""
     specs = folder / "specs"
     plan = make(specs, environment) if any(specs.rglob("*.yaml")) else None
     cluster = _with_registry(_cluster(plan, bootstrap), plan, registry)
@@ -46,20 +46,20 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     texts[own] = ""
     files.refuse(folder, texts)
     secrets = plan.secrets if plan else SecretStore()
-    found = newest_messages.read_newest(cluster, secrets, kafka_name, most)
-    known = registered.find(kafka_name, found, cluster, secrets)
-    made = spec.write(kafka_name, found, catalogs[0].name if len(catalogs) > 1 else None, known)
-    texts[own] = made.text
+    sample = newest_messages.read_newest(cluster, secrets, kafka_name, most)
+    registry_schemas = registered.find(kafka_name, sample, cluster, secrets)
+    new_spec = spec.write(kafka_name, sample, catalogs[0].name if len(catalogs) > 1 else None, registry_schemas)
+    texts[own] = new_spec.text
     files.put(folder, texts)
-    return Added(name=name, table=table, files=tuple(texts), messages=len(found.messages), spec=made)
+    return Added(name=name, table=table, files=tuple(texts), messages=len(sample.messages), spec=new_spec)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:
-    """What to type next, and what that does."""
+    """The next commands, each with what it does."""
     return (
-        ("sluice check", "finds what is wrong in the specs"),
-        (f"sluice preview {name}", "shows some messages and the rows that they become"),
-        (f"sluice run {name}", "brings the messages into the table"),
+        ("sluice check", "checks the specs"),
+        (f"sluice preview {name}", "shows some messages and their rows"),
+        (f"sluice run {name}", "loads the messages into the table"),
     )
 
 
@@ -78,7 +78,7 @@ def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
 
 
 def _with_registry(cluster: Cluster, plan: Plan | None, registry: str | None) -> Cluster:
-    """The spec that is written runs by the registry of the specs' cluster, if there is one: it has to be the same."""
+    """Refuse a registry that differs from the one of the specs' cluster: the new spec runs with the cluster's."""
     specs = plan.clusters[0] if plan and plan.clusters else None
     if specs is None:
         return replace(cluster, registry=registry)

@@ -17,7 +17,7 @@ from pathlib import Path
 from framework import jars
 from framework.errors import SetupError
 from framework.home import private
-from framework.java import found as java_found
+from framework.java import installed
 
 SOURCES = Path(__file__).parent / "sluice"
 RELEASE = "17"
@@ -57,6 +57,7 @@ def build(into: Path | None = None) -> Path:
     target = jar(into)
     if target.exists():
         return target
+    target.parent.mkdir(parents=True, exist_ok=True)
     with jars.turn(target.parent, "building-*"):
         if not target.exists():
             with tempfile.TemporaryDirectory(prefix="building-", dir=target.parent) as drafts:
@@ -74,7 +75,7 @@ def build(into: Path | None = None) -> Path:
 
 def compiler() -> list[str]:
     """The command of a Java compiler, without its arguments."""
-    javac = java_found().home / "bin" / "javac"
+    javac = installed().home / "bin" / "javac"
     if os.access(javac, os.X_OK):
         return [str(javac), "--release", RELEASE, "-proc:none", "-nowarn"]
     return [*ecj(), f"-{RELEASE}", "-proc:none", "-nowarn"]
@@ -84,7 +85,7 @@ def ecj() -> list[str]:
     """The same of ECJ, for a Java that has no compiler of its own."""
     place = jars.fetch(_SET)
     (name,) = (file.name for file in jars.files(_SET))
-    return [str(java_found().binary), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-jar", str(place / name)]
+    return [str(installed().binary), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-jar", str(place / name)]
 
 
 def _compile(classes: Path, command: list[str] | None = None) -> None:
@@ -95,7 +96,9 @@ def _compile(classes: Path, command: list[str] | None = None) -> None:
     )
     if done.returncode != 0:
         words = (done.stdout + done.stderr).strip()[:_LONGEST]
-        raise SetupError("jar-build", f"the decoders do not compile: {words}", "report this with the version of Java: `java -version`")
+        raise SetupError(
+            "jar-build", f"the decoders do not compile: {words}", "report this with the version of Java: `java -version`"
+        )
 
 
 def _sources() -> list[Path]:

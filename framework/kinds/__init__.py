@@ -1,1 +1,1 @@
-"""The kinds of documents: one file each, with what such a document says and what it becomes in a plan."""
+"""The kinds of documents, one file each, with the document's options and its part in a plan."""

@@ -1,58 +1,30 @@
-"""An Iceberg catalog: where tables are known by name."""
+"""An Iceberg catalog, which finds tables by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated
 
-from framework import model
-from framework.errors import Problem
+from framework import catalogs, model
 from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
-from framework.spec.options import Kind, later, option
-from framework.spec.scalars import Location
+from framework.spec.options import Bound, Kind, Named, OptionsOf, later, option
 
-EXAMPLE = """\
-catalog: lake
-type: sql
-uri: sqlite:///.sluice/lake.db
-warehouse: .sluice/warehouse
-"""
+EXAMPLE: str = catalogs.for_new_projects().EXAMPLE
 
 
 @dataclass(frozen=True)
 class Catalog(Kind):
     """An Iceberg catalog."""
 
-    type: Literal["sql"] = option("The kind of catalog: `sql` is a file of SQLite.", example="sql", later=("rest", "glue"))
-    uri: Location = option(
-        "The file of the catalog; it is made where it is not there.", example="sqlite:///.sluice/lake.db", aka=["url"]
-    )
-    warehouse: Location = option(
-        "The folder of the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
-    )
-
-    def problems(self) -> Iterable[Problem]:
-        if "uri" not in self.gaps and "?" in self.uri:
-            message = "`uri` has a `?`, behind which Spark would read settings of SQLite"
-            yield Problem(self.place("uri"), "bad-location", message, "write the path of the file alone")
-
+    options: Annotated[Bound, OptionsOf("type")]
+    type: Annotated[str, Named(catalogs.PACKAGE, "CATALOG")] = option("The type of catalog.", later=("rest", "glue"))
     oauth: None = later("How to log in to a REST catalog.")
     storage: None = later("The object store that holds the files.")
 
 
 def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
-    for catalog in documents:
-        draft.catalogs[catalog.name] = model.Catalog(catalog.name, catalog.type, catalog.uri, catalog.warehouse)
-        if not catalog.uri.startswith("sqlite:///"):
-            hint = "write `sqlite:///` and the path of a file, such as `sqlite:///.sluice/lake.db`"
-            draft.problems.append(
-                Problem(catalog.place("uri"), "bad-catalog-uri", f"`{catalog.uri}` is no SQLite database", hint)
-            )
-        if "://" in catalog.warehouse and not catalog.warehouse.startswith("file://"):
-            hint = "a warehouse is a folder in this version, such as `.sluice/warehouse`"
-            draft.problems.append(Problem(catalog.place("warehouse"), "not-in-this-version", "object stores come later", hint))
+    draft.catalogs = {each.name: model.Catalog(each.name, each.type, each.options) for each in documents}
 
 
 KIND = DocumentKind(Catalog, resolve)

@@ -1,4 +1,4 @@
-"""A Kafka cluster and its schema registry, and how to log in to them."""
+"""A Kafka cluster and its schema registry, with their logins."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ registry_auth: {username: "${secret:registry_key}", password: "${secret:registry
 
 @dataclass(frozen=True)
 class Security(Bound):
-    """Who logs in, and whether what is sent is encrypted."""
+    """The login, and whether the connection is encrypted."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = option(
-        "`SASL_…` has a login, `…SSL` is encrypted.", example="SASL_SSL"
+        "`SASL_…` logs in, `…SSL` is encrypted.", example="SASL_SSL"
     )
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = option(
         "How the login is sent; `SASL_…` needs it.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
     )
     username: str | SecretRef | None = option(
-        "Who logs in; `SASL_…` needs it.", default=None, example='"${secret:kafka_key}"', aka=["user"]
+        "The login's name; `SASL_…` needs it.", default=None, example='"${secret:kafka_key}"', aka=["user"]
     )
     password: SecretRef | None = option(
         "The secret with the password; `SASL_…` needs it.", default=None, example='"${secret:kafka_secret}"'
@@ -56,16 +56,16 @@ class Security(Bound):
                 )  # fmt: skip
             if not self.protocol.startswith("SASL") and value is not None:
                 yield Problem(
-                    self.key_place(key), "unused-key", f"`{key}` means nothing with `protocol: {self.protocol}`",
-                    "remove it, or log in by `protocol: SASL_SSL`",
+                    self.key_place(key), "unused-key", f"`{key}` has no effect with `protocol: {self.protocol}`",
+                    "remove it, or log in with `protocol: SASL_SSL`",
                 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RegistryAuth(Bound):
-    """Who logs in to the schema registry."""
+    """The login for the schema registry."""
 
-    username: str | SecretRef = option("Who logs in.", example='"${secret:registry_key}"', aka=["user", "key"])
+    username: str | SecretRef = option("The login's name.", example='"${secret:registry_key}"', aka=["user", "key"])
     password: SecretRef = option("The secret with the password.", example='"${secret:registry_secret}"', aka=["secret"])
 
 
@@ -74,32 +74,32 @@ class Cluster(Kind):
     """A Kafka cluster."""
 
     bootstrap: Addresses = option(
-        "Addresses of the cluster's servers; one that answers is enough.", example="127.0.0.1:19092",
+        "The addresses of the cluster's brokers; one that answers is enough.", example="127.0.0.1:19092",
         aka=["brokers", "servers", "hosts", "url", "host"],
     )  # fmt: skip
-    security: Security | None = option("How to log in; default: no login, not encrypted.", default=None, aka=["sasl", "auth"])
+    security: Security | None = option("Login and encryption; default: neither.", default=None, aka=["sasl", "auth"])
     registry: Url | None = option(
-        "The address of the schema registry's API, Confluent's or one that speaks it.", default=None,
+        "The address of the schema registry: Confluent's, or one with a compatible API.", default=None,
         example="http://127.0.0.1:18081/apis/ccompat/v7", aka=["schema_registry", "schema_registry_url", "registry_url"],
     )  # fmt: skip
     registry_auth: RegistryAuth | None = option(
-        "How to log in to the schema registry; default: no login.", default=None, aka=["schema_registry_auth"]
+        "The login for the schema registry; default: no login.", default=None, aka=["schema_registry_auth"]
     )
     unencrypted_login: bool = option(
-        "Allow the logins above to be sent to other machines without encryption, by `SASL_PLAINTEXT` or `http://`.", default=False,
+        "Whether the logins above may be sent to other machines without encryption, by `SASL_PLAINTEXT` or `http://`.", default=False,
         example="true",
     )  # fmt: skip
 
     def problems(self) -> Iterable[Problem]:
         if self.registry_auth and self.registry is None and "registry" not in self.gaps:
             hint = "add `registry:` with the registry's address, or remove it"
-            yield Problem(self.key_place("registry_auth"), "unused-key", "`registry_auth` means nothing without `registry`", hint)
+            yield Problem(self.key_place("registry_auth"), "unused-key", "`registry_auth` has no effect without `registry`", hint)
         if not self.unencrypted_login:
             yield from self._in_clear()
 
     def _in_clear(self) -> Iterable[Problem]:
-        """Logins that others on the network could read."""
-        allow = "if that network is safe, allow it by `unencrypted_login: true`"
+        """Problems with logins that others on the network could read."""
+        allow = "if that network is safe, allow it with `unencrypted_login: true`"
         if self.security and self.security.protocol == "SASL_PLAINTEXT" and (hosts := others(self.bootstrap)):
             message = f"the login would be sent to {', '.join(hosts)} without encryption"
             where = self.security.place("protocol")

@@ -1,4 +1,4 @@
-"""The Spark that computes."""
+"""The Spark engine and its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
 from framework.spec.options import Kind, later, option
 from framework.spec.scalars import Master, Memory
-from framework.sql.meaning import LOCAL, MEANING, OLDER
+from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 EXAMPLE = """\
 engine: spark
@@ -23,14 +23,14 @@ conf: {spark.sql.shuffle.partitions: 4}
 
 @dataclass(frozen=True)
 class Engine(Kind):
-    """The Spark that computes."""
+    """The Spark engine and its settings."""
 
     master: Master = option(
-        "Where Spark runs; `local[*]` is this machine with all its cores.", default="local[*]", example="local[*]"
+        "Where Spark runs; `local[*]` uses all cores of this machine.", default="local[*]", example="local[*]"
     )
-    memory: Memory = option("Memory of Spark's driver; with `local[…]` that is all of Spark.", default="4g", example="4g")
+    memory: Memory = option("The driver's memory; with `local[…]`, all of Spark's memory.", default="4g", example="4g")
     conf: dict[str, str] = option(
-        "Any further `spark.*` setting.",
+        "Further `spark.*` settings.",
         default={},
         example="{spark.sql.shuffle.partitions: 4}",
         aka=["config", "settings"],
@@ -39,24 +39,19 @@ class Engine(Kind):
 
     def problems(self) -> Iterable[Problem]:
         for key in self.conf:
-            if key in MEANING:
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, and is always {MEANING[key]} here",
-                    "remove it",
-                )  # fmt: skip
-            elif key in LOCAL and self.master.startswith("local"):
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` is always {LOCAL[key]} for a Spark of this machine, whose "
-                    "other users reach its ports", "remove it",
-                )  # fmt: skip
-            elif key.startswith(OLDER):
-                yield Problem(
-                    self.key_place("conf", key), "fixed-setting", f"`{key}` decides what SQL means, as an older Spark did", "remove it"
-                )  # fmt: skip
+            if key in SQL_SETTINGS:
+                message = f"`{key}` changes the meaning of SQL, so it is always {SQL_SETTINGS[key]}"
+                yield Problem(self.key_place("conf", key), "fixed-setting", message, "remove it")
+            elif key in LOCAL_SETTINGS and self.master.startswith("local"):
+                why = f"{LOCAL_SETTINGS[key]} for a local Spark, since other users of this machine can reach its ports"
+                yield Problem(self.key_place("conf", key), "fixed-setting", f"`{key}` is always {why}", "remove it")
+            elif key.startswith(LEGACY_PREFIXES):
+                message = f"`{key}` gives SQL the meaning of an older Spark"
+                yield Problem(self.key_place("conf", key), "fixed-setting", message, "remove it")
             elif not key.startswith("spark."):
                 yield Problem(
-                    self.key_place("conf", key), "bad-setting", f"`{key}` is no setting of Spark, and Spark would pass over it",
-                    f"write `spark.{key}`, if it is that one, or remove it",
+                    self.key_place("conf", key), "bad-setting", f"`{key}` is not a Spark setting, and Spark would ignore it",
+                    f"write `spark.{key}`, if you mean that setting, or remove it",
                 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Pipelines in a plan: each with its steps typed and its table described."""
+"""Pipelines in a plan, with typed steps and a described table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def resolve(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
 
 
 def _one_writer(draft: Draft) -> None:
-    """Two pipelines never write one table, nor does one write another's bad rows."""
+    """Check that no two pipelines write the same table, and that none writes another's table of bad rows."""
     taken: dict[tuple[str, str], Planned] = {}
     for pipeline in draft.pipelines:
         for name in (pipeline.table.identifier, pipeline.table.bad_rows):
@@ -25,7 +25,7 @@ def _one_writer(draft: Draft) -> None:
                 message = f"`{pipeline.name}` and `{first.name}` both write the table `{name}`"
                 hint = f"the other is at {there}: give one of them another table"
                 draft.problems.append(Problem(here, "two-writers", message, hint))
-                break  # of two that write one table, the bad rows' table is the same, too
+                break  # two pipelines with the same table also share its table of bad rows
 
 
 KIND = DocumentKind(Pipeline, resolve, needs=("topic", "catalog"), same_everywhere=True)

@@ -1,7 +1,8 @@
-"""Where the values of ${secret:NAME} are kept.
+"""The store for the values of ${secret:NAME}.
 
-Without this document, or with `store: env`, `${secret:kafka_key}` is the environment variable `SLUICE_SECRET_KAFKA_KEY`. Variables of
-other names are read only if `SLUICE_SECRETS` lists them, with commas between: what a spec can name is not for the spec to say.
+Without this document, or with `store: env`, `${secret:kafka_key}` is the environment variable `SLUICE_SECRET_KAFKA_KEY`. A variable
+with another name is read only if the environment variable `SLUICE_SECRETS` lists it, with commas between the names. So a spec cannot
+decide which variables it can read.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ path: .sluice/secrets
 
 @dataclass(frozen=True)
 class Secrets(Kind):
-    """Where the values of secrets are kept."""
+    """The store for the values of secrets."""
 
     store: Literal["env", "file"] = option(
-        "Where they are kept: `env`, in the environment variables `SLUICE_SECRET_NAME`; `file`, in the file `path`.",
+        "The store: `env`, the environment variables `SLUICE_SECRET_NAME`; `file`, the file `path`.",
         example="env",
         later=("aws_secrets_manager",),
         aka=["type", "from"],
@@ -41,7 +42,7 @@ class Secrets(Kind):
         example=".sluice/secrets",
         aka=["file"],
     )
-    prefix: None = later("What the names in AWS begin with.")
+    prefix: None = later("The prefix of the names in AWS.")
     region: None = later("The AWS region.")
 
     def problems(self) -> Iterable[Problem]:
@@ -52,7 +53,7 @@ class Secrets(Kind):
             )  # fmt: skip
         if self.store == "env" and self.path is not None:
             yield Problem(
-                self.key_place("path"), "unused-key", "`path` means nothing with `store: env`",
+                self.key_place("path"), "unused-key", "`path` has no effect with `store: env`",
                 "remove it, or write `store: file`",
             )  # fmt: skip
 

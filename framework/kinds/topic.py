@@ -1,4 +1,4 @@
-"""Topics in a plan: each with the types of its columns and how its messages are decoded."""
+"""Topics in a plan, with the types of their columns and the decoding of their messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
         draft.topics[topic.name] = planned
         if len(draft.problems) > before or topic.gaps:
             draft.broken.add(topic.name)
-        if topics.unclear(topic) or not all(each.known for each in planned.registered):
+        if topics.unclear(topic) or not all(each.columns_known for each in planned.registered):
             draft.unclear.add(topic.name)
 
 

@@ -1,4 +1,4 @@
-"""Values for ${var:NAME}, where the process environment has none."""
+"""Values for ${var:NAME}. The process environment overrides them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ values: {LARGE_TRADE: 4000, REGION: eu}
 
 @dataclass(frozen=True)
 class Variables(Kind):
-    """Values for references."""
+    """Values for `${var:NAME}`."""
 
     values: dict[str, str] = option(
-        "A value for each variable; `SLUICE_VAR_NAME` in the environment goes before it.",
+        "A value for each variable; `SLUICE_VAR_NAME` in the environment overrides it.",
         example="{LARGE_TRADE: 4000}", aka=["vars", "variables"],
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What will run: names have become things, and every column has a type. The engine does what stands here and no more."""
+"""The plan that will run: all names are resolved, and every column has a type. The engine does nothing that the plan does not show."""
 
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message

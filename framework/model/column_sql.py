@@ -1,4 +1,4 @@
-"""SQL over a row's columns, as the plan carries it: with the columns that it reads, as the parser's tree has them."""
+"""SQL over a row's columns, with the names of the columns that it reads. The names come from the parser's tree."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class ColumnSql(str):
-    """The SQL as text, and the names of the columns in it. A text that is put together of it is a plain text again."""
+    """The SQL as text, and the names of the columns in it. String operations on it give a plain `str`."""
 
     reads: frozenset[str]
 
@@ -17,5 +17,5 @@ class ColumnSql(str):
 
 
 def columns_read(sql: str, columns: Iterable[str]) -> frozenset[str]:
-    """Those of the columns that SQL reads: all of them if it is a plain text, which does not say."""
+    """The columns among `columns` that the SQL reads. A plain `str` does not name its columns, so it counts as reading all."""
     return frozenset(columns) & sql.reads if isinstance(sql, ColumnSql) else frozenset(columns)

@@ -1,4 +1,4 @@
-"""Tests of a pipeline: what is given, and what is to come of it."""
+"""Tests of a pipeline: the given messages or rows, and the expected rows and bad rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from framework.errors import Where
 
 @dataclass(frozen=True)
 class Message:
-    """A message of a test, as Kafka would have it."""
+    """A message of a test, with the fields of a Kafka message."""
 
     batch: int  # the first is 1
-    topic: str  # as Kafka calls it
+    topic: str  # its name in Kafka
     partition: int
     offset: int
     timestamp: datetime
@@ -26,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True)
 class GivenRow:
-    """A row of the table that a tested pipeline reads; of a column that is not named there is no value."""
+    """A row of the table that a tested pipeline reads. A column that `values` lacks is null."""
 
     batch: int  # the first is 1
     values: Mapping[str, Any]
@@ -34,12 +34,12 @@ class GivenRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A test: messages or rows, and the rows and bad rows that are to come of them, each by the columns that matter."""
+    """A test: messages or rows, and the expected rows and bad rows, each with the columns to compare."""
 
     name: str
     where: Where
     given: tuple[Message | GivenRow, ...]
-    expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not looked at
+    expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not compared
     expect_bad: tuple[Mapping[str, Any], ...]
 
     @property

@@ -1,4 +1,4 @@
-"""What runs: steps, expectations, pipelines, and the plan of all."""
+"""Steps, expectations and pipelines as they run, and the plan that holds them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from framework.model.topic import EVENT_TIME, Cluster, Column, Fault, SecretStor
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step: the columns it sets, the rows it keeps, what can be wrong with a row, and the columns after it. With `each`,
-    a list, every item of it becomes a row of its own, in which the item is the column `into`. All SQL of Sluice's own steps is a
-    `ColumnSql`; that of other steps may be a plain text."""
+    """One step: the columns it sets, the rows it keeps, the faults a row can have, and the columns after the step. With `each`,
+    every item of a list becomes a row of its own, and the column `into` holds the item. Sluice's own steps write their SQL as
+    `ColumnSql`; other steps may write a plain `str`."""
 
     name: str
     where: Where = field(compare=False, repr=False)
@@ -29,15 +29,14 @@ class Step:
     faults: tuple[Fault, ...] = ()
     columns: tuple[Column, ...]
     each: Each | None = None
-    of_tombstones: bool = False  # whether its faults are also looked for in messages without a value that delete a row
+    of_tombstones: bool = False  # whether its faults are also checked in messages without a value that delete a row
     memory: Memory | None = None
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Of a step that remembers rows: which of a batch's rows land, given what it remembers. `admit` takes two frames, the rows
-    behind all steps and what is remembered, if there is anything, and gives the rows that land; of these the state's columns are
-    remembered with the batch."""
+    """The memory of a step that remembers rows. `admit` takes two frames: the rows after all steps, and the remembered rows or
+    None. `admit` returns the rows that land. Each batch then remembers the state's columns of these rows."""
 
     state: State
     admit: Callable[[Any, Any], Any] = field(compare=False, repr=False)
@@ -45,7 +44,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Each:
-    """SQL of a list, and the column that takes its items."""
+    """SQL of a list, and the column that holds one item."""
 
     list: str
     into: str
@@ -53,7 +52,7 @@ class Each:
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What must hold for rows: `holds` is SQL that is true where it does."""
+    """A condition on rows: `holds` is SQL that is true for a row that meets the condition."""
 
     name: str
     where: Where = field(compare=False, repr=False)
@@ -75,7 +74,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Run:
-    """When Dagster runs it: one of these, or neither if by hand."""
+    """When Dagster runs the pipeline: one of the two, or neither if a person starts the runs."""
 
     every: int | None = None  # seconds
     cron: str | None = None
@@ -90,7 +89,7 @@ class Pipeline:
     tags: tuple[tuple[str, str], ...]
     topics: tuple[Topic, ...]  # none where the rows come from a table
     source: TableSource | None
-    kafka_columns: tuple[Column, ...]  # what Kafka says of each message
+    kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
     steps: tuple[Step, ...]
     table: Table
     batch_rows: int
@@ -100,12 +99,12 @@ class Pipeline:
     warn_after: int | None
     expected: tuple[Expectation, ...]
     maintain: Maintain
-    spec: str  # a digest of all above that says what rows come out
+    spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def topic(self) -> Topic:
-        """The first topic: several in one pipeline have one shape."""
+        """The first topic. Several topics of one pipeline have the same columns."""
         return self.topics[0]
 
     @property
@@ -115,12 +114,12 @@ class Pipeline:
 
     @property
     def explodes(self) -> bool:
-        """Whether there can be any number of rows of one message."""
+        """Whether one message can become any number of rows."""
         return any(step.each for step in self.steps)
 
     @property
     def reads_event_time(self) -> bool:
-        """Whether anything that is done with its rows needs the column of their event time."""
+        """Whether a step, an expectation or the write needs the column of the event time."""
         texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
         texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
         texts += [each.holds for each in self.expectations]
@@ -129,17 +128,17 @@ class Pipeline:
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:
-        """Those of a whole batch; of single rows the last step is."""
+        """The expectations that a whole batch is checked against. The last step checks single rows."""
         return tuple(each for each in self.expected if each.otherwise != "quarantine")
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What its rows come from, as Kafka or the catalog calls it."""
+        """The names in Kafka or in the catalog of the topics or the table that the rows come from."""
         return (self.source.identifier,) if self.source else tuple(topic.kafka_name for topic in self.topics)
 
 
 def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
-    """As they run: one whose rows come from a table behind the one that writes it."""
+    """The pipelines in the order of their runs: a pipeline that reads a table follows the pipeline that writes it."""
     named = {pipeline.name: pipeline for pipeline in pipelines}
     before = {name: {pipeline.source.pipeline} if pipeline.source else set() for name, pipeline in named.items()}
     return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
@@ -147,7 +146,7 @@ def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedDocument:
-    """A document of a kind that has no place of its own in a plan. `value` is what its kind made of it, `says` its lines in a plan."""
+    """A document whose kind has no field of its own in a plan. `value` comes from the document's kind, `says` are its lines in a plan."""
 
     kind: str
     name: str
@@ -166,7 +165,7 @@ class Plan:
     topics: tuple[Topic, ...]
     pipelines: tuple[Pipeline, ...]
     documents: tuple[PlannedDocument, ...] = ()
-    # The same specs planned again, with what the registry says by then and, for each topic, schemas of other subjects.
+    # Plans the same specs again with the registry's current schemas and, for each topic, schemas of other subjects.
     again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
         default=None, compare=False, repr=False
     )
@@ -180,7 +179,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Replanned:
-    """A plan that was made again, with the problems of its specs; `runnable` are the pipelines that none of them stands behind."""
+    """A plan of the same specs at a later time, and the problems of the specs. No problem concerns the `runnable` pipelines."""
 
     plan: Plan
     problems: tuple[Problem, ...]

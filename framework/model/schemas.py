@@ -1,4 +1,4 @@
-"""Schemas of a registry, by which messages are written. Everything here is frozen, since a registry never changes a schema."""
+"""Registered schemas. Everything here is frozen, since a registry never changes a schema."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from framework.errors import SluiceError
 
 @dataclass(frozen=True)
 class Schema:
-    """A registered schema. `behind` is all that its text takes from other subjects, by the names that it calls them: each name once,
-    what others need first, and none of them with a list of its own, so that a schema is never larger than its texts."""
+    """A registered schema. `behind` holds every schema that the text refers to, directly or not, under the name in the text.
+    Each name is there once, and a schema comes before those that refer to it. The schemas in `behind` have an empty `behind`, so
+    that a schema is never larger than its texts."""
 
     kind: str  # as the registry calls it
     text: str
@@ -19,7 +20,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Version:
-    """A schema by the id that messages carry. `number` is its version in the topic's subject; None: it is of another one."""
+    """A schema and the id that messages carry. `number` is its version in the topic's subject; None: it is from another subject."""
 
     id: int
     schema: Schema
@@ -31,7 +32,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject's versions, the oldest first. `trouble`: they are from the last time that the registry answered."""
+    """A subject's versions, the oldest first. With `trouble` the registry did not answer, and the versions are from the cache."""
 
     name: str
     versions: tuple[Version, ...]

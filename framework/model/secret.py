@@ -1,4 +1,4 @@
-"""What a spec says in place of a secret."""
+"""A reference in a spec that stands for a secret."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SecretRef:
-    """The name of a secret. Its value is looked up at the moment of use and kept nowhere."""
+    """The name of a secret. Its value is read at each use and stored nowhere."""
 
     name: str

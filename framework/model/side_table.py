@@ -1,4 +1,4 @@
-"""Tables that a pipeline keeps beside its own: each batch appends to them, and they are published behind the batch's commit."""
+"""Side tables of a pipeline. Each batch appends to them, and its rows are published after the batch's commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framework.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field
 
 @dataclass(frozen=True)
 class SideTable:
-    """Its first column is `batch`, the number of the batch that appended the row."""
+    """The first column is `batch`, the number of the batch that appended the row."""
 
     identifier: str
     columns: tuple[Column, ...]

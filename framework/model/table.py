@@ -1,10 +1,10 @@
-"""What is written: catalogs, tables, and how rows get into them."""
+"""Catalogs and tables, and how rows are written to them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from framework.errors import Where
 from framework.model.column_sql import ColumnSql
@@ -22,14 +22,17 @@ VERSION = {
 @dataclass(frozen=True)
 class Catalog:
     name: str
-    type: str
-    uri: str
-    warehouse: str
+    type: str  # a file of `framework.catalogs`
+    options: Any = None  # as that file declares them
+
+    def __repr__(self) -> str:
+        """With the options in a row: a digest of plans, which is kept, is made of it."""
+        return f"Catalog(name={self.name!r}, type={self.type!r}, {repr(self.options).partition('(')[2]}"
 
 
 @dataclass(frozen=True)
 class PartitionField:
-    """identity, year, month, day, hour, bucket or truncate of a column."""
+    """A column and its partition transform: identity, year, month, day, hour, bucket or truncate."""
 
     transform: str
     column: str
@@ -43,7 +46,7 @@ class PartitionField:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaChanges:
-    """Which differences between a spec, or the registry, and a table a run takes. A column that is narrower now keeps its type."""
+    """The schema changes, from the spec or the registry, that a run applies to its table. A column never gets a narrower type."""
 
     add: Literal["allow", "refuse"] = "allow"
     widen: Literal["allow", "refuse"] = "allow"
@@ -54,43 +57,43 @@ class SchemaChanges:
 
 @dataclass(frozen=True, kw_only=True)
 class Keyed:
-    """Rows that go by their keys: one of each, the newest, or with `versions` all of them. Of two with the same key the newer is the
-    one whose `order` is greater, column by column; null is the oldest."""
+    """Rows with keys. The table keeps the newest row of each key, or with `versions` all rows. Of two rows with the same key the
+    newer one has the greater `order`, compared column by column; null is the oldest."""
 
     keys: tuple[str, ...]
     order: tuple[str, ...]
     versions: bool
-    deletes: ColumnSql | None  # that is true of a row that deletes those of its key
-    ends: str | None  # SQL over a message, which does so whatever the steps say
+    deletes: ColumnSql | None  # true for a row that deletes the rows of its key
+    ends: str | None  # SQL over a message, true for one that deletes the rows of its key whatever the steps do
     truncates: str | None  # SQL over a message that deletes the rows of all keys
-    remember: int  # seconds that a deleted key is known for
-    says: str  # what deletes, in words
-    stands_in: bool  # whether Kafka's timestamp takes the place of the `order` of a message that deletes
-    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` of whether a value is still the same and was not sent
+    remember: int  # seconds that a deleted key is remembered
+    says: str  # the rule for deletes, in words
+    stands_in: bool  # whether Kafka's timestamp replaces the `order` of a message that deletes
+    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` that is true for an unchanged value that was not sent
 
     @property
     def words(self) -> str:
-        """What must stay as it is for a table to keep its rows."""
+        """A description of the keys. A table keeps its rows as long as this text stays the same."""
         keys, order = ", ".join(self.keys), self.order[0]
         return f"all versions of each {keys}, by {order}" if self.versions else f"one row per {keys}, the newest by {order}"
 
     @property
     def deletes_state(self) -> State:
-        """Which keys were deleted, and how new they were: rows that are older and come late do not come back."""
+        """The deleted keys and the order of each delete, so that an older row that arrives late does not bring its key back."""
         columns = tuple(dict.fromkeys((*self.keys, *self.order)))
         return State("deletes", columns, self.words, keep_for=self.remember, outlives_rebuild=True)
 
 
 @dataclass(frozen=True)
 class State:
-    """What a pipeline remembers from batch to batch: rows with these columns of its table, on branches that no reader sees."""
+    """Rows that a pipeline remembers from batch to batch, with these columns of its table, on branches that no reader sees."""
 
     name: str  # letters
     columns: tuple[str, ...]
-    says: str  # what must stay as it is for a table to keep its state
+    says: str  # a description; a table keeps its state as long as this text stays the same
     _: KW_ONLY
-    keep_for: int | None = None  # seconds; None: for good
-    outlives_rebuild: bool = False  # whether a rebuild adds to it, instead of beginning with none
+    keep_for: int | None = None  # seconds; None: for ever
+    outlives_rebuild: bool = False  # whether a rebuild adds to the state instead of starting with an empty one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +109,7 @@ class Table:
     doc: str = ""
     keyed: Keyed | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
-    schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # no part of what rows come out
+    schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 
     @property
@@ -115,9 +118,9 @@ class Table:
 
     @property
     def sent(self) -> tuple[Column, ...]:
-        """The columns that come of a message."""
-        made = VERSION if self.keyed and self.keyed.versions else ()
-        return tuple(column for column in self.columns if column.name not in made)
+        """The columns that are computed from a message."""
+        version_columns = VERSION if self.keyed and self.keyed.versions else ()
+        return tuple(column for column in self.columns if column.name not in version_columns)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -125,7 +128,7 @@ class Table:
 
     @property
     def words(self) -> str:
-        """What must stay as it is for a table to keep its rows; nothing of a table with a row per message."""
+        """A description of keys and states. A table keeps its rows as long as this text stays the same. Empty without keys and states."""
         return "; ".join((*((self.keyed.words,) if self.keyed else ()), *(state.says for state in self.step_states)))
 
     @property
@@ -139,18 +142,18 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSource:
-    """A table of another pipeline, from which this one is computed."""
+    """A table of another pipeline that this pipeline reads."""
 
     pipeline: str
     catalog: Catalog
     identifier: str
-    columns: tuple[Column, ...]  # the pipeline's own, without what Kafka says
+    columns: tuple[Column, ...]  # the pipeline's own, without Kafka's columns
     kafka: tuple[Column, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Maintain:
-    """How files and snapshots are to be kept small: bytes and seconds. Nothing does so in this version."""
+    """The settings for compaction and snapshot expiry, in bytes and seconds. This version does neither."""
 
     compact_to: int
     compact_every: int

@@ -1,4 +1,4 @@
-"""What is read: clusters, topics, and how a message becomes columns."""
+"""Clusters and topics, and how a message becomes columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Column:
     name: str
     type: Type
     doc: str = ""
-    where: Where | None = field(default=None, compare=False, repr=False)  # what in the specs made it
-    # Fields of it, or it itself, that had another name in an older schema: the place with that name, and the name now.
+    where: Where | None = field(default=None, compare=False, repr=False)  # the line of the specs that defines it
+    # Renames since an older schema, of the column or of fields inside it: the path with the old name, and the new name.
     renamed: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
 
 
@@ -42,8 +42,8 @@ def raw(of: Of) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """What can be wrong with one message: `when` is SQL that is true where it is. `why` is SQL of what is said of one message, over
-    `_sluice_key` and `_sluice_value`, where the same message does not do for all."""
+    """A fault of one message: `when` is SQL that is true for a message with the fault. `why` is SQL over `_sluice_key` and
+    `_sluice_value` for the error text of one message, where one text does not fit all messages."""
 
     stage: str
     code: str
@@ -61,9 +61,9 @@ class Decoding:
     faults: tuple[Fault, ...]
     _: KW_ONLY
     structs: tuple[tuple[str, str], ...] = ()
-    keep: str | None = None  # SQL that is true of messages that become rows; others are left out and counted
-    schema_id: str = "NULL"  # SQL of the id of a bad row's schema
-    unknown: str | None = None  # SQL of a schema's id that is none of those known here, else null; of these the registry is asked
+    keep: str | None = None  # SQL that is true for messages that become rows; others are skipped and counted
+    schema_id: str = "NULL"  # SQL of the schema id of a bad row
+    unknown: str | None = None  # SQL of a schema id that the plan lacks and the registry is asked for, else null
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class SecretStore:
 
 @dataclass(frozen=True)
 class Generated:
-    """How one field of generated messages is made; exactly one is set."""
+    """How the values of one field of generated messages are chosen. Exactly one attribute is set."""
 
     one_of: tuple[str, ...] | None
     between: tuple[float, float] | None
@@ -130,18 +130,18 @@ class Generator:
 
 @dataclass(frozen=True)
 class Registered:
-    """What the registry said of a topic's keys or values when the plan was made. `refused` are versions that not every table takes:
-    the schema's id, what it does, and that in words. `trouble`: the registry did not answer, or has no such subject."""
+    """The registry's answer for a topic's keys or values at planning time. `refused` are versions that not every table accepts: the
+    schema's id, the kind of its change, and the change in words. `trouble`: the registry did not answer, or lacks the subject."""
 
     of: Of
     subject: str
     numbers: tuple[int, ...]
     refused: tuple[tuple[int, str, str], ...]
-    known: bool  # whether the columns are
+    columns_known: bool
     trouble: SluiceError | None = field(default=None, compare=False, repr=False)
-    # By what messages are written: the newest schema or, while there is none, one that is made of the spec's columns and has the id 0.
-    # `names` are its fields, by their places, that columns call otherwise.
-    newest: Version | None = field(default=None, compare=False, repr=False)
+    # The schema that new messages are written with: the latest or, while the subject has none, a schema derived from the spec's
+    # columns, with the id 0. `names` maps the paths of its fields to column names, where the two differ.
+    write_version: Version | None = field(default=None, compare=False, repr=False)
     names: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
 
 

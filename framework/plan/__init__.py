@@ -1,1 +1,1 @@
-"""What will run, made of what was written."""
+"""Turn documents into a plan."""

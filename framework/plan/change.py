@@ -1,8 +1,7 @@
-"""A table as it is, held against what a pipeline's spec says of it: what a run would change in it, what only a rebuild can, and what
-neither does.
+"""Compare a table with its pipeline's spec: the changes that a run would make, those that need a rebuild, and those that are
+impossible.
 
-Limit: a column that got another name in the spec is seen as one that is new and one that is gone; in a schema of the registry its
-older name is known.
+Limit: a column that is renamed in the spec looks like a new column and a removed one. A schema in the registry can name the old one.
 """
 
 from __future__ import annotations
@@ -29,43 +28,43 @@ from framework.types import (
 
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 
-Path = tuple[str, ...]  # into structs by their fields' names, into arrays by `element`, into maps by `key` and `value`
+Path = tuple[str, ...]  # fields of structs by name, elements of arrays as `element`, parts of maps as `key` and `value`
 Kind = Literal[
     "create", "add", "widen", "drop", "alias", "rename", "narrow", "retype", "schema", "partition_by", "sort_by", "format_version", "write"
 ]  # fmt: skip
 
 HINTS: dict[Kind, str] = {
-    "add": "say `schema_changes: {add: allow}`, or take the column out of the spec",
-    "widen": "say `schema_changes: {widen: allow}`, or write the type that the table has",
-    "drop": "say `schema_changes: {drop: keep}`, or put the column back into the spec",
-    "alias": "say `schema_changes: {rename: allow}`, which gives the column the name and keeps its data",
-    "schema": "say `schema_changes: {narrow: allow}` for a narrower type, or register a schema that fits",
-    "rename": "write the name as the table has it",
+    "add": "write `schema_changes: {add: allow}`, or remove the column from the spec",
+    "widen": "write `schema_changes: {widen: allow}`, or write the type that the table has",
+    "drop": "write `schema_changes: {drop: keep}`, or put the column back into the spec",
+    "alias": "write `schema_changes: {rename: allow}`, which renames the column and keeps its data",
+    "schema": "write `schema_changes: {narrow: allow}` for a narrower type, or register a schema that fits",
+    "rename": "write the name that the table has",
     "narrow": "write the type that the table has, or a new column",
     "retype": "write the type that the table has, or a new column",
-    "write": "write `into` as it was",
-    "format_version": "write the `format_version` that the table has, or another table",
+    "write": "write `into` as it was before",
+    "format_version": "write the `format_version` that the table has, or the name of another table",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Existing:
-    """A table as it is now."""
+    """The current state of a table."""
 
     columns: tuple[Field, ...]
     partition_by: tuple[str, ...]
     sort_by: tuple[str, ...]
     format_version: int
     owner: str | None
-    accepted: frozenset[str] = frozenset()  # keys of refused changes that somebody has accepted
-    words: str = ""  # what must stay as it is, as `Table.words` says it
+    accepted: frozenset[str] = frozenset()  # keys of refused changes that a person accepted
+    words: str = ""  # the `Table.words` that the table's rows were written with
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference. Where it is allowed, `what` says what a run does; else, why it refuses. Only columns have a path, by the names
-    that the table has. `rebuild` is the pipeline whose rebuild makes what a run refuses; `accepts` is what accepting it would do, and
-    `key` what is noted then."""
+    """One difference. For an allowed change, `what` is what a run does; else the reason of the refusal. Only changes of columns have a
+    path, with the table's names. `rebuild` is the pipeline whose rebuild applies a refused change. `accepts` is the effect of
+    accepting the change, and `key` is stored when a person accepts it."""
 
     kind: Kind
     what: str
@@ -86,45 +85,45 @@ class Change:
             return ""
         inside = self.kind == "drop" and len(self.path) > 1
         hint = "put the field back into the spec, or write a new column" if inside else HINTS[self.kind]
-        return f"{hint}; `sluice rebuild {self.rebuild}` makes the table anew as the spec says" if self.rebuild else hint
+        return f"{hint}; `sluice rebuild {self.rebuild}` rebuilds the table from the spec" if self.rebuild else hint
 
     def __str__(self) -> str:
         return f"{self.what} ({'no longer in the spec' if self.kind == 'drop' and self.allowed else self.where})"
 
 
 def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]:
-    """All differences; none where the table is as the spec says."""
+    """All differences; none if the table matches the spec."""
     if existing is None:
         return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), allowed=True),)
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
     renamed = {(path, to) for column in pipeline.table.columns for path, to in column.renamed}
-    found = _inside((), Struct(existing.columns), planned, renamed)
-    columns = [_column(pipeline, existing, *each) for each in found]
+    differences = _inside((), Struct(existing.columns), planned, renamed)
+    columns = [_column(pipeline, existing, *each) for each in differences]
     return (*columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
-def told(refused: Iterable[Change]) -> str:
-    """All that is refused at once, each with what in the specs asks for it."""
+def refusal_text(refused: Iterable[Change]) -> str:
+    """All refused changes as one text, each with its place in the specs."""
     return "; ".join(f"{change.what} ({change.where})" for change in refused)
 
 
-def hint(refused: Iterable[Change], found: Iterable[Change], pipeline: str) -> str:
-    """What to do about changes that are refused, among all that were found. Who accepts, accepts all that a run refuses."""
-    said = dict.fromkeys(change.hint for change in refused)
-    found = tuple(found)
-    if acceptable(found):
-        does = "; ".join(dict.fromkeys(change.accepts for change in found if not change.allowed))
-        said[f"or `sluice accept {pipeline}`, which {does}"] = None
-    return "; ".join(said)
+def hint(refused: Iterable[Change], all_changes: Iterable[Change], pipeline: str) -> str:
+    """The hint for refused changes. `sluice accept` accepts all changes that a run refuses, so it is offered only if that is possible."""
+    hints = dict.fromkeys(change.hint for change in refused)
+    all_changes = tuple(all_changes)
+    if acceptable(all_changes):
+        does = "; ".join(dict.fromkeys(change.accepts for change in all_changes if not change.allowed))
+        hints[f"or `sluice accept {pipeline}`, which {does}"] = None
+    return "; ".join(hints)
 
 
-def acceptable(found: Iterable[Change]) -> bool:
-    """Whether accepting can take on all that a run refuses."""
-    return all(change.accepts for change in found if not change.allowed)
+def acceptable(all_changes: Iterable[Change]) -> bool:
+    """Whether `sluice accept` can accept all changes that a run refuses."""
+    return all(change.accepts for change in all_changes if not change.allowed)
 
 
 def stored(type_: Type) -> Type:
-    """The type as Iceberg keeps it: it has no integers below 32 bits."""
+    """The type in Iceberg, which has no integers below 32 bits."""
     if isinstance(type_, Array):
         return Array(stored(type_.element))
     if isinstance(type_, Map):
@@ -134,12 +133,12 @@ def stored(type_: Type) -> Type:
     return INT if type_ in (TINYINT, SMALLINT) else type_
 
 
-_Found = tuple[Kind, Path, Type | None, Type | None, str]
-_Renamed = Set[tuple[Path, str]]  # a place with the older name, and the name now
+_Difference = tuple[Kind, Path, Type | None, Type | None, str]
+_Renamed = Set[tuple[Path, str]]  # the path with the old name, and the new name
 
 
-def _differences(path: Path, old: Type, new: Type, renamed: _Renamed, above: Path) -> Iterator[_Found]:
-    """`above` is the path by the names of now, and without what is no name."""
+def _differences(path: Path, old: Type, new: Type, renamed: _Renamed, above: Path) -> Iterator[_Difference]:
+    """The differences between two types. `above` is the path with current names, without `element`, `key` and `value`."""
     if isinstance(old, Struct) and isinstance(new, Struct):
         yield from _inside(path, old, new, renamed, above)
     elif isinstance(old, Array) and isinstance(new, Array):
@@ -152,7 +151,7 @@ def _differences(path: Path, old: Type, new: Type, renamed: _Renamed, above: Pat
         yield "widen" if widens(old, new) else "narrow" if widens(new, old) else "retype", path, old, new, ""
 
 
-def _inside(path: Path, old: Struct, new: Struct, renamed: _Renamed, above: Path = ()) -> Iterator[_Found]:
+def _inside(path: Path, old: Struct, new: Struct, renamed: _Renamed, above: Path = ()) -> Iterator[_Difference]:
     there = {field.name: field.type for field in old.fields}
     taken = set()
     for field in new.fields:
@@ -176,15 +175,15 @@ def _inside(path: Path, old: Struct, new: Struct, renamed: _Renamed, above: Path
 def _column(
     pipeline: Pipeline, existing: Existing, kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
 ) -> Change:
-    said = pipeline.table.schema_changes
-    ways = {"add": said.add, "widen": said.widen, "drop": said.drop, "alias": said.rename, "narrow": said.narrow}
+    policy = pipeline.table.schema_changes
+    ways = {"add": policy.add, "widen": policy.widen, "drop": policy.drop, "alias": policy.rename, "narrow": policy.narrow}
     # Spark writes null where a whole column is missing, not where a field inside of one is.
     can = kind in ways and not (kind == "drop" and len(path) > 1)
     key = f"{kind}:{'.'.join(path)}"
     allowed = can and (ways[kind] != "refuse" or key in existing.accepted)
     does = _does(kind, path, old, new, to) if can else ""
     what = does if allowed else _refuses(kind, path, old, new, to)
-    beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and said.drop == "keep")
+    beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and policy.drop == "keep")
     rebuild = pipeline.name if beyond and not allowed else ""
     return Change(
         kind,
@@ -202,7 +201,7 @@ def _column(
 
 
 def _schemas(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
-    """What versions of the registry do that the table need not take."""
+    """The refused versions of schemas in the registry."""
     narrow = pipeline.table.schema_changes.narrow == "allow"
     for topic in pipeline.topics:
         for registered in topic.registered:
@@ -228,14 +227,14 @@ def _does(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -
 def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
     name = ".".join(path)
     if kind == "alias":
-        return f"`{name}` is `{to}` in the newest schema, and `rename: refuse`"
+        return f"`{name}` is `{to}` in the newest schema, and the spec says `rename: refuse`"
     if kind == "add":
         return f"`{name}` {new} is new in the spec, which says `add: refuse`"
     if kind == "drop":
         reason = "which says `drop: refuse`" if len(path) == 1 else "and this version keeps no field inside of another column"
         return f"`{name}` {old} is no longer in the spec, {reason}"
     if kind == "rename":
-        return f"`{name}` is written otherwise in the spec, and tables do not tell upper from lower case"
+        return f"`{name}` has another case in the spec, and tables ignore case"
     reason = {"widen": ", and `widen: refuse`", "narrow": ", which does not hold all of its values"}.get(kind, "")
     return f"`{name}` is {old}, the spec says {new}{reason}"
 
@@ -247,9 +246,9 @@ def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
         what = f"the table has {was}, the spec says {now}"
         yield Change("write", what, _option(pipeline, "write"), allowed=False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
-    anew = mode(table.write).whole  # then a run writes all files
-    keep = "" if anew else f"; files that are there keep theirs until `sluice rebuild {pipeline.name}`"
-    if set(existing.partition_by) != set(partitions):  # their order says nothing of a file
+    rewrites_all = mode(table.write).whole  # then a run writes all files
+    keep = "" if rewrites_all else f"; existing files keep their layout until `sluice rebuild {pipeline.name}`"
+    if set(existing.partition_by) != set(partitions):  # the order of partitions does not matter
         what = f"new files are partitioned by {_listed(partitions)}{keep}"
         yield Change("partition_by", what, _option(pipeline, "partition_by"), allowed=True)
     if existing.sort_by != table.sort_by:
@@ -259,7 +258,7 @@ def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
         what = f"raises Iceberg's format from {existing.format_version} to {table.format_version}"
         yield Change("format_version", what, _option(pipeline, "format_version"), allowed=True)
     elif existing.format_version > table.format_version:
-        what = f"the table is of Iceberg's format {existing.format_version}, the spec says {table.format_version}, and no format goes back"
+        what = f"a table's format cannot go down: the table has {existing.format_version}, the spec says {table.format_version}"
         yield Change("format_version", what, _option(pipeline, "format_version"), allowed=False)
 
 
@@ -268,11 +267,11 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def place(pipeline: Pipeline, name: str) -> Where:
-    """What in the specs made the column; of one that is gone, what says whether it is kept."""
-    made = next((column.where for column in pipeline.table.columns if folded(column.name) == folded(name)), None)
-    # A project's own step need not say where.
+    """The line of the specs that defines the column; for a removed column, the option that decides whether it stays."""
+    column_place = next((column.where for column in pipeline.table.columns if folded(column.name) == folded(name)), None)
+    # A project's own step may leave out the place.
     step = next((step for step in reversed(pipeline.steps) if any(name == set_ for set_, _ in step.assign)), None)
-    return made or (step.where if step else _option(pipeline, "kafka_columns" if name in _KAFKA else "schema_changes"))
+    return column_place or (step.where if step else _option(pipeline, "kafka_columns" if name in _KAFKA else "schema_changes"))
 
 
 def _option(pipeline: Pipeline, name: str) -> Where:

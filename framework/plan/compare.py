@@ -1,6 +1,6 @@
-"""What came of a test held against what it expects: rows that are missing, rows that nobody expects, and those that nearly fit.
+"""Compare a test's rows with the expected rows: missing rows, unexpected rows, and pairs that differ in some columns.
 
-Rows have no order. A row fits if the columns that are named do: of a struct only the fields that are named.
+The order of rows does not matter. A row fits if its named columns fit. In a struct, only the named fields are compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from framework.model import Column, Example, Message
 from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
 
 Row = Mapping[str, Any]
-_CLOSE = 1e-9  # relative difference of floats that are equal
+_CLOSE = 1e-9  # relative difference up to which floats are equal
 _BAD: dict[str, Type] = {
     "code": STRING, "stage": STRING, "message": STRING, "item": STRING, "topic": STRING, "partition": INT, "offset": BIGINT,
     "key": BINARY, "value": BINARY,
@@ -27,43 +27,48 @@ _MOST = 20  # rows of a difference that are shown
 
 
 class Beyond(str):
-    """A time that Python has no value for, as text: it is like no expected one."""
+    """A time outside of Python's range, as text. It equals no expected time."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An expected row and the row that fits it best, with the columns that do not; either may be missing."""
+    """An expected row and the row closest to it, with the columns that differ. Either row may be missing."""
 
     want: Row | None
     got: Row | None
-    wrong: tuple[str, ...] = ()
-    message: int | None = None  # of which message of the test the row is, if it says so
+    unequal: tuple[str, ...] = ()
+    message: int | None = None  # the number of the row's message in the test, if the row has its offset
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
     noun: str
     expected: int
-    came: int
-    columns: tuple[str, ...]  # those that are shown
+    actual: int
+    columns: tuple[str, ...]  # the columns to print
     pairs: tuple[Pair, ...]
 
 
 def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row], bad: Sequence[Row]) -> tuple[Difference, ...]:
-    """None where all is as the test expects."""
-    found = []
+    """The differences between a test's rows and its expectations; none for a test that passes."""
+    differing = []
     types = {column.name: column.type for column in columns}
     if example.expect is not None:
         own = [name for name in types if not name.startswith("_kafka_")]
-        found.append(_difference("row", example, example.expect, rows, types, own))
-    found.append(_difference("bad row", example, example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
-    return tuple(each for each in found if each)
+        differing.append(_difference("row", example, example.expect, rows, types, own))
+    differing.append(_difference("bad row", example, example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
+    return tuple(each for each in differing if each)
 
 
 def _difference(
-    noun: str, example: Example, expected: Sequence[Row], rows: Sequence[Row], types: Mapping[str, Type], shown: Sequence[str]
+    noun: str,
+    example: Example,
+    expected: Sequence[Row],
+    rows: Sequence[Row],
+    types: Mapping[str, Type],
+    default_columns: Sequence[str],
 ) -> Difference | None:
     fits = [[not _unlike(want, row, types) for row in rows] for want in expected]
     matched = _matching(fits, len(rows))
@@ -73,20 +78,20 @@ def _difference(
         return None
     pairs = []
     for want, row in _closest(missing, unexpected, lambda want, row: _unlike(expected[want], rows[row], types), expected):
-        wrong = _unlike(expected[want], rows[row], types)
-        pairs.append(Pair(expected[want], rows[row], wrong, _message(example, rows[row])))
+        unequal = _unlike(expected[want], rows[row], types)
+        pairs.append(Pair(expected[want], rows[row], unequal, _message(example, rows[row])))
         missing.remove(want)
         unexpected.remove(row)
     pairs += [Pair(expected[at], None) for at in missing]
     pairs += [Pair(None, rows[at], (), _message(example, rows[at])) for at in unexpected]
     named = {name for want in expected for name in want}
-    always = shown if noun == "bad row" or not named else ()
+    always = default_columns if noun == "bad row" or not named else ()
     columns = tuple(name for name in types if name in named or name in always)
-    return Difference(noun=noun, expected=len(expected), came=len(rows), columns=columns, pairs=tuple(pairs))
+    return Difference(noun=noun, expected=len(expected), actual=len(rows), columns=columns, pairs=tuple(pairs))
 
 
 def _message(example: Example, row: Row) -> int | None:
-    """Which message of the test, counted from 1, a row or bad row was made of, where it says its offset."""
+    """The number, from 1, of the message of a row or bad row, if the row has its offset."""
     place = [row.get(name, row.get(f"_kafka_{name}")) for name in ("partition", "offset")]
     topic = row.get("_kafka_topic", row.get("topic") if "code" in row else None)
     for number, message in enumerate(example.given, 1):
@@ -96,14 +101,14 @@ def _message(example: Example, row: Row) -> int | None:
 
 
 def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
-    """The expected row of as many rows as can have one each: a row that several fit goes to whom no other is left."""
+    """The expected row of each row, with as many pairs as possible (a maximum matching)."""
     taken: dict[int, int] = {}
 
-    def give(want: int, seen: set[int]) -> bool:
+    def give(want: int, tried: set[int]) -> bool:
         for row in range(rows):
-            if fits[want][row] and row not in seen:
-                seen.add(row)
-                if row not in taken or give(taken[row], seen):
+            if fits[want][row] and row not in tried:
+                tried.add(row)
+                if row not in taken or give(taken[row], tried):
                     taken[row] = want
                     return True
         return False
@@ -116,28 +121,28 @@ def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
 def _closest(
     missing: Sequence[int], unexpected: Sequence[int], unlike: Callable[[int, int], tuple[str, ...]], expected: Sequence[Row]
 ) -> list[tuple[int, int]]:
-    """Pairs that have most in common, the best first; of several rows one that has nothing in common is no pair."""
+    """Pairs with the fewest differing columns, the best first. Rows without a common column pair only if each is the only one left."""
     lone = len(missing) == len(unexpected) == 1
     ranked = sorted(
-        (len(wrong), want, row)
+        (len(unequal), want, row)
         for want in missing
         for row in unexpected
-        if (wrong := unlike(want, row)) and (lone or len(wrong) < len(expected[want]))
+        if (unequal := unlike(want, row)) and (lone or len(unequal) < len(expected[want]))
     )
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for _, want, row in ranked:
-        if all(want != each[0] and row != each[1] for each in found):
-            found.append((want, row))
-    return found
+        if all(want != each[0] and row != each[1] for each in pairs):
+            pairs.append((want, row))
+    return pairs
 
 
 def _unlike(want: Row, row: Row, types: Mapping[str, Type]) -> tuple[str, ...]:
-    """The named columns that are not as expected."""
+    """The named columns that differ from the expected row."""
     return tuple(name for name, value in want.items() if not alike(value, row.get(name), types[name]))
 
 
 def alike(want: Any, got: Any, type_: Type) -> bool:
-    """Whether a value is the expected one; both are as `values.read` and the table give them."""
+    """Whether a value equals the expected one. The values come from `values.read` and from the table."""
     if want is None or got is None or isinstance(got, Beyond):
         return want is got
     match type_:
@@ -155,40 +160,40 @@ def alike(want: Any, got: Any, type_: Type) -> bool:
 
 
 def lines(difference: Difference) -> list[str]:
-    """A table of what differs: below an expected row stands what came instead of it, and below that a mark where they differ."""
+    """A table of the differences. Below an expected row is the closest actual row, and below that are marks at differing columns."""
     table = [["", *difference.columns]]
     for pair in difference.pairs[:_MOST]:
         table += _laid(pair, difference.columns)
     widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
-    found = [f"{counted(difference.expected, difference.noun)} expected, {difference.came:,} came"]
-    found += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    text_lines = [f"expected {counted(difference.expected, difference.noun)}, got {difference.actual:,}"]
+    text_lines += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
     if len(difference.pairs) > _MOST:
-        found.append(f"… and {len(difference.pairs) - _MOST:,} more")
-    return found
+        text_lines.append(f"… and {len(difference.pairs) - _MOST:,} more")
+    return text_lines
 
 
 def _laid(pair: Pair, columns: Sequence[str]) -> list[list[str]]:
-    """The lines of a pair: each column's text, behind what the line is."""
+    """The lines of a pair: a label, then the text of each column."""
     of = "" if pair.message is None else f" of message {pair.message}"
     want, got = ({name: show(row[name]) for name in columns if name in row} for row in (pair.want or {}, pair.got or {}))
     if pair.want is None:
-        return [[f"+ not expected{',' if of else ''}{of}", *(got.get(name, "") for name in columns)]]
+        return [[f"+ unexpected{',' if of else ''}{of}", *(got.get(name, "") for name in columns)]]
     if pair.got is None:
-        return [["- did not come", *(want.get(name, "") for name in columns)]]
-    for name in pair.wrong:
+        return [["- missing", *(want.get(name, "") for name in columns)]]
+    for name in pair.unequal:
         if name not in got:
             got[name] = show(None)
-        want[name], got[name] = _apart(show(pair.want[name], None), show(pair.got.get(name), None))
-    marks = {name: "^" * max(len(want[name]), len(got[name])) for name in pair.wrong}
+        want[name], got[name] = _around_difference(show(pair.want[name], None), show(pair.got.get(name), None))
+    marks = {name: "^" * max(len(want[name]), len(got[name])) for name in pair.unequal}
     return [
         ["- expected", *(want.get(name, "") for name in columns)],
-        [f"+ came{of and f',{of}'}", *(got.get(name, "") for name in columns)],
+        [f"+ got{of and f',{of}'}", *(got.get(name, "") for name in columns)],
         ["", *(marks.get(name, "") for name in columns)],
     ]
 
 
-def _apart(want: str, got: str) -> tuple[str, str]:
-    """Two long texts from where they begin to differ."""
+def _around_difference(want: str, got: str) -> tuple[str, str]:
+    """Two long texts, cut to start shortly before their first difference."""
     same = next((at for at, pair in enumerate(zip(want, got, strict=False)) if pair[0] != pair[1]), min(len(want), len(got)))
     start = max(0, same - 10) if max(len(want), len(got)) > _LONGEST else 0
     return _cut(want, start), _cut(got, start)
@@ -203,27 +208,27 @@ _LONGEST = 60  # characters of a value in a table
 
 
 def show(value: Any, longest: int | None = _LONGEST) -> str:
-    """A value as a spec writes it, on one line."""
-    text = visible(_shown(value))
+    """A value in a spec's syntax, on one line."""
+    text = visible(_text(value))
     return text if longest is None else _cut(text)
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, datetime):
         zone = "Z" if value.tzinfo else ""
         return (value.astimezone(timezone.utc) if zone else value).replace(tzinfo=None).isoformat() + zone
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_shown(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_text(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list) and value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
-        return _shown(dict(value))
+        return _text(dict(value))
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_shown, value)) + "]"
+        return "[" + ", ".join(map(_text, value)) + "]"
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    # A text that could be taken for something else, or whose blanks would not be seen.
+    # Quote a text that looks like another value, or whose spaces would be invisible.
     plain = str(value) == str(value).strip() and value not in ("", "null", "true", "false")
     return str(value) if plain else f'"{value}"'

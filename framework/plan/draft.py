@@ -1,4 +1,4 @@
-"""A plan in the making, and what every pass says in the same words."""
+"""The draft of a plan, and problems that several kinds of documents report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(kw_only=True)
 class Draft:
-    """A plan in the making, not frozen: each kind of document adds its part and its problems."""
+    """The draft of a plan. Not frozen: each kind of document adds its part and its problems."""
 
     written: Written
     problems: list[Problem]
@@ -27,36 +27,38 @@ class Draft:
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)  # topics that have problems
-    unclear: set[str] = field(default_factory=set)  # those of which not even the columns' names are known
+    unclear: set[str] = field(default_factory=set)  # topics whose columns are unknown
     pipelines: tuple[Pipeline, ...] = ()
     documents: list[PlannedDocument] = field(default_factory=list)  # of all other kinds
     schemas: Schemas = field(default_factory=Schemas)
 
 
-def only(made: Draft, found: dict[str, Thing], noun: str, where: Where) -> Thing | None:
-    """The one thing of its kind, which others need not name."""
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if not found and (made.written.lost or any(kind == noun for kind, _ in made.written.names)):
-        return None  # it has a problem, which has been said
-    if not found:
-        made.problems.append(Problem(where, f"no-{noun}", f"there is no `{noun}` in the specs", f"add a document `{noun}: main`"))
+def only(draft: Draft, things: dict[str, Thing], noun: str, where: Where) -> Thing | None:
+    """The only thing of its kind, or None and a problem. Other documents need not name it."""
+    if len(things) == 1:
+        return next(iter(things.values()))
+    if not things and (draft.written.lost or any(kind == noun for kind, _ in draft.written.names)):
+        return None  # its own problem was reported
+    if not things:
+        draft.problems.append(
+            Problem(where, f"no-{noun}", f"there is no `{noun}` in the specs", f"add a document `{noun}: main`")
+        )
     else:
-        names = ", ".join(f"`{name}`" for name in found)
-        hint = f"say which one: {names}" if noun == "catalog" else "keep one of them: topics cannot name theirs in this version"
-        made.problems.append(Problem(where, f"several-{noun}s", f"there are {len(found)} {noun}s: {names}", hint))
+        names = ", ".join(f"`{name}`" for name in things)
+        hint = f"name one: {names}" if noun == "catalog" else "keep one of them: a topic cannot name its cluster in this version"
+        draft.problems.append(Problem(where, f"several-{noun}s", f"there are {len(things)} {noun}s: {names}", hint))
     return None
 
 
-def unknown(made: Draft, noun: str, name: str, where: Where, known: Iterable[str]) -> None:
-    """There is no such thing, unless it is what could not be read."""
-    if not made.written.lost:
-        hint = did_you_mean(name, known, _existing(noun, known))
-        made.problems.append(Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint))
+def unknown(draft: Draft, noun: str, name: str, where: Where, existing: Iterable[str]) -> None:
+    """Report a missing thing, unless part of the specs could not be read and may hold it."""
+    if not draft.written.lost:
+        hint = did_you_mean(name, existing, _existing(noun, existing))
+        draft.problems.append(Problem(where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint))
 
 
-def _existing(noun: str, known: Iterable[str]) -> str:
-    names = ", ".join(f"`{name}`" for name in sorted(known))
+def _existing(noun: str, existing: Iterable[str]) -> str:
+    names = ", ".join(f"`{name}`" for name in sorted(existing))
     if not names and noun == "table":
         return "write a pipeline that writes it: `into: {table: …}`"
     return f"there is {names}" if names else f"write a document `{noun}: …`"

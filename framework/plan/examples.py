@@ -1,5 +1,4 @@
-"""A pipeline's tests: what is written becomes messages as Kafka would have them, or rows of the table that it reads, and typed
-rows that are to come of them."""
+"""Resolve a pipeline's tests: the given messages, or rows of the table that the pipeline reads, and the expected typed rows."""
 
 from __future__ import annotations
 
@@ -10,35 +9,35 @@ from typing import Any
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.model import Column, Example, GivenRow, Pipeline
 from framework.plan.messages import Messages, kafka_name
-from framework.plan.values import Wrong, read
+from framework.plan.values import BadValue, read
 from framework.spec import kinds
 from framework.spec.node import Node
 from framework.spelling import did_you_mean
 
 
 def resolve(
-    pipeline: Pipeline, said: kinds.Pipeline, topics: Iterable[kinds.Topic], problems: list[Problem], sure: bool
+    pipeline: Pipeline, spec: kinds.Pipeline, topics: Iterable[kinds.Topic], problems: list[Problem], sure: bool
 ) -> tuple[Example, ...]:
-    """The tests that have no problems. Only where it is `sure` how rows can fail it is asked whether bad rows are as expected."""
-    # All topics of one pipeline have one shape.
+    """The tests without problems. If the pipeline's faults are not `sure`, the codes and stages of bad rows are not checked."""
+    # All topics of one pipeline have the same columns.
     topic = None if pipeline.source else next(topic for topic in topics if topic.name == pipeline.topic.name)
     if topic and "value" in topic.gaps:
-        return ()  # how a message is written is not known
+        return ()  # the format of messages is unknown
     reader = _Reader(pipeline, topic, problems, sure)
-    seen: dict[str, kinds.Test] = {}
-    found = []
-    for test in said.tests:
+    by_name: dict[str, kinds.Test] = {}
+    examples = []
+    for test in spec.tests:
         if len(problems) > MOST_PROBLEMS:
             break
-        first = seen.setdefault(test.name, test)
+        first = by_name.setdefault(test.name, test)
         if first is not test:
-            hint = f"the first is at {first.place()}: name one of them otherwise"
+            hint = f"the first is at {first.place()}: rename one of them"
             problems.append(Problem(test.place("name"), "duplicate-name", f"there are two tests `{test.name}`", hint))
         before = len(problems)
         example = reader.example(test)
         if len(problems) == before:
-            found.append(example)
-    return tuple(found)
+            examples.append(example)
+    return tuple(examples)
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class _Reader:
         return Example(name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad)
 
     def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:
-        """What is given, each with its batch and its place in the list."""
+        """The given messages or rows, each with its batch and its index in the list."""
         batch, last = 1, True
         for at, given in enumerate(test.given):
             if not isinstance(given, str):
@@ -70,7 +69,7 @@ class _Reader:
                 continue
             if last or at + 1 == len(test.given):
                 what = "messages" if self.topic else "rows"
-                hint = f"write {what} before and behind it, or remove it"
+                hint = f"write {what} before and after it, or remove it"
                 self.refuse(test.place("given", at), "empty-batch", f"a batch without {what}", hint)
             batch, last = batch + 1, True
 
@@ -86,42 +85,42 @@ class _Reader:
         return GivenRow(batch, self.row(given, test, ("given", at), columns, source.identifier))
 
     def row(
-        self, said: Mapping[str, Node], test: kinds.Test, path: tuple[str, int], known: tuple[Column, ...], table: str
+        self, fields: Mapping[str, Node], test: kinds.Test, path: tuple[str, int], table_columns: tuple[Column, ...], table: str
     ) -> Mapping[str, Any]:
-        """The values of a row's columns, as Python has them."""
-        columns = {column.name: column for column in known}
-        found = {}
-        for name, node in said.items():
+        """The values of a row's columns, in Python."""
+        columns = {column.name: column for column in table_columns}
+        values = {}
+        for name, node in fields.items():
             if name not in columns:
                 hint = did_you_mean(name, columns, f"the table has {', '.join(f'`{each}`' for each in columns)}")
                 message = f"the table `{table}` has no column `{name}`"
                 self.refuse(test.key_place(*path, name), "unknown-column", message, hint)
                 continue
             try:
-                found[name] = read(node, columns[name].type)
-            except Wrong as wrong:
-                hint = wrong.hint or "write values as the column has them"
-                self.refuse(wrong.where, wrong.code, f"`{name}`: {wrong.message}", hint)
-        return found
+                values[name] = read(node, columns[name].type)
+            except BadValue as bad_value:
+                hint = bad_value.hint or "write a value of the column's type"
+                self.refuse(bad_value.where, bad_value.code, f"`{name}`: {bad_value.message}", hint)
+        return values
 
-    def bad_row(self, said: kinds.BadRow) -> Mapping[str, Any]:
+    def bad_row(self, spec: kinds.BadRow) -> Mapping[str, Any]:
         faults = self.pipeline.faults
-        known = {"error": {fault.code for fault in faults}, "stage": {fault.stage for fault in faults}}
-        for option, names in known.items():
-            name = getattr(said, option)
+        possible = {"error": {fault.code for fault in faults}, "stage": {fault.stage for fault in faults}}
+        for option, names in possible.items():
+            name = getattr(spec, option)
             if name is not None and name not in names and self.sure:
                 hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in sorted(names)) or 'none'}")
                 noun = "error" if option == "error" else "stage"
                 self.refuse(
-                    said.place(option), f"unknown-{noun}", f"no row of this pipeline can fail with the {noun} `{name}`", hint
+                    spec.place(option), f"unknown-{noun}", f"no row of this pipeline can fail with the {noun} `{name}`", hint
                 )
-        topic = kafka_name(self.pipeline, said, self.problems) if said.topic else None
-        found = {
-            "code": said.error, "stage": said.stage, "message": said.message, "item": said.item,
-            "topic": topic, "partition": said.partition, "offset": said.offset,
-            "key": None if said.key is None else said.key.encode(), "value": None if said.value is None else said.value.encode(),
+        topic = kafka_name(self.pipeline, spec, self.problems) if spec.topic else None
+        values = {
+            "code": spec.error, "stage": spec.stage, "message": spec.message, "item": spec.item,
+            "topic": topic, "partition": spec.partition, "offset": spec.offset,
+            "key": None if spec.key is None else spec.key.encode(), "value": None if spec.value is None else spec.value.encode(),
         }  # fmt: skip
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
     def refuse(self, where: Where, code: str, message: str, hint: str) -> None:
         self.problems.append(Problem(where, code, message, hint))

@@ -1,4 +1,4 @@
-"""What a pipeline expects of its rows: of single rows, which are bad rows otherwise, or of a whole batch."""
+"""Resolve a pipeline's expectations. A single row that fails becomes a bad row, or the whole batch is checked."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 def resolve(
     written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
-    """The step that judges single rows, and all that is expected. Nothing is of rows that only delete another, nor of a value that was
-    not sent."""
+    """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked."""
     expected: list[Expectation] = []
     names: set[str] = set()
     for each in written:
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
-            continue  # what it says is wrong, which has been said
+            continue  # its problem was reported
         name, says, holds = _condition(each, rows)
         holds = _of_new_rows(holds, keyed) if keyed else holds
         if name in names:
@@ -54,53 +53,53 @@ def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
     return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(each.reads for each in deletes)))
 
 
-def _condition(said: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
-    """Its name, what it says, and SQL that is true where it holds and false where it does not; of null nothing holds."""
-    if said.when is not None:
-        return said.name or said.when, said.when, _never_null(rows.condition(said.when, said.place("when")))
-    key = _tests(said)[0]
-    column = rows.column(said.column or "", said.place("column"), kafka=True)
+def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
+    """An expectation's name, its text, and SQL that is true for a row that meets it and false for any other. A null fails."""
+    if spec.when is not None:
+        return spec.name or spec.when, spec.when, _never_null(rows.condition(spec.when, spec.place("when")))
+    key = _tests(spec)[0]
+    column = rows.column(spec.column or "", spec.place("column"), kafka=True)
     type_ = column.type if column else VOID
-    text, says = _test(said, key, type_, rows)
+    text, says = _test(spec, key, type_, rows)
     if type_ == VOID or text is None:
-        return said.name or says, says, ColumnSql("true", ())
-    return said.name or says, says, _never_null(rows.condition(text, said.place(key), as_written=False))
+        return spec.name or says, says, ColumnSql("true", ())
+    return spec.name or says, says, _never_null(rows.condition(text, spec.place(key), as_written=False))
 
 
 def _never_null(checked: Checked) -> ColumnSql:
     return ColumnSql(f"coalesce({checked.sql}, false)", checked.sql.reads)
 
 
-def _tests(said: kinds.Expectation) -> list[str]:
-    return [key for key in TESTS if getattr(said, key) is not None]
+def _tests(spec: kinds.Expectation) -> list[str]:
+    return [key for key in TESTS if getattr(spec, key) is not None]
 
 
-def _test(said: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
+def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
     """The condition as an expression, and in words."""
-    name = said.column or ""
+    name = spec.column or ""
     column = identifier(name)
     if key == "not_null":
         return f"{column} is not null", f"{name} is not null"
     if key == "matches":
         try:
-            groups(said.matches or "", 0)
+            groups(spec.matches or "", 0)
         except ExpressionError as error:
-            rows.refuse(error, "\n", said.place(key))
-            return None, f"{name} matches {said.matches}"
-        return f"{column} rlike {literal(f'^({said.matches})$')}", f"{name} matches {said.matches}"
-    values = said.between or said.one_of or ()
-    made = [_literal(text, type_, said.place(key, at), rows) for at, text in enumerate(values)]
+            rows.refuse(error, "\n", spec.place(key))
+            return None, f"{name} matches {spec.matches}"
+        return f"{column} rlike {literal(f'^({spec.matches})$')}", f"{name} matches {spec.matches}"
+    values = spec.between or spec.one_of or ()
+    literals = [_literal(text, type_, spec.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":
         says = f"{name} is between {values[0]} and {values[1]}"
-        if None not in made and _reversed(values, type_):
+        if None not in literals and _reversed(values, type_):
             message = f"`between` ends at {values[1]}, before its start {values[0]}"
-            rows.problems.append(Problem(said.place(key), "out-of-range", message, "write the smaller value first"))
-        return None if None in made else f"{column} between {made[0]} and {made[1]}", says
-    return None if None in made else f"{column} in ({', '.join(map(str, made))})", f"{name} is one of {', '.join(values)}"
+            rows.problems.append(Problem(spec.place(key), "out-of-range", message, "write the smaller value first"))
+        return None if None in literals else f"{column} between {literals[0]} and {literals[1]}", says
+    return None if None in literals else f"{column} in ({', '.join(map(str, literals))})", f"{name} is one of {', '.join(values)}"
 
 
 def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
-    """A value as it would be written for a column of this type; None and a problem where it is none."""
+    """A value as an SQL literal of this type, or None and a problem."""
     if type_ == STRING:
         return literal(text)
     fits = (
@@ -112,7 +111,7 @@ def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
         return f"cast({literal(text)} as {type_.sql})"
     if type_ != VOID:
         hint = "write values of the column's type, or a condition: `when: …`"
-        rows.problems.append(Problem(where, "wrong-type", f"`{text}` is no {type_}, which the column is", hint))
+        rows.problems.append(Problem(where, "wrong-type", f"`{text}` is not of the column's type, {type_}", hint))
     return None
 
 

@@ -1,6 +1,6 @@
-"""What `generate:` may say of a column, checked when the plan is made: a way that suits its type, a pattern that can be made.
+"""Check `generate:` at planning time: whether a column's values can be generated for its type, and whether a pattern is supported.
 
-*Limit*: a pattern is literals, classes such as `[a-z0-9_]`, `\\d`, and `?`, `{n}` or `{n,m}` behind one of them.
+*Limit*: a pattern consists of literals, classes such as `[a-z0-9_]`, and `\\d`, each with `?`, `{n}` or `{n,m}` after it if needed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SHOWN = 100  # characters of a pattern in a message
 _ATOM = re.compile(r"\[(?P<set>(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<plain>[^\[\](){}*+?.|^$\\])", re.DOTALL)
 _TIMES = re.compile(r"(?P<maybe>\?)|\{(?P<least>\d{1,4})(?:,(?P<most>\d{1,4}))?\}")
 _ADVICE = {
-    "*": "say how often at most: `{0,9}`",
-    "+": "say how often at most: `{1,9}`",
-    "?": "write it behind a character or a class, once",
-    "{": "write `{n}` or `{n,m}` behind a character or a class, once; `\\{` for a brace",
+    "*": "write a limit: `{0,9}`",
+    "+": "write a limit: `{1,9}`",
+    "?": "write it after a character or a class, once",
+    "{": "write `{n}` or `{n,m}` after a character or a class, once; `\\{` for a brace",
     ".": "write a class such as `[a-z]`, or `\\.` for a dot",
     "(": "there are no groups: write the texts as `one_of`, or `\\(` for a bracket",
     "|": "there are no alternatives: write the texts as `one_of`",
@@ -52,7 +52,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class Part:
-    """One place of a pattern: any of these characters, this many times."""
+    """One part of a pattern: any of these characters, repeated `least` to `most` times."""
 
     characters: str
     least: int
@@ -60,7 +60,7 @@ class Part:
 
 
 class Unsuited(ValueError):
-    """What a column's values cannot be made of, and what to write."""
+    """Raised for a column whose values cannot be generated, with a hint."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
         super().__init__(message)
@@ -70,18 +70,18 @@ class Unsuited(ValueError):
 
 
 def parts(pattern: str) -> tuple[Part, ...]:
-    """A pattern, place by place; Unsuited if it says what cannot be made."""
-    found = tuple(_parts(pattern)) if len(pattern) <= LONGEST_PATTERN else ()
-    if len(pattern) > LONGEST_PATTERN or sum(part.most for part in found) > LONGEST:
+    """The parts of a pattern. Raises Unsuited for an unsupported pattern."""
+    pattern_parts = tuple(_parts(pattern)) if len(pattern) <= LONGEST_PATTERN else ()
+    if len(pattern) > LONGEST_PATTERN or sum(part.most for part in pattern_parts) > LONGEST:
         raise _bad_pattern(pattern, f"can be longer than {LONGEST} characters", "repeat less often")
-    return found
+    return pattern_parts
 
 
 def check(name: str, type_: Type, way: Generated) -> None:
-    """Whether values of this type can be made this way; Unsuited if not."""
+    """Raise Unsuited if values of this type cannot be generated this way."""
     if isinstance(type_, Struct):
         field = f"{name}.{type_.fields[0].name}"
-        raise Unsuited("cannot-generate", f"`{name}` is a struct", f"say how each of its fields is made, such as `{field}`")
+        raise Unsuited("cannot-generate", f"`{name}` is a struct", f"generate each of its fields, such as `{field}`")
     if way.one_of is not None:
         for text in way.one_of:
             _check_constant(name, type_, text)
@@ -96,7 +96,7 @@ def check(name: str, type_: Type, way: Generated) -> None:
 
 
 def constant(type_: Type, text: str) -> Any:
-    """The value that a text of `one_of` means; ValueError if it means none."""
+    """The value of a text of `one_of`. Raises ValueError if the text is not of the type."""
     if is_integral(type_):
         return _within(type_, int(text))
     if is_fractional(type_) and math.isfinite(float(text)):
@@ -136,13 +136,13 @@ def _characters(pattern: str, atom: re.Match[str]) -> str:
         return atom["plain"] or _escaped(pattern, atom["escaped"])
     if not atom["set"] or atom["set"].startswith("^"):
         raise _bad_pattern(pattern, f"has the class `{atom[0]}`", "name the characters that may stand there, such as `[a-z]`")
-    found = ""
+    characters = ""
     for first, last in re.findall(r"(\\.|.)(?:-(\\.|[^\\]))?", atom["set"], re.DOTALL):
         start, end = (_escaped(pattern, each[1:]) if each.startswith("\\") else each for each in (first, last or first))
         if last and not (len(start) == len(end) == 1 and start <= end and end.isascii()):
             raise _bad_pattern(pattern, f"has the range `{first}-{last}`", "a range goes up, from one ASCII character to another")
-        found += "".join(map(chr, range(ord(start), ord(end) + 1))) if last else start
-    return "".join(dict.fromkeys(found))
+        characters += "".join(map(chr, range(ord(start), ord(end) + 1))) if last else start
+    return "".join(dict.fromkeys(characters))
 
 
 def _escaped(pattern: str, character: str) -> str:
@@ -158,7 +158,7 @@ def _check_constant(name: str, type_: Type, text: str) -> None:
         constant(type_, text)
     except (ValueError, ArithmeticError, KeyError):
         hint = f"write only values that are {type_}"
-        raise Unsuited("cannot-generate", f"`{text}` is no {type_}, which `{name}` is", hint) from None
+        raise Unsuited("cannot-generate", f"`{text}` is not of the type of `{name}`, {type_}", hint) from None
 
 
 def _check_between(name: str, type_: Type, low: float, high: float) -> None:
@@ -181,9 +181,9 @@ def _within(type_: Type, value: Any) -> Any:
 
 
 def _cannot(name: str, type_: Type, way: str, hint: str) -> Unsuited:
-    return Unsuited("cannot-generate", f"`{name}` is {type_}, and `{way}` makes no {type_}", hint)
+    return Unsuited("cannot-generate", f"`{name}` is {type_}, and `{way}` cannot generate {type_}", hint)
 
 
 def _bad_pattern(pattern: str, what: str, hint: str) -> Unsuited:
-    shown = pattern if len(pattern) <= SHOWN else pattern[: SHOWN - 1] + "…"
-    return Unsuited("bad-pattern", f"the pattern `{shown}` {what}, which cannot be made", hint)
+    text = pattern if len(pattern) <= SHOWN else pattern[: SHOWN - 1] + "…"
+    return Unsuited("bad-pattern", f"the pattern `{text}` {what}, which is not supported", hint)

@@ -57,7 +57,7 @@ def resolve(
     deletes, faults = _deletes(into, ends, rows)
     if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
-        message = "`remember_deletes_for` means nothing where nothing is deleted"
+        message = "`remember_deletes_for` has no effect where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
     if len(rows.problems) > before or not keys or not read:
         return None, ()

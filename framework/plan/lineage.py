@@ -1,6 +1,6 @@
-"""Which columns of a pipeline's source each column of its table is made of, through every step.
+"""The lineage of a table's columns: the source columns that each is computed from, through every step.
 
-Limit: of columns, not of a struct's fields. A condition (a filter, a fault) decides whether there is a row, and makes no column.
+Limit: the lineage is by column, not by field of a struct. Conditions (of a filter or a fault) do not count.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from framework.model import EVENT_TIME, VERSION, Pipeline, Step, columns_read
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
-    """By the name of a table's column."""
+    """The source columns by the name of each column of the table."""
     source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
     origins = {column.name: frozenset([column.name]) for column in source}
     kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
     event_time = None if pipeline.source else pipeline.topic.event_time
     moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
     for step in pipeline.steps:
-        origins = _behind(step, origins, {**origins, **kafka, **moment})
+        origins = _after(step, origins, {**origins, **kafka, **moment})
     origins = {**kafka, **moment, **origins}
     if pipeline.table.keyed and pipeline.table.keyed.versions:
         origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
     return {column.name: origins[column.name] for column in pipeline.table.columns}
 
 
-def _behind(
+def _after(
     step: Step, origins: Mapping[str, frozenset[str]], readable: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     assign = dict(step.assign)

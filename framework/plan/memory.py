@@ -1,4 +1,4 @@
-"""What steps remember from batch to batch, as the state of a table."""
+"""Collect the states of a table: the rows that its steps remember from batch to batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from framework.model import Column, State, Step
 
 
 def states(steps: Iterable[Step], columns: Iterable[Column], problems: list[Problem]) -> tuple[State, ...]:
-    """A state is rows of the table, so its columns are the table's."""
+    """The states of the steps. A state consists of rows of the table, so each of its columns must be a column of the table."""
     names = {column.name for column in columns}
     states: dict[str, State] = {}
     for step in steps:

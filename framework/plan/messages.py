@@ -14,7 +14,7 @@ from framework.encoding.schema_writer import Writer
 from framework.errors import Problem, Where
 from framework.formats import BySchema, Format, Given, Single, by_schema, find, writer
 from framework.model import Column, Message, Of, Pipeline
-from framework.plan.values import Wrong, json_text, plain_json
+from framework.plan.values import BadValue, json_text, plain_json
 from framework.schemas.versions import Unsupported
 from framework.spec import kinds
 from framework.spec.node import Node
@@ -126,9 +126,9 @@ class Messages:
     def writer(self, of: str) -> Writer | None:
         """What writes keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
         for each in self.pipeline.topic.registered:
-            if each.of == of and each.newest:
+            if each.of == of and each.write_version:
                 try:
-                    return writer(each.newest.id, each.newest.schema, each.names)
+                    return writer(each.write_version.id, each.write_version.schema, each.names)
                 except Unsupported:
                     return None
         return None
@@ -180,7 +180,9 @@ class Messages:
             return write(writer)
         except ValueError as error:
             registered = next(each for each in self.pipeline.topic.registered if each.of == of)
-            made = f"{registered.newest} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            made = (
+                f"{registered.write_version} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            )
             named = _NAMED.search(str(error))
             where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
             where = where or next(iter(places.values()), self.test.place())
@@ -193,7 +195,7 @@ class Messages:
             return "null"
         try:
             return json_text(node, column.type, format_)
-        except Wrong as wrong:
+        except BadValue as wrong:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 

@@ -1,4 +1,5 @@
-"""What a write mode says of itself: the plan asks the rest of it, the engine its `stage`. The modes are the files of `framework.writes`."""
+"""The declaration of a write mode. The engine calls its `stage`, and the plan uses the rest. The modes are the files of
+`framework.writes`."""
 
 from __future__ import annotations
 
@@ -25,21 +26,21 @@ def no_columns(_keyed: Keyed, _columns: Iterable[Column]) -> Iterable[Column]:
 
 @dataclass(frozen=True)
 class Mode:
-    """A write mode, which its file has as `MODE`. A plan loads the file, so pyspark is imported inside functions only."""
+    """A write mode. Its file has one as `MODE`. Planning loads the file, so the file must import pyspark inside functions only."""
 
     does: str  # completes "`upsert` …" in the option's help
-    stage: Callable[[Any, Any], Any]  # writes a Frame's good rows to the branch of a Target, and gives what it Counted
+    stage: Callable[[Any, Any], Any]  # writes a Frame's good rows to the branch of a Target, and returns the numbers as Counted
     _: KW_ONLY
-    by_key: bool = False  # whether `keys` name a row
+    by_key: bool = False  # whether `keys` identify a row
     versions: bool = False  # with `by_key`: whether a key can have several rows
     whole: bool = False  # each run computes all rows from another table
-    problems: Callable[[kinds.Into, str, tuple[Topic, ...], Rows], Iterable[Problem]] = no_problems  # of a mode by keys
-    columns: Callable[[Keyed, Iterable[Column]], Iterable[Column]] = no_columns  # that it adds behind the steps' own
-    # What a batch did to rows by their keys: the names in `Changed`, and as Iceberg's summary of a MERGE calls them.
+    problems: Callable[[kinds.Into, str, tuple[Topic, ...], Rows], Iterable[Problem]] = no_problems  # for a mode with `by_key`
+    columns: Callable[[Keyed, Iterable[Column]], Iterable[Column]] = no_columns  # added after the steps' columns
+    # The numbers of changed rows: names in `Changed`, and their names in Iceberg's summary of a MERGE.
     changes: Mapping[str, str] = field(default_factory=dict)
 
 
 def mode(name: str) -> Mode:
-    found = components.load(MODES, name).MODE
-    assert isinstance(found, Mode)
-    return found
+    loaded = components.load(MODES, name).MODE
+    assert isinstance(loaded, Mode)
+    return loaded

@@ -1,4 +1,4 @@
-"""From written documents to a plan: each kind of document resolves its own, behind the kinds that it needs."""
+"""Turn documents into a plan. Each kind of document is resolved after the kinds that it needs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from framework.errors import MOST_PROBLEMS, Problem, SpecError
 from framework.model import Pipeline, Plan, Replanned
 from framework.plan.draft import Draft
 from framework.plan.registered import Also, Schemas
-from framework.plan.runnable import sound
+from framework.plan.runnable import runnable_pipelines
 from framework.spec import Written, extensions, kinds, load, without_collection
 
 
 def make(folder: Path, environment: str = "local") -> Plan:
-    """The plan of the specs in a folder, or all their problems at once."""
+    """The plan of the specs in a folder. Raises SpecError with all problems."""
     plan, problems = draft(folder, environment)
     if problems:
         raise SpecError(problems)
@@ -23,51 +23,51 @@ def make(folder: Path, environment: str = "local") -> Plan:
 
 
 def draft(folder: Path, environment: str = "local", logins: bool = True) -> tuple[Plan, tuple[Problem, ...]]:
-    """What can be planned, and all problems. Without `logins` no registry is asked that wants one."""
+    """The plan of everything that has no problem, and all problems. Without `logins`, no registry with a login is asked."""
     return parts(folder, environment, logins)[:2]
 
 
 def parts(
     folder: Path, environment: str = "local", logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    """As `draft`, and the pipelines that can run whatever is wrong elsewhere."""
+    """The result of `draft`, and the pipelines that can run in spite of the problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-        here = copy_context()  # planned again, own steps are those that were found the first time
-        plan, problems, known = _parts(environment, written, {}, logins)
+        here = copy_context()  # planning again uses the same own steps
+        plan, problems, runnable = _parts(environment, written, {}, logins)
 
     def again(also: Also) -> Replanned:
         plan, problems, runnable = here.run(_parts, environment, written, also)
         return Replanned(replace(plan, again=again), problems, runnable)
 
-    return replace(plan, again=again), problems, known
+    return replace(plan, again=again), problems, runnable
 
 
 def _parts(
     environment: str, written: Written, also: Also, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    made = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
+    draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
     plan = Plan(
         environment=environment,
-        engine=made.engine,
-        secrets=made.secrets,
-        clusters=tuple(made.clusters.values()),
-        catalogs=tuple(made.catalogs.values()),
-        topics=tuple(topic for topic in made.topics.values() if topic.name not in made.broken),
-        pipelines=made.pipelines,
-        documents=tuple(made.documents),
+        engine=draft.engine,
+        secrets=draft.secrets,
+        clusters=tuple(draft.clusters.values()),
+        catalogs=tuple(draft.catalogs.values()),
+        topics=tuple(topic for topic in draft.topics.values() if topic.name not in draft.broken),
+        pipelines=draft.pipelines,
+        documents=tuple(draft.documents),
     )
-    known = () if len(made.problems) > MOST_PROBLEMS else made.pipelines  # of more, not all has been looked at
-    return plan, SpecError(made.problems).problems, sound(made.written, known, made.problems)
+    candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
+    return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
 
 
-def resolve(made: Draft, *only: str) -> Draft:
+def resolve(draft: Draft, *only: str) -> Draft:
     """The draft with its documents resolved: those of these kinds, or all."""
     for name, kind in kinds.document_kinds().items():
-        documents = made.written.of(kind.document) if not only or name in only else ()
-        made.problems.extend(
+        documents = draft.written.of(kind.document) if not only or name in only else ()
+        draft.problems.extend(
             Problem(extra.place(), "one-only", f"there is a second `{name}`", f"the first is at {documents[0].place()}")
             for extra in (documents[1:] if kind.one_only else ())
         )
-        kind.resolve(made, documents)
-    return made
+        kind.resolve(draft, documents)
+    return draft

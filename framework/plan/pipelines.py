@@ -1,4 +1,4 @@
-"""Each pipeline with its steps typed and its table described."""
+"""Resolve each pipeline: type its steps, and describe its table."""
 
 from __future__ import annotations
 
@@ -34,106 +34,106 @@ from framework.spec.node import Node
 from framework.spec.options import WrittenStep
 
 DEFAULT_BATCH_ROWS = 1_000_000
-ASKED = 10  # seconds between two looks whether there is new data
+CHECK_EVERY = 10  # seconds between two checks for new data
 
 
-def resolve(made: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
-    found: dict[str, Pipeline | None] = {}
-    for said in documents:
-        _resolved(made, said, found, [])
-    done = (pipeline for pipeline in found.values() if pipeline)
+def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
+    planned: dict[str, Pipeline | None] = {}
+    for spec in documents:
+        _resolved(draft, spec, planned, [])
+    done = (pipeline for pipeline in planned.values() if pipeline)
     return tuple(sorted(done, key=lambda pipeline: pipeline.name))
 
 
-def _resolved(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    """A pipeline whose rows come from a table is resolved behind the one that writes it."""
-    if said.name not in found:
-        found[said.name] = _pipeline(made, said, found, [*open_, said.name])
-    return found[said.name]
+def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    """A planned pipeline. A pipeline that reads a table is planned after the pipeline that writes it."""
+    if spec.name not in planned:
+        planned[spec.name] = _pipeline(draft, spec, planned, [*open_, spec.name])
+    return planned[spec.name]
 
 
-def _pipeline(made: Draft, said: kinds.Pipeline, found: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    source = _source(made, said.from_, found, open_) if "from" not in said.gaps and said.from_.table else None
-    read = _topics(made, said.from_) if "from" not in said.gaps and not said.from_.table else ()
-    read = tuple(keyed.without_deletes(topic, said.into) for topic in read) if "into" not in said.gaps else read
-    rows = _rows(made, said, source, read)
-    before = len(made.problems)
-    steps, last = _steps(said, rows)
-    by_key = "into" not in said.gaps and "write" not in said.into.gaps and mode(said.into.write).by_key
-    keys, with_keys = keyed.resolve(said, read, steps, last) if by_key else (None, ())
+def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    source = _source(draft, spec.from_, planned, open_) if "from" not in spec.gaps and spec.from_.table else None
+    read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
+    read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
+    rows = _rows(draft, spec, source, read)
+    before = len(draft.problems)
+    steps, last = _steps(spec, rows)
+    by_key = "into" not in spec.gaps and "write" not in spec.into.gaps and mode(spec.into.write).by_key
+    keys, with_keys = keyed.resolve(spec, read, steps, last) if by_key else (None, ())
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
-    judged, expected = expectations.resolve(said.expect, last, keys)
+    judged, expected = expectations.resolve(spec.expect, last, keys)
     steps = (*steps, *with_keys, *judged)
-    if len(made.problems) == before and not last.more:  # else what makes a column without a type has been said
-        made.problems.extend(_without_type(said, steps, rows))
-    if "into" in said.gaps:
+    if len(draft.problems) == before and not last.more:  # else the cause was reported
+        draft.problems.extend(_without_type(spec, steps, rows))
+    if "into" in spec.gaps:
         return None
-    table = _table(made, said, last, keys, steps)
+    table = _table(draft, spec, last, keys, steps)
     if table is None or last.more:
-        return None  # what is known of it has been looked at
-    steps = (*steps, *short_names(said.into, table.partition_by, last))
-    batch_rows = said.batch.rows or DEFAULT_BATCH_ROWS
-    came = source or (read[0].columns, read[0].decoding)
-    digest = hashlib.sha256(repr((came, steps, expected, table)).encode()).hexdigest()[:16]
+        return None  # the known part was checked
+    steps = (*steps, *short_names(spec.into, table.partition_by, last))
+    batch_rows = spec.batch.rows or DEFAULT_BATCH_ROWS
+    inputs = source or (read[0].columns, read[0].decoding)
+    digest = hashlib.sha256(repr((inputs, steps, expected, table)).encode()).hexdigest()[:16]
     pipeline = Pipeline(
-        name=said.name,
-        where=said.place(),
-        doc=said.doc or "",
-        owner=said.owner,
-        tags=tuple(sorted(said.tags.items())),
+        name=spec.name,
+        where=spec.place(),
+        doc=spec.doc or "",
+        owner=spec.owner,
+        tags=tuple(sorted(spec.tags.items())),
         topics=read,
         source=source,
         kafka_columns=rows.kafka,
         steps=steps,
         table=table,
         batch_rows=batch_rows,
-        run=_run(said),
-        bad_rows=said.bad_rows,
-        fresh_within=said.fresh_within,
-        warn_after=said.warn_after,
+        run=_run(spec),
+        bad_rows=spec.bad_rows,
+        fresh_within=spec.fresh_within,
+        warn_after=spec.warn_after,
         expected=expected,
         maintain=Maintain(
-            compact_to=said.maintain.compact_to,
-            compact_every=said.maintain.compact_every,
-            keep_snapshots_for=said.maintain.keep_snapshots_for,
-            keep_at_least=said.maintain.keep_at_least,
-            orphans_after=said.maintain.orphans_after,
+            compact_to=spec.maintain.compact_to,
+            compact_every=spec.maintain.compact_every,
+            keep_snapshots_for=spec.maintain.keep_snapshots_for,
+            keep_at_least=spec.maintain.keep_at_least,
+            orphans_after=spec.maintain.orphans_after,
         ),
         spec=digest,
     )
-    sure = len(made.problems) == before and "expect" not in said.gaps
-    return replace(pipeline, examples=examples.resolve(pipeline, said, made.written.of(kinds.Topic), made.problems, sure))
+    sure = len(draft.problems) == before and "expect" not in spec.gaps
+    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
 
 
-def _rows(made: Draft, said: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
-    """The rows before the first step. Of a source that is not there, or has problems, nothing is known."""
+def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
+    """The rows before the first step. A source that is missing or has problems has unknown columns."""
     if source:
-        return Rows(source.columns, made.problems, source.kafka, event_time=False, document=said.node)
+        return Rows(source.columns, draft.problems, source.kafka, event_time=False, document=spec.node)
     if not read:
-        return Rows((), made.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=said.node, more=True)
-    kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if said.from_.topics else KAFKA_COLUMNS
-    more = any(topic.name in made.unclear for topic in read)
-    return Rows(read[0].columns, made.problems, kafka, document=said.node, more=more)
+        return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
+    kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
+    more = any(topic.name in draft.unclear for topic in read)
+    return Rows(read[0].columns, draft.problems, kafka, document=spec.node, more=more)
 
 
-def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
-    name = said.table or ""
-    written = made.written.of(kinds.Pipeline)
+def _source(draft: Draft, from_: kinds.From, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+    name = from_.table or ""
+    written = draft.written.of(kinds.Pipeline)
     writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
     writer = writers.get(name)
-    where = said.place("table")
+    where = from_.place("table")
     if writer is None:
-        # What cannot be read may be what writes it.
-        if len(writers) == sum(document.kind == "pipeline" for document in made.written.documents):
+        # A document that cannot be read may write the table.
+        if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
             others = [table for table, each in writers.items() if each.name not in open_]
-            unknown(made, "table", name, where, others)
+            unknown(draft, "table", name, where, others)
         return None
     if writer.name in open_:
         circle = " → ".join([*open_[open_.index(writer.name) :], writer.name])
         hint = "one of them must read a topic"
-        made.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
+        draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
         return None
-    pipeline = _resolved(made, writer, found, open_)
+    pipeline = _resolved(draft, writer, planned, open_)
     if pipeline is None:
         return None
     kafka = tuple(column for column in pipeline.table.columns if column in pipeline.kafka_columns)
@@ -143,35 +143,35 @@ def _source(made: Draft, said: kinds.From, found: dict[str, Pipeline | None], op
     )
 
 
-def _topics(made: Draft, said: kinds.From) -> tuple[Topic, ...]:
-    """The topics of a pipeline; none and a problem, if that is not yet reported, where one is missing."""
-    names = {said.topic: said.place("topic")} if said.topic else {}
-    for at, name in enumerate(said.topics or ()):
+def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
+    """The topics of a pipeline. If one is missing, there are none, and a problem is reported once."""
+    names = {from_.topic: from_.place("topic")} if from_.topic else {}
+    for at, name in enumerate(from_.topics or ()):
         if name in names:
             hint = "name each topic once"
-            made.problems.append(Problem(said.place("topics", at), "duplicate-name", f"`{name}` is here twice", hint))
-        names[name] = said.place("topics", at)
-    missing = {name: where for name, where in names.items() if ("topic", name) not in made.written.names}
+            draft.problems.append(Problem(from_.place("topics", at), "duplicate-name", f"`{name}` is listed twice", hint))
+        names[name] = from_.place("topics", at)
+    missing = {name: where for name, where in names.items() if ("topic", name) not in draft.written.names}
     if missing:
-        written = [name for kind, name in made.written.names if kind == "topic"]
+        written = [name for kind, name in draft.written.names if kind == "topic"]
         for name, where in missing.items():
-            unknown(made, "topic", name, where, written)
-    found = tuple(made.topics[name] for name in names if name in made.topics)
-    made.problems.extend(topics.differences(tuple(topic for topic in found if topic.name not in made.broken), names))
-    return found if len(found) == len(names) else ()
+            unknown(draft, "topic", name, where, written)
+    planned_topics = tuple(draft.topics[name] for name in names if name in draft.topics)
+    draft.problems.extend(topics.differences(tuple(topic for topic in planned_topics if topic.name not in draft.broken), names))
+    return planned_topics if len(planned_topics) == len(names) else ()
 
 
-def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
-    """The steps, and the rows behind the last of them."""
+def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
+    """The steps, and the rows after the last step."""
     steps = []
-    read = {step.node: step for step in said.steps}
-    node = said.node.get("steps")
-    if "steps" in said.gaps and not (node and node.items):
+    read = {step.node: step for step in spec.steps}
+    node = spec.node.get("steps")
+    if "steps" in spec.gaps and not (node and node.items):
         rows = replace(rows, columns=(), more=True)
     for item in node.items if node else ():
         written = read.get(item)
         if written is None:
-            rows = _behind(item, rows)
+            rows = _after(item, rows)
             continue
         resolved = _resolved_step(written, rows)
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
@@ -191,35 +191,35 @@ def _steps(said: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
     return tuple(steps), rows
 
 
-def _behind(step: Node, rows: Rows) -> Rows:
-    """What is known of the rows behind a step that could not be read."""
-    made = _made(step)
-    if made is None:
+def _after(step: Node, rows: Rows) -> Rows:
+    """The known columns after a step that could not be read."""
+    added = _added_columns(step)
+    if added is None:
         return replace(rows, columns=(), more=True)
-    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where) for name, where in made))
+    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where) for name, where in added))
 
 
-def _made(step: Node) -> list[tuple[str, Where]] | None:
-    """The columns that a step names as its own, where it leaves all others as they are."""
-    name, said = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
+def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
+    """The columns that a step adds, if the step changes no others; else None."""
+    name, options = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
     extension = extensions.find(extensions.STEPS).get(name)
     if extension is None or extension.adds is None:
         return None
     if extension.adds == "*":
-        return [(key.text, key.where) for key, _ in said.entries] if said.kind == "map" else None
+        return [(key.text, key.where) for key, _ in options.entries] if options.kind == "map" else None
     if not extension.adds:
         return []
-    named = said.get(extension.adds)
+    named = options.get(extension.adds)
     return [(named.text, named.where)] if named and named.kind == "scalar" else None
 
 
-def _without_type(said: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
+def _without_type(spec: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
     if any(column.type == types.VOID for column in rows.columns):
         return
     for column in steps[-1].columns if steps else ():
         if column.type == types.VOID:
             hint = "give it a type: `cast(null as string)`"
-            yield Problem(column.where or said.place("steps"), "no-type", f"the column `{column.name}` has no type", hint)
+            yield Problem(column.where or spec.place("steps"), "no-type", f"the column `{column.name}` has no type", hint)
 
 
 def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
@@ -228,30 +228,30 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
         return Resolved((), more=True)
     if extension.built_in:
         return cast(Resolved, extension.resolve(written, rows))
-    if rows.more or any(column.type == types.VOID for column in rows.columns):  # of which it knows nothing
+    if rows.more or any(column.type == types.VOID for column in rows.columns):  # own steps need not handle unknown types
         return Resolved(rows.columns, more=True)
     try:
         resolved = extension.resolve(written, rows)
         if not isinstance(resolved, Resolved):
-            raise TypeError("resolve must give a Resolved")
-    except (Exception, SystemExit) as error:  # in somebody's own file
+            raise TypeError("resolve must return a Resolved")
+    except (Exception, SystemExit) as error:  # the step's code is the user's
         rows.problems.append(extensions.broken(error, extension.file))
         return Resolved(rows.columns, more=True)
     return resolved
 
 
-def _run(said: kinds.Pipeline) -> Run:
-    if isinstance(said.run, kinds.Run):
-        return Run(said.run.every, said.run.cron)
-    return Run(ASKED) if said.run == "on_new_data" else Run()
+def _run(spec: kinds.Pipeline) -> Run:
+    if isinstance(spec.run, kinds.Run):
+        return Run(spec.run.every, spec.run.cron)
+    return Run(CHECK_EVERY) if spec.run == "on_new_data" else Run()
 
 
-def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
-    into = said.into
-    catalog = made.catalogs.get(into.catalog) if into.catalog else only(made, made.catalogs, "catalog", into.place("table"))
-    if into.catalog and ("catalog", into.catalog) not in made.written.names:
-        unknown(made, "catalog", into.catalog, into.place("catalog"), made.catalogs)
-    catalog = catalog or Catalog("", "sql", "", "")  # that there is none has been said
+def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
+    into = spec.into
+    catalog = draft.catalogs.get(into.catalog) if into.catalog else only(draft, draft.catalogs, "catalog", into.place("table"))
+    if into.catalog and ("catalog", into.catalog) not in draft.written.names:
+        unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
+    catalog = catalog or Catalog("", "")  # the missing catalog was reported
     columns = (
         keyed.columns(keys, mode(into.write), rows)
         if keys
@@ -259,7 +259,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, st
         if into.kafka_columns
         else rows.columns
     )
-    made.problems.extend(stored_name_problems(columns, into.place("table")))
+    draft.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
     if "table" in into.gaps:
@@ -269,7 +269,7 @@ def _table(made: Draft, said: kinds.Pipeline, rows: Rows, keys: Keyed | None, st
     return Table(
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
         partition_by=partitions, sort_by=order,
-        format_version=into.format_version, doc=said.doc or "", keyed=keys, step_states=memory.states(steps, columns, made.problems),
+        format_version=into.format_version, doc=spec.doc or "", keyed=keys, step_states=memory.states(steps, columns, draft.problems),
         schema_changes=SchemaChanges(
             add=into.schema_changes.add,
             widen=into.schema_changes.widen,

@@ -69,7 +69,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """`columns` are unknown where `registered.known` is not."""
+    """`columns` are unknown where `registered.columns_known` is not."""
 
     columns: tuple[Column, ...]
     decoding: Decoding

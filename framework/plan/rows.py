@@ -1,4 +1,4 @@
-"""What a step sees of the rows before it, and what it says of the rows after it."""
+"""The rows before a step as the step sees them, and a step's result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 @dataclass(frozen=True)
 class Resolved:
-    """A step's own part of a plan: what it computes for which columns, and the columns after it."""
+    """A resolved step: the SQL of the columns that it sets, and all columns after it."""
 
     columns: tuple[Column, ...]
     assign: tuple[tuple[str, str], ...] = ()
@@ -25,35 +25,35 @@ class Resolved:
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
     each: Each | None = None
-    more: bool = False  # other columns may be there, too: what makes them is wrong, which has been said
+    more: bool = False  # there may be other columns, because a problem that was reported hides them
     memory: Memory | None = None
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The columns at one point of a pipeline, and where problems go."""
+    """The columns at one point of a pipeline, and the list that collects problems."""
 
     columns: tuple[Column, ...]
     problems: list[Problem]
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
     _: KW_ONLY
-    event_time: bool = True  # whether there is one: rows of a table have none
-    document: Node = NOWHERE  # in which the texts of expressions stand
-    more: bool = False  # other columns may be there, too
+    event_time: bool = True  # whether rows have an event time; rows of a table have none
+    document: Node = NOWHERE  # the document that contains the texts of the expressions
+    more: bool = False  # there may be other columns
 
     @property
     def types(self) -> dict[str, Type]:
-        """What an expression can name."""
-        found = {column.name: column.type for column in (*self.columns, *self.kafka)}
-        return found | {EVENT_TIME: TIMESTAMP} if self.event_time else found
+        """The types of all columns that an expression can name."""
+        types = {column.name: column.type for column in (*self.columns, *self.kafka)}
+        return types | {EVENT_TIME: TIMESTAMP} if self.event_time else types
 
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
-        """What a text means here. If it is not as the user wrote it, its problems stand where it begins."""
+        """The checked expression. Unless the text is `as_written` by the user, its problems have the place of its beginning."""
         try:
             return check(text, self.types, self.more)
         except ExpressionError as error:
             self.refuse(error, text if as_written else "\n", where)
-            # Typed as nothing, so that the later steps are still checked and one mistake is one problem.
+            # The type VOID lets later steps be checked, and one mistake stays one problem.
             return Checked(ColumnSql("NULL", ()), VOID, None)
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
@@ -63,23 +63,23 @@ class Rows:
             self.problems.append(Problem(self._inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
 
     def _inside(self, where: Where, text: str, offset: int) -> Where:
-        """The place in the file, if it has the text on one line as it is; other texts are pointed at where they begin."""
+        """The place of the offset, if the file has the text unchanged on one line; else the place where the text begins."""
         begins = _texts(self.document).get(where, 0)
         return where if begins is None or "\n" in text else Where(where.file, where.line, where.column + begins + offset)
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
         """The column of this name, or None and a problem."""
         there = (*self.columns, *self.kafka) if kafka else self.columns
-        found = next((column for column in there if column.name == name), None)
-        if found is None and self.more:
+        column = next((column for column in there if column.name == name), None)
+        if column is None and self.more:
             return Column(name, VOID, "", where)
-        if found is None:
+        if column is None:
             names = [column.name for column in self.columns]
             hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
             if name in (each.name for each in self.kafka):
-                hint = "Kafka's own columns are not in a step's hands: `kafka_columns: false` under `into` leaves them out"
+                hint = "a step cannot change Kafka's columns; `kafka_columns: false` under `into` leaves them out"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
-        return found
+        return column
 
     def condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
         checked = self.expression(text, where, as_written)
@@ -96,17 +96,17 @@ class Rows:
         return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when)
 
     def new_column(self, name: str, type_: Type, where: Where, doc: str = "", others: Iterable[str] | None = None) -> Column:
-        """A column that a step makes beside the `others`, which are all other columns so far if nothing is said."""
-        beside = [column.name for column in self.columns] if others is None else others
-        self.problems.extend(name_problems(name, where, [other for other in beside if other != name]))
+        """A new column of a step. Its name is checked against `others`, by default all columns so far."""
+        existing = [column.name for column in self.columns] if others is None else others
+        self.problems.extend(name_problems(name, where, [other for other in existing if other != name]))
         return Column(name, type_, doc, where)
 
-    def with_columns(self, made: Iterable[Column]) -> tuple[Column, ...]:
-        """The columns with these: replaced in place where the name is known, else at the end."""
-        return tuple(({column.name: column for column in self.columns} | {column.name: column for column in made}).values())
+    def with_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
+        """All columns after a step sets these: a column of the same name is replaced in place, others are added at the end."""
+        return tuple(({column.name: column for column in self.columns} | {column.name: column for column in columns}).values())
 
 
-# A table with such a column can be written, and not be read by Spark any more.
+# Spark can write a table with such a column, and then cannot read it.
 _ICEBERGS = frozenset((
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type",
     "_change_ordinal", "_commit_snapshot_id",
@@ -114,22 +114,22 @@ _ICEBERGS = frozenset((
 
 
 def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Problem]:
-    """Columns of a table that Iceberg has by itself, wherever they come from."""
+    """Problems with columns that have the name of one of Iceberg's metadata columns."""
     for column in columns:
         if folded(column.name) in _ICEBERGS:
             other = column.name.lstrip("_")
             hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, or in the topic if it is the message's key, `as: {other}`"
-            message = f"`{column.name}` is a column that each Iceberg table has by itself"
+            message = f"`{column.name}` is a metadata column of every Iceberg table"
             yield Problem(column.where or where, "reserved-name", message, hint)
 
 
-@lru_cache(maxsize=1)  # asked for each of many problems of one document
+@lru_cache(maxsize=1)  # one document may have many problems
 def _texts(document: Node) -> dict[Where, int | None]:
     return {node.where: node.text_at for node in document.scalars()}
 
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
-    """Names that a table cannot have."""
+    """Problems with names that a table's column cannot have."""
     if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) == EVENT_TIME:
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]

@@ -1,4 +1,4 @@
-"""Which pipelines can run although other specs have problems: those that no problem stands in or behind."""
+"""The pipelines that can run although other specs have problems: those that use no document with a problem."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from framework.model import Pipeline
 from framework.spec import Written
 
 
-def sound(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
+def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
     broken = set(_broken(written, problems))
     if any(kind not in ("pipeline", "topic") for kind, _ in broken):
-        return ()  # what all pipelines use
-    found = {each.name: each for each in pipelines if _stands(each, broken)}
-    while left := [name for name, each in found.items() if each.source and each.source.pipeline not in found]:
+        return ()  # all pipelines use these documents
+    standing = {each.name: each for each in pipelines if _stands(each, broken)}
+    while left := [name for name, each in standing.items() if each.source and each.source.pipeline not in standing]:
         for name in left:
-            del found[name]
-    return tuple(found.values())
+            del standing[name]
+    return tuple(standing.values())
 
 
 def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
@@ -27,7 +27,7 @@ def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
 
 
 def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
-    """The documents in which problems stand. What is no document, because it cannot be read or has no kind, is used by none."""
+    """The documents with problems. No pipeline uses text that is not a document, because it cannot be read or has no kind."""
     places = sorted(written.places)
     documents = {document.node.where: (document.kind, document.name) for document in written.documents}
     for problem in problems:

@@ -1,4 +1,4 @@
-"""Types of a spec held against those of a schema, and values brought from one to the other, their fields by name."""
+"""Compare types of a spec with types of a schema, and convert values between them, with fields matched by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from framework.types import Array, Map, Struct, Type, widens
 
 
 def unlike(asked: Type, there: Type, name: str) -> Iterator[str]:
-    """Where a type does not hold what another one does; of a struct it may have some of the fields."""
+    """The differences that keep the type `asked` from holding values of the type `there`. A struct may lack fields of the other."""
     if isinstance(asked, Struct) and isinstance(there, Struct):
         fields = {each.name: each.type for each in there.fields}
         for each in asked.fields:
@@ -26,7 +26,7 @@ def unlike(asked: Type, there: Type, name: str) -> Iterator[str]:
 
 
 def reshaped(sql: str, there: Type, asked: Type, depth: int = 0) -> str:
-    """A value as the type that is asked for, its fields by their names."""
+    """SQL that converts a value to the type `asked`, with fields matched by name."""
     if there == asked:
         return sql
     inner = f"r{depth}"

@@ -1,4 +1,4 @@
-"""A plan as text: what `sluice plan` prints and the golden files hold."""
+"""A plan as text, for `sluice plan` and the golden files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
 
-_WIDTH = 118  # of a line, without what it is indented by
+_WIDTH = 118  # of a line, without its indent
 
 
 def plan_text(plan: Plan) -> str:
@@ -16,7 +16,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def document_lines(plan: Plan) -> Iterator[str]:
-    """Documents that are no pipelines, and no part of one."""
+    """The lines of documents that are neither a pipeline nor part of one."""
     for document in plan.documents:
         yield f"{document.kind} {document.name}  ({document.where})"
         yield from (f"  {line}" for line in document.says)
@@ -52,7 +52,7 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
     how = f"{pipeline.batch_rows:,} rows a batch"
     if pipeline.source:
-        how = f"all of it computed anew where {pipeline.source.identifier} or the spec has changed"
+        how = f"the whole table, if {pipeline.source.identifier} or the spec has changed"
     yield f"  runs  {_when(pipeline.run)}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}: not done by this version"
     if pipeline.fresh_within:
@@ -81,13 +81,13 @@ def _source(pipeline: Pipeline) -> Iterator[str]:
 def _versions(registered: Registered) -> str:
     numbers = registered.numbers
     if not numbers:
-        return f"{registered.of}s by {registered.subject}, of which nothing is known: the registry does not answer, or has no such subject"
-    said = f"version {numbers[0]}" if len(numbers) == 1 else f"versions {numbers[0]} to {numbers[-1]}"
-    return f"{registered.of}s by {registered.subject}, {said}"
+        return f"{registered.of}s by {registered.subject}, whose versions are unknown: the registry does not answer, or has no such subject"
+    numbers_text = f"version {numbers[0]}" if len(numbers) == 1 else f"versions {numbers[0]} to {numbers[-1]}"
+    return f"{registered.of}s by {registered.subject}, {numbers_text}"
 
 
 def start(topic: Topic) -> str:
-    """Where reading it begins, as a spec says it."""
+    """The start of reading, in a spec's words."""
     begins = topic.start_from
     return begins if isinstance(begins, str) else begins.isoformat().replace("+00:00", "Z")
 
@@ -100,19 +100,23 @@ def _starts(topics: tuple[Topic, ...]) -> str:
 
 
 def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
-    """The columns that are new after a step or of another type, unless the step itself says so."""
-    known = {(column.name, column.type) for column in before}
-    new = (column for column in step.columns if (column.name, column.type) not in known)
-    made = ", ".join(f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says)
-    if made:
-        yield from textwrap.wrap(f"gives {made}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    """The columns that a step adds or gives another type, unless the step's own lines name them."""
+    earlier = {(column.name, column.type) for column in before}
+    new = (column for column in step.columns if (column.name, column.type) not in earlier)
+    new_columns = ", ".join(
+        f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says
+    )
+    if new_columns:
+        yield from textwrap.wrap(
+            f"gives {new_columns}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
 
 
 def _by_key(keyed: Keyed) -> Iterator[str]:
     keys, order = ", ".join(keyed.keys), ", ".join(keyed.order)
     yield f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}: the newest by {order}"
     if keyed.deletes:
-        yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, and known for {duration(keyed.remember)}"
+        yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, remembered for {duration(keyed.remember)}"
 
 
 def _expected(expected: Expectation) -> str:
@@ -139,7 +143,7 @@ def _bad_rows(pipeline: Pipeline) -> str:
 
 
 def duration(seconds: int) -> str:
-    """As specs write it."""
+    """The duration in a spec's syntax."""
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds % size == 0:
             return f"{seconds // size}{unit}"
@@ -147,7 +151,7 @@ def duration(seconds: int) -> str:
 
 
 def size(count: int) -> str:
-    """As specs write it."""
+    """The size in a spec's syntax."""
     for unit, bytes_ in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
         if count % bytes_ == 0:
             return f"{count // bytes_}{unit}"

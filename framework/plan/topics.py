@@ -110,11 +110,11 @@ def _fields(said: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
         written_as = given is None or given.written_as
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
-            message = f"`format` means nothing for {given.noun}" if given else ""
+            message = f"`format` has no effect for {given.noun}" if given else ""
             problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
         elif not fits:
             hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
-            problems.append(Problem(column.key_place("format"), "unused-key", f"`format` means nothing for {type_}", hint))
+            problems.append(Problem(column.key_place("format"), "unused-key", f"`format` has no effect for {type_}", hint))
         fields.append(Field(name, type_, column.required, column.format if fits else None))
     return fields
 

@@ -1,4 +1,4 @@
-"""Values as a spec writes them, read as a column's type: in Python, and as JSON messages have them."""
+"""Read the values in a spec as values of a column's type, for Python or for JSON messages."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _LONGEST = 60  # characters of a value in a message
 
 
-class Wrong(ValueError):
-    """A value that does not fit, with its own place."""
+class BadValue(ValueError):
+    """Raised for a value that does not fit, with its place."""
 
     def __init__(self, where: Where, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class Wrong(ValueError):
 
 
 def read(node: Node, type_: Type) -> Any:
-    """The value as Python has it: a struct is a dict of the fields that are named. Wrong where it is none of this type."""
+    """The value in Python. A struct is a dict of the named fields. Raises BadValue for a value of another type."""
     if node.is_null:
         return None
     match type_:
@@ -72,7 +72,7 @@ def read(node: Node, type_: Type) -> Any:
 
 
 def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
-    """The value as a JSON message has it. Wrong where it is none of this type."""
+    """The value as JSON text. Raises BadValue for a value of another type."""
     if node.is_null:
         return "null"
     match type_:
@@ -88,7 +88,7 @@ def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
 
 
 def plain_json(node: Node) -> str:
-    """The value as JSON would have it by its looks alone: numbers and truths in quotes are text, and so is all else."""
+    """The value as JSON text without a type: unquoted numbers and booleans stay so, and everything else is text."""
     if node.is_null:
         return "null"
     if node.kind == "list":
@@ -108,7 +108,9 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     if format_ and format_.startswith("epoch_"):
         number = json_values.epoch(value, format_)
         if number is None:
-            raise Wrong(node.where, "wrong-type", f"`{_short(node)}` is no whole number of milliseconds", "leave the rest out")
+            raise BadValue(
+                node.where, "wrong-type", f"`{_short(node)}` is not a whole number of milliseconds", "remove the fraction"
+            )
         return str(number)
     if format_ == "base64" and isinstance(type_, Decimal):
         return json_values.text(json_values.base64_of(value, type_.scale))
@@ -117,8 +119,8 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     if isinstance(value, (date, bytes)):
         return json_values.text(value)
     if is_fractional(type_) and not math.isfinite(value):
-        raise Wrong(node.where, "wrong-type", f"`{node.text}` is no number that JSON has", "write a number")
-    # All digits, as they are written.
+        raise BadValue(node.where, "wrong-type", f"`{node.text}` is not a JSON number", "write a number")
+    # The node's text keeps all digits.
     return node.text if is_fractional(type_) or isinstance(type_, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
@@ -134,7 +136,7 @@ def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
         if field is None:
             names = [each.name for each in type_.fields]
             hint = did_you_mean(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
-            raise Wrong(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
+            raise BadValue(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
         yield field.name, value, field.type
 
 
@@ -148,7 +150,7 @@ def _scalar(node: Node, type_: Type) -> Any:
 
 
 def _from_text(text: str, type_: Type, quoted: bool) -> Any:
-    """ValueError or ArithmeticError where the text means no value of the type. Numbers and truths in quotes are text."""
+    """The value of a text. Raises ValueError or ArithmeticError if it is not of the type. Quoted numbers and booleans are text."""
     if type_ == STRING:
         return text
     if type_ == BINARY:
@@ -188,7 +190,7 @@ def _fraction(text: str, type_: Type) -> Any:
         return _decimal(Number(text), type_)
     if not is_fractional(type_) or not math.isfinite(float(text)):
         raise ValueError
-    # As the column has it: 0.1 as a float is not 0.1 as a double.
+    # Round to the column's precision: 0.1 as a float is not 0.1 as a double.
     return struct.unpack("f", struct.pack("f", float(text)))[0] if type_ == FLOAT else float(text)
 
 
@@ -198,12 +200,12 @@ def _decimal(number: Number, type_: Decimal) -> Number:
     return number
 
 
-def _no(node: Node, type_: Type) -> Wrong:
+def _no(node: Node, type_: Type) -> BadValue:
     what = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
     quotes = " without quotes" if node.quoted and _NUMBER.fullmatch(node.text) else ""
-    return Wrong(node.where, "wrong-type", f"{what} is no {type_}", f"write `{node.text}`{quotes}" if quotes else "")
+    return BadValue(node.where, "wrong-type", f"{what} is not of type {type_}", f"write `{node.text}`{quotes}" if quotes else "")
 
 
-def _short(said: Node | str) -> str:
-    text = said if isinstance(said, str) else said.text
+def _short(value: Node | str) -> str:
+    text = value if isinstance(value, str) else value.text
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

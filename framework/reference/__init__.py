@@ -1,4 +1,4 @@
-"""The pages of docs/language, made of what the code itself says: options, docstrings, examples and tables of functions."""
+"""The pages of docs/language, generated from the code: options, docstrings, examples and tables of functions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INTRODUCTION = """\
 # The language of specs
 
 Specs are YAML files below `specs/`. A file holds one or more documents with `---` between them. The first key of a document is its
-kind, and the value of that key its name. `sluice check` says what is wrong with them, `sluice plan` what they will do, and `sluice test`
+kind, and the value of that key its name. `sluice check` reports their errors, `sluice plan` shows what they will do, and `sluice test`
 runs the tests of the pipelines.
 
-- `${var:NAME}` stands for the environment variable `SLUICE_VAR_NAME`, or else for that value of the [variables](variables.md);
+- `${var:NAME}` stands for the environment variable `SLUICE_VAR_NAME`, or otherwise for the value in the [variables](variables.md);
   `${var:NAME:-5}` is `5` where there is neither. `${secret:NAME}` stands for a secret, see [secrets](secrets.md).
 - `specs/environments/prod/` holds documents that replace those of the same kind and name with `--env prod`: every kind but
   {same_everywhere}.
@@ -37,22 +37,22 @@ runs the tests of the pipelines.
 # yaml-language-server: $schema=schema.json
 ```"""
 STEPS_TEXT = """\
-What stands under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. A value that a step cannot
-compute makes a bad row: the message is kept beside the table with the reason, and the others go on."""
+The items under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. If a step cannot compute a
+value, the message becomes a bad row: it is kept in the table of bad rows with the reason, and the other rows are loaded."""
 OWN = "A step of your own is a Python file in `pipelines/steps/`"
 OWN_PAGE = ", see [own-steps.md](own-steps.md)."
 LATER = "Not in this version: {}."
 
 
 def pages(by_hand: bool = True) -> dict[str, str]:
-    """Each page's name and text; `by_hand`: whether the page on steps of one's own, which is written by hand, stands beside them."""
-    found = extensions.found(extensions.STEPS)
-    if found.problems:
-        raise SpecError(found.problems)
-    steps = found.extensions
-    made = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
-    made |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
-    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), **made}
+    """Each page's name and text. `by_hand`: whether the hand-written page on own steps is in the same folder."""
+    files = extensions.extensions_of(extensions.STEPS)
+    if files.problems:
+        raise SpecError(files.problems)
+    steps = files.extensions
+    by_file = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
+    by_file |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
+    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), **by_file}
 
 
 def _step_file(name: str) -> str:
@@ -87,31 +87,31 @@ def _mark(step: extensions.Extension) -> str:
 
 def _values() -> Iterator[tuple[str, str]]:
     for each in vars(scalars).values():
-        said = next(iter(getattr(each, "__metadata__", ())), None)
-        if isinstance(said, Scalar) and said.rule:
-            yield said.noun, said.rule
+        doc = next(iter(getattr(each, "__metadata__", ())), None)
+        if isinstance(doc, Scalar) and doc.rule:
+            yield doc.noun, doc.rule
     yield "the types there are", f"{in_quotes(types.NAMES)}, `decimal(18,2)`, {in_quotes(f'{name}<…>' for name in types.NESTED)}"
 
 
 def _kind_page(kind: str, cls: BoundClass) -> str:
     module: Any = inspect.getmodule(cls)
-    more = {"expect": f"An example:\n\n{examples.shown(EXPECT_EXAMPLE, 'expect')}"} if kind == "pipeline" else {}
+    more = {"expect": f"An example:\n\n{examples.rendered(EXPECT_EXAMPLE, 'expect')}"} if kind == "pipeline" else {}
     example = f"```yaml\n{module.EXAMPLE.strip()}\n```"
     return _joined(f"# {kind}", module.__doc__, example, "## Options", *tables(record_shape(cls), more))
 
 
 def _step_page(name: str, step: extensions.Extension) -> str:
     try:
-        example = step.resolve.__globals__.get("EXAMPLE", "")  # a file of the project is in no package to import it from
-        shown = examples.shown(example, "steps") if example else ""
-    except (Exception, SystemExit) as error:  # in somebody's own file
+        example = step.resolve.__globals__.get("EXAMPLE", "")  # a file of the project cannot be imported from a package
+        rendered = examples.rendered(example, "steps") if example else ""
+    except (Exception, SystemExit) as error:  # in a file of the project
         if step.built_in:
             raise
         raise SpecError([extensions.broken(error, step.file)]) from error
     shape = shape_of(step.written)
-    told = tables(shape, {}) if isinstance(shape, RecordShape) else [f"`{name}` takes {takes(shape)}."]
+    options_text = tables(shape, {}) if isinstance(shape, RecordShape) else [f"`{name}` takes {takes(shape)}."]
     place = "" if step.built_in else f"A step of this project: `{Path(step.file).name}`."
-    return _joined(f"# {name}", step.doc, place, shown, "## Options", *told)
+    return _joined(f"# {name}", step.doc, place, rendered, "## Options", *options_text)
 
 
 def _joined(*parts: str) -> str:

@@ -35,8 +35,8 @@ def spec(example: str, name: str) -> str:
     return f"{head}{''.join(parts.values())}into: {{table: examples.{name}}}\n"
 
 
-def shown(example: str, key: str) -> str:
-    """The part of the pipeline under this key, and the rows before and after it. All as it is written where rows are no tables."""
+def rendered(example: str, key: str) -> str:
+    """The part of the pipeline under this key, and the rows before and after it. The example unchanged if its rows are messages."""
     written = _read(example)
     tests = written.get("tests")
     test = tests.items[0] if tests else written

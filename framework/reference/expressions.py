@@ -1,4 +1,4 @@
-"""The page on expressions: every operator and function with what it takes and gives, and what is refused."""
+"""The page on expressions: every operator and function with its arguments and result, and the refused ones."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ columns there are `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_
 - Names and types are checked before anything runs; `sluice plan` shows the type of every column.
 - Where an expression cannot be computed for a row (a division by zero, a number that is too large, a text that is no date) the message
   becomes a bad row. A function with `try_` gives null instead.
-- What is computed of null is null, but for what is made for it, such as `coalesce` and `is null`. In a condition null is not true.
+- An operation on null gives null, except those made for null, such as `coalesce` and `is null`. In a condition null is not true.
 - Text stands in single quotes. A column whose name is a word of SQL stands in backquotes. Times are in UTC.
 - Where a text starts with a quote, or has `: ` or ` #` in it, YAML wants quotes around the whole: `"symbol = 'ZVZZT'"`.
 
-The examples below are computed for this row:"""
+The examples below use this row:"""
 TAKEN = """\
-What stands in the brackets is the type that is taken: `number` takes any number, `int` and `bigint` also narrower ones, `date` also a
-timestamp, `timestamp` also a date, `value` anything, and values side by side are of types that go together. `?` marks what can be left
-out, `…` what can be repeated; a `literal` is written in the spec and comes from no column. The type is that of the example."""
+The brackets name the types of the arguments: `number` takes any number, `int` and `bigint` also narrower ones, `date` also a
+timestamp, `timestamp` also a date, `value` anything, and values of one call must have types that fit together. `?` marks an optional
+argument, `…` a repeated one; a `literal` is written in the spec and comes from no column. The type is that of the example."""
 PATTERNS = """\
 Patterns of dates: `yyyy` `yy` year, `MM` `MMM` `MMMM` month, `dd` day, `HH` hour to 23, `hh` hour to 12 with `a`, `mm` minute, `ss` second,
 `SSS` milliseconds, `EEE` weekday, `X` `XXX` zone; other letters in single quotes, which are doubled inside a text.
 
-Regular expressions have characters, sets, `\\d` `\\w` `\\s`, groups, `|`, and `?` `*` `+` `{n,m}`; a repeated group holds no choice and no
-repetition, since such patterns can take for ever."""
+Regular expressions have characters, sets, `\\d` `\\w` `\\s`, groups, `|`, and `?` `*` `+` `{n,m}`; a repeated group cannot contain a
+choice or a repetition, since such patterns can run for ever."""
 
 
 def page() -> str:
@@ -50,7 +50,7 @@ def page() -> str:
 
 
 def groups(text: str) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Of each title its expressions, each with its value."""
+    """The expressions under each title, each with its value."""
     parts = [part.splitlines() for part in text.strip().split("\n\n")]
     return {title: [(line.partition(" -> ")[0], line.partition(" -> ")[2]) for line in lines] for title, *lines in parts}
 

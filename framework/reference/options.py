@@ -1,4 +1,4 @@
-"""Declared options as tables: what each is, what it takes and its default."""
+"""Declared options as tables: each with its description, its values and its default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -> Iterator[str]:
-    """The options of a record and of the records in it. `more` is what stands below the options of a path."""
+    """The options of a record and of the records in it. `more` is the text below the options of a path."""
     if path:
         yield f"### `{path}`"
         yield inspect.getdoc(shape.cls) or ""
@@ -33,13 +33,16 @@ def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -
     if shape.cls.short:
         yield f"Text in place of the options is the `{shape.cls.short}`."
     if shape.later:
-        later = (f"`{name}` ({said.doc[:1].lower()}{said.doc[1:].rstrip('.')})" for name, said in shape.later.items())
+        later = (f"`{name}` ({note.doc[:1].lower()}{note.doc[1:].rstrip('.')})" for name, note in shape.later.items())
         yield f"Not in this version: {', '.join(later)}."
     if path in more:
         yield more[path]
     for name, slot in shape.slots.items():
         for record in _records(slot.shape):
             yield from tables(record, more, _path(path, name))
+    if shape.chosen:
+        for name, record in shape.chosen.records.items():
+            yield from tables(record, more, f"{shape.chosen.by}: {name}")
 
 
 def _path(path: str, name: str) -> str:
@@ -57,16 +60,16 @@ def _records(shape: shapes.Shape) -> Iterator[shapes.RecordShape]:
 
 
 def _row(shape: shapes.RecordShape, name: str, slot: shapes.Slot, path: str) -> tuple[str, ...]:
-    what, _, said = slot.option.doc.partition("; default: ")
-    default = "required" if slot.required else "" if shape.cls.exactly_one else said.rstrip(".") or _default(slot)
-    shown = f", such as `{slot.option.example}`" if slot.option.example else ""
+    what, _, stated_default = slot.option.doc.partition("; default: ")
+    default = "required" if slot.required else "" if shape.cls.exactly_one else stated_default.rstrip(".") or _default(slot)
+    sample = f", such as `{slot.option.example}`" if slot.option.example else ""
     if isinstance(slot.shape, shapes.EnumShape) or default == f"`{slot.option.example}`":
-        shown = ""
-    return f"`{name}`", f"{what.rstrip('.')}." if what else NAME, takes(slot.shape, slot.option, path) + shown, default
+        sample = ""
+    return f"`{name}`", f"{what.rstrip('.')}." if what else NAME, takes(slot.shape, slot.option, path) + sample, default
 
 
 def _default(slot: shapes.Slot) -> str:
-    """As a spec would say it. What is read as something else, such as a number of seconds, is written as its example."""
+    """The default as a spec would write it. A value that is parsed to something else, such as seconds, is written as its example."""
     nodes = read_text(slot.option.example, "example", [])
     if nodes and bind_part(slot.shape, slot.option, nodes[0]) == slot.default:
         return f"`{slot.option.example}`"
@@ -74,7 +77,7 @@ def _default(slot: shapes.Slot) -> str:
 
 
 def takes(shape: shapes.Shape, option: Option = shapes.NO_OPTION, path: str = "") -> str:
-    """What may stand there, in users' words."""
+    """The allowed values, in users' words."""
     later = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
     return either([_takes(each, option, path) for each in alternatives(shape)]) + later
 
@@ -111,5 +114,5 @@ def _bounds(option: Option) -> str:
 
 
 def anchor(heading: str) -> str:
-    """As GitHub makes one of a heading."""
+    """The anchor that GitHub makes from a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

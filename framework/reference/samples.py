@@ -1,4 +1,4 @@
-"""Expressions and what they give for the row `ROW`, as Spark prints it, for the page on expressions; a test asks Spark."""
+"""Expressions and their values for the row `ROW`, as Spark prints them, for the page on expressions; a test compares with Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROW = {
     "place": ("struct<building:string,floor:int>", "named_struct('building', 'A', 'floor', 3)"),
     "codes": ("map<string,int>", "map('x', 1, 'y', 2)"),
 }
-"""Of each column its type and its value."""
+"""Each column's type and value."""
 COLUMNS = {name: types.parse(type) for name, (type, _) in ROW.items()}
 
 OPERATORS = """

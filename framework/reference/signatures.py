@@ -1,5 +1,5 @@
-"""What a function takes, asked of the function itself: the kinds of arguments that it names, and where it takes any, the columns
-that it takes in place of an example's argument.
+"""Signatures of functions, derived by calling them: the kinds of arguments that a function names and, where it takes any, the columns
+that it accepts in place of an example's argument.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from framework import types
 from framework.reference.samples import COLUMNS
-from framework.sql import containers, grammar, moments, special
+from framework.sql import collection_functions, date_functions, grammar, special_functions
 from framework.sql.arguments import Use
 from framework.sql.expressions import ExpressionError, typed
 from framework.sql.functions import SIGNATURES
@@ -18,7 +18,7 @@ from framework.sql.pieces import Piece
 from framework.sql.tree import Call, Column, Literal
 from framework.types import Array, Map
 
-_SPECIAL = {**special.TABLE, **containers.TABLE, **moments.TABLE}
+_SPECIAL = {**special_functions.TABLE, **collection_functions.TABLE, **date_functions.TABLE}
 _SIMPLE = {match[1]: match[2].split(", ") for match in re.finditer(r"(\w+)\((.*)\) \w+", SIGNATURES)}
 _WORDS = {"double": "number", "bytes": "string or binary", "day": "date", "moment": "timestamp", "array": "list"}
 _PROBES = {
@@ -34,8 +34,8 @@ _PROBES = {
     "map<int,string>": "map",
     "struct<a:int>": "struct",
 }
-"""Columns that are tried: their types, and what they are called on the page."""
-_MANY = 5  # what takes so many different things takes any value
+"""The columns to try: their types, and their names on the page."""
+_MANY = 5  # an argument that takes so many different types takes any value
 
 
 class _Asked(Exception):
@@ -45,7 +45,7 @@ class _Asked(Exception):
 
 @dataclass(frozen=True)
 class _Asking(Use):
-    """A call that ends with what the function says that it takes."""
+    """A call that ends with the kinds of arguments that the function names."""
 
     def take(self, *kinds: str) -> tuple[Piece, ...]:
         raise _Asked(kinds)
@@ -55,7 +55,7 @@ class _Asking(Use):
 
 
 def signature(sample: str) -> str:
-    """The function of this call and what it takes."""
+    """The function of this call and its kinds of arguments."""
     call = grammar.parse(sample)
     assert isinstance(call, Call), f"{sample} calls no function"
     return f"{call.name}({', '.join(_word(call, at, kind) for at, kind in enumerate(_kinds(call.name)))})"
@@ -82,22 +82,22 @@ def _word(call: Call, at: int, kind: str) -> str:
 
 
 def _any(call: Call, at: int) -> str:
-    """What goes with the other arguments is less than what goes where all of them change."""
+    """The types of an argument of any kind. Next to the other arguments fewer types fit than if all of them change."""
     here, everywhere = _taken(call, [at]), _taken(call, range(len(call.arguments)))
     if at and isinstance(typed(call.arguments[0], COLUMNS).type, Array | Map):
         return "value"  # of the type of the container's items
-    apart = everywhere and not set(here) & set(everywhere)
-    return "value" if apart or max(len(here), len(everywhere)) >= _MANY else " or ".join(here)
+    specific = everywhere and not set(here) & set(everywhere)
+    return "value" if specific or max(len(here), len(everywhere)) >= _MANY else " or ".join(here)
 
 
 def _taken(call: Call, places: Collection[int]) -> list[str]:
-    """The columns that are taken in these places."""
-    found = []
+    """The columns that the function accepts in these places."""
+    columns = []
     for text, name in _PROBES.items():
         probed = tuple(Column(0, "probe") if at in places else each for at, each in enumerate(call.arguments))
         try:
             typed(replace(call, arguments=probed), {**COLUMNS, "probe": types.parse(text)})
         except ExpressionError:
             continue
-        found.append(name)
-    return [name for name in dict.fromkeys(found) if name != "int" or "number" not in found]
+        columns.append(name)
+    return [name for name in dict.fromkeys(columns) if name != "int" or "number" not in columns]

@@ -1,1 +1,1 @@
-"""A schema registry: which schemas messages are written by."""
+"""Schema registries: the schemas that messages are written with."""

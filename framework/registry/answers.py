@@ -1,4 +1,4 @@
-"""What a registry's answers say, read strictly: one that has another form raises `Strange`, never anything else."""
+"""Strict readers of a registry's answers: an answer of another form raises `Strange`, never anything else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from framework.formats import kinds
 from framework.registry.http import Strange
 
 MOST_REFERENCES = 1000
-"""Of a schema, all those of its references counted; and each by itself."""
+"""The most characters of a schema together with its references, and of each one."""
 _MOST_VERSIONS = 10_000
 UNNAMED = "AVRO"  # the kind of a schema for which a registry names none
-_SHOWN = 300  # characters of what a registry says
+_LONGEST_TEXT = 300  # characters of a registry's own message
 _LARGEST = 2**31 - 1
 
 
@@ -27,7 +27,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Entry:
-    """A schema as the registry has it. `id` is None where it was asked for by its id."""
+    """A schema as the registry returns it. `id` is None if the request named the id."""
 
     id: int | None
     kind: str
@@ -36,34 +36,34 @@ class Entry:
 
 
 def parsed(body: bytes) -> Any:
-    """None: it is no JSON."""
+    """The JSON of an answer; None if it is not JSON."""
     try:
         return json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
 
 
-def numbers(said: Any) -> tuple[int, ...]:
-    """Versions of a subject."""
-    found = tuple(sorted({_number(each, "version") for each in _list(said, "versions")}))
-    if len(found) > _MOST_VERSIONS:
-        raise Strange(f"has {len(found):,} versions of one subject")
-    return found
+def numbers(answer: Any) -> tuple[int, ...]:
+    """The numbers of a subject's versions."""
+    version_numbers = tuple(sorted({_number(each, "version") for each in _list(answer, "versions")}))
+    if len(version_numbers) > _MOST_VERSIONS:
+        raise Strange(f"has {len(version_numbers):,} versions of one subject")
+    return version_numbers
 
 
-def subjects(said: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_text(_of(each, "subject"), "subject") for each in _list(said, "subjects")))
+def subjects(answer: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_text(_of(each, "subject"), "subject") for each in _list(answer, "subjects")))
 
 
-def id_of(said: Any) -> int:
-    return _number(_of(said, "id"), "id")
+def id_of(answer: Any) -> int:
+    return _number(_of(answer, "id"), "id")
 
 
-def entry(said: Any) -> Entry:
-    kind = _of(said, "schemaType") or UNNAMED
+def entry(answer: Any) -> Entry:
+    kind = _of(answer, "schemaType") or UNNAMED
     if not isinstance(kind, str) or kind not in kinds():
         raise Strange(f"has a schema of the kind {str(kind)[:40]!r}")
-    there = _list(_of(said, "references") or [], "references")
+    there = _list(_of(answer, "references") or [], "references")
     if len(there) > MOST_REFERENCES:
         raise Strange(f"has a schema with {len(there):,} references")
     references = (
@@ -72,60 +72,60 @@ def entry(said: Any) -> Entry:
         )
         for each in there
     )
-    id_ = said.get("id")
-    return Entry(None if id_ is None else _number(id_, "id"), kind, _text(_of(said, "schema"), "schema"), tuple(references))
+    id_ = answer.get("id")
+    return Entry(None if id_ is None else _number(id_, "id"), kind, _text(_of(answer, "schema"), "schema"), tuple(references))
 
 
-def code_of(said: Any) -> int | None:
-    """Why it refuses, by Confluent's numbers."""
-    code = said.get("error_code") if isinstance(said, dict) else None
+def code_of(answer: Any) -> int | None:
+    """The error code of a refusal, by Confluent's numbers."""
+    code = answer.get("error_code") if isinstance(answer, dict) else None
     return code if isinstance(code, int) else None
 
 
-def message_of(said: Any) -> str:
-    """What it says about that, on one line of any terminal."""
-    message = said.get("message") if isinstance(said, dict) else None
+def message_of(answer: Any) -> str:
+    """The registry's own message, safe to print on one line."""
+    message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, str):
         return ""
-    line = " ".join(message.split())[:_SHOWN]
+    line = " ".join(message.split())[:_LONGEST_TEXT]
     return visible(line)
 
 
-def _of(said: Any, name: str) -> Any:
-    if not isinstance(said, dict):
-        raise Strange(f"answers with {_called(said)} where an object is expected")
-    return said.get(name)
+def _of(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict):
+        raise Strange(f"answers with {_called(answer)} where an object is expected")
+    return answer.get(name)
 
 
-def _list(said: Any, what: str) -> list[Any]:
-    if not isinstance(said, list):
-        raise Strange(f"answers with {_called(said)} where a list of {what} is expected")
-    return said
+def _list(answer: Any, what: str) -> list[Any]:
+    if not isinstance(answer, list):
+        raise Strange(f"answers with {_called(answer)} where a list of {what} is expected")
+    return answer
 
 
-def _number(said: Any, what: str) -> int:
-    if not isinstance(said, int) or isinstance(said, bool) or not -1 <= said <= _LARGEST:
-        raise Strange(f"has the {what} {_short(said)}, which is no number of one")
-    return said
+def _number(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= _LARGEST:
+        raise Strange(f"has the {what} {_short(value)}, which is no number of one")
+    return value
 
 
-def _text(said: Any, what: str) -> str:
-    if not isinstance(said, str):
-        raise Strange(f"has the {what} {_short(said)}, which is no text")
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Strange(f"has the {what} {_short(value)}, which is no text")
     try:
-        said.encode()
+        value.encode()
     except UnicodeEncodeError:
         raise Strange(f"has a {what} with half a character (a lone surrogate)") from None
-    return said
+    return value
 
 
-def _called(said: Any) -> str:
-    if said is None:
+def _called(value: Any) -> str:
+    if value is None:
         return "null"
     names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
-    return names[type(said)]
+    return names[type(value)]
 
 
-def _short(said: Any) -> str:
-    """A value of JSON in a message: deep and long ones by their kind alone."""
-    return json.dumps(said)[:40] if isinstance(said, (str, int, float, bool)) or said is None else _called(said)
+def _short(value: Any) -> str:
+    """A JSON value for a message: lists and objects by their kind alone."""
+    return json.dumps(value)[:40] if isinstance(value, (str, int, float, bool)) or value is None else _called(value)

@@ -1,6 +1,6 @@
-"""What a registry said last, kept under `.sluice/registry`: a plan needs no registry that is away, and asks no version twice.
+"""A cache of the registry's schemas under `.sluice/registry`. A plan works while the registry is down, and no version is fetched twice.
 
-*Guarantee*: a file is whole or absent; one that cannot be read is as good as absent.
+*Guarantee* A file is complete or absent; a file that cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from framework.model.schemas import Schema, Subject, Version
 
 def read(url: str, name: str) -> Subject | None:
     try:
-        said = json.loads(_file(url, name).read_text(encoding="utf-8"))
-        return Subject(name, tuple(Version(each["id"], _schema(each), each["number"]) for each in said["versions"]))
+        entry = json.loads(_file(url, name).read_text(encoding="utf-8"))
+        return Subject(name, tuple(Version(each["id"], _schema(each), each["number"]) for each in entry["versions"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def write(url: str, subject: Subject) -> None:
-    """A disk that is full or read-only is no reason to fail: the registry has answered."""
-    versions = [{"id": each.id, "number": each.number, **_said(each.schema)} for each in subject.versions]
+    """Write a subject. A disk that is full or read-only is not an error: the registry has answered."""
+    versions = [{"id": each.id, "number": each.number, **_document(each.schema)} for each in subject.versions]
     file = _file(url, subject.name)
     draft = file.with_name(f"{file.name}.{uuid4().hex}")
     with suppress(OSError):
@@ -43,10 +43,10 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _said(schema: Schema) -> dict[str, Any]:
+def _document(schema: Schema) -> dict[str, Any]:
     behind = [[name, each.kind, each.text] for name, each in schema.behind]
     return {"kind": schema.kind, "text": schema.text, "behind": behind}
 
 
-def _schema(said: Any) -> Schema:
-    return Schema(said["kind"], said["text"], tuple((name, Schema(kind, text)) for name, kind, text in said["behind"]))
+def _schema(entry: Any) -> Schema:
+    return Schema(entry["kind"], entry["text"], tuple((name, Schema(kind, text)) for name, kind, text in entry["behind"]))

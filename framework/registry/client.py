@@ -1,8 +1,8 @@
-"""A registry over HTTP: Confluent's API, which Apicurio, Karapace and Redpanda speak, too.
+"""A client for registries with Confluent's API, which Apicurio, Karapace and Redpanda have too.
 
-*Guarantee*: what does not answer, or not in time, is an error and never an empty answer; so is what has another form, or is larger,
-than what a registry has.
-*Limit*: a registry that is away is asked once and not again until `patience` has passed.
+*Guarantee* No answer, or a late one, is an error and never an empty answer; so is an answer of another form, or a larger one,
+than a registry gives.
+*Limit* A registry that did not answer is not asked again until `patience` has passed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ T = TypeVar("T")
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _BUSY = (429, 500, 502, 503, 504)
 _DEEPEST = 32  # references of references
-_WHOLE_SECONDS = 120.0  # for a subject with all its versions and what these refer to
+_WHOLE_SECONDS = 120.0  # for a subject with all its versions and their references
 _WHOLE_BYTES = 64 << 20
 
 
 class _Absent(Exception):
-    """The registry says that it has no such thing."""
+    """The registry does not have what was asked for."""
 
 
 @dataclass
 class _Budget:
-    """What all the answers together may take that make one subject."""
+    """The time and the bytes left for all the answers that make one subject."""
 
     until: float
     bytes: int = _WHOLE_BYTES
@@ -45,7 +45,7 @@ class _Budget:
 
 @dataclass
 class Registry:
-    """One cluster's registry. `patience` are the seconds that it has for an answer."""
+    """One cluster's registry. `patience` is how many seconds an answer may take."""
 
     cluster: Cluster
     secrets: SecretStore
@@ -64,47 +64,47 @@ class Registry:
         return self.cluster.registry.rstrip("/")
 
     def subject(self, name: str) -> Subject:
-        """The subject as it is now or, while the registry is away, as it was when it last answered."""
-        known = cache.read(self.url, name)
+        """The subject as it is now or, while the registry is down, as it was when the registry last answered."""
+        cached = cache.read(self.url, name)
         with self._bounded():
             try:
                 numbers = self.numbers(name)
                 latest = self._version(name, numbers[-1])
             except UnreachableError as error:
-                if known is None:
+                if cached is None:
                     raise
-                return Subject(name, known.versions, error)
-            there = {each.number: each for each in known.versions} if known else {}
-            if there.get(latest.number, latest) != latest:  # removed for good and begun again from 1
+                return Subject(name, cached.versions, error)
+            there = {each.number: each for each in cached.versions} if cached else {}
+            if there.get(latest.number, latest) != latest:  # deleted for good and started again from 1
                 there = {}
             there[latest.number] = latest
-            found = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
-        if known is None or found.versions != known.versions:
-            cache.write(self.url, found)
-        return found
+            subject = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
+        if cached is None or subject.versions != cached.versions:
+            cache.write(self.url, subject)
+        return subject
 
     def remembered(self, name: str) -> Subject:
-        """The subject as it was when the registry last answered. Nothing is asked, and no secret is read."""
+        """The subject as it was when the registry last answered. The registry is not asked, and no secret is read."""
         message = f"the schema registry at {self.url} was not asked: it wants a login, and none is sent here"
         trouble = UnreachableError("registry-not-asked", message, "`sluice check --online` asks it")
-        known = cache.read(self.url, name)
-        if known is None:
+        cached = cache.read(self.url, name)
+        if cached is None:
             raise trouble
-        return Subject(name, known.versions, trouble)
+        return Subject(name, cached.versions, trouble)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """The subject's versions by their numbers, of which there is at least one."""
+        """The numbers of the subject's versions; there is at least one."""
         try:
-            found = self._asked(answers.numbers, "GET", f"/subjects/{quote(name, safe='')}/versions")
+            version_numbers = self._asked(answers.numbers, "GET", f"/subjects/{quote(name, safe='')}/versions")
         except _Absent:
-            found = ()
-        if not found:
+            version_numbers = ()
+        if not version_numbers:
             hint = f"register one, by a producer or by `sluice generate`; or name another subject: `subject: …` ({self.url})"
             raise NoSubject("no-subject", f"the registry has no schema for the subject `{name}`", hint)
-        return found
+        return version_numbers
 
     def schema(self, id_: int) -> Schema | None:
-        """The schema of an id; None where the registry has none."""
+        """The schema of an id; None if the registry has none."""
         if id_ not in self._schemas:
             with self._bounded():
                 try:
@@ -114,17 +114,17 @@ class Registry:
         return self._schemas[id_]
 
     def subjects(self, id_: int) -> tuple[str, ...]:
-        """Which of them have the schema of an id."""
+        """The subjects that have the schema of an id."""
         try:
             return self._asked(answers.subjects, "GET", f"/schemas/ids/{id_}/versions")
         except _Absent:
             return ()
 
     def register(self, name: str, kind: str, text: str) -> int:
-        """The schema's id, under which the subject has it from now on if it had not before."""
-        said = {"schema": text, **({} if kind == answers.UNNAMED else {"schemaType": kind})}
+        """The schema's id. The schema is registered for the subject if it was not yet."""
+        body = {"schema": text, **({} if kind == answers.UNNAMED else {"schemaType": kind})}
         try:
-            return self._asked(answers.id_of, "POST", f"/subjects/{quote(name, safe='')}/versions", said)
+            return self._asked(answers.id_of, "POST", f"/subjects/{quote(name, safe='')}/versions", body)
         except _Absent:
             raise self._strange("has no place for subjects") from None
 
@@ -140,7 +140,7 @@ class Registry:
         return Version(entry.id, self._whole(entry), number)
 
     def _whole(self, entry: Entry) -> Schema:
-        """With all that it refers to."""
+        """The schema with all its references."""
         behind: dict[str, Schema] = {}
         self._gather(entry.references, behind, {})
         return Schema(entry.kind, entry.text, tuple(behind.items()))
@@ -148,7 +148,7 @@ class Registry:
     def _gather(
         self, references: Sequence[Reference], behind: dict[str, Schema], there: dict[tuple[str, int], bool], depth: int = 1
     ) -> None:
-        """`there` are the versions that were read for this schema: whether all that they refer to has been, too."""
+        """The schema's references, each read once. `there` are the versions that were already read for this schema."""
         for each in references:
             key = each.subject, each.version
             if depth > _DEEPEST or there.get(key) is False:
@@ -174,27 +174,27 @@ class Registry:
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:
-        """All that is asked inside is one subject or schema."""
+        """A scope in which all requests belong to one subject or schema."""
         self._budget = _Budget(time.monotonic() + max(_WHOLE_SECONDS, self.patience))
         try:
             yield
         finally:
             self._budget = None
 
-    def _asked(self, read: Callable[[Any], T], method: str, path: str, said: Any = None) -> T:
+    def _asked(self, read: Callable[[Any], T], method: str, path: str, body: Any = None) -> T:
         try:
-            return read(self._ask(method, path, said))
+            return read(self._ask(method, path, body))
         except Strange as error:
             raise self._strange(str(error)) from None
 
-    def _ask(self, method: str, path: str, said: Any) -> Any:
+    def _ask(self, method: str, path: str, body: Any) -> Any:
         if self._down and time.monotonic() < self._down[0]:
             raise self._down[1]
         budget = self._budget or _Budget(float("inf"))
         until = min(time.monotonic() + self.patience, budget.until)
         pause = 0.1
         while True:
-            trouble, reply = self._once(method, path, said, max(0.1, until - time.monotonic()))
+            trouble, reply = self._once(method, path, body, max(0.1, until - time.monotonic()))
             if trouble is None and reply is not None:
                 self._down = None
                 budget.bytes -= len(reply.body)
@@ -202,17 +202,17 @@ class Registry:
                     raise Strange(f"has more than {_WHOLE_BYTES >> 20} MB for one subject")
                 return self._answer(reply)
             if time.monotonic() + pause > until:
-                hint = "start it, or see why; nothing is lost: messages wait until it answers"
+                hint = "start it, or read its log; nothing is lost: messages wait until it answers"
                 away = UnreachableError("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
                 self._down = (time.monotonic() + self.patience, away)
                 raise away
             time.sleep(pause)
             pause *= 2
 
-    def _once(self, method: str, path: str, said: Any, seconds: float) -> tuple[str | None, Reply | None]:
-        """What is wrong, or the answer."""
+    def _once(self, method: str, path: str, body: Any, seconds: float) -> tuple[str | None, Reply | None]:
+        """The trouble that a retry can end, or the answer."""
         try:
-            reply = self._connected().ask(method, path, said, seconds)
+            reply = self._connected().ask(method, path, body, seconds)
         except Untrusted as error:
             hint = "name the certificates that vouch for it in the environment variable REQUESTS_CA_BUNDLE"
             raise UnreachableError("registry-refused", f"the certificate of {self.url} is not trusted: {error}", hint) from None
@@ -228,20 +228,20 @@ class Registry:
         return self._channel
 
     def _answer(self, reply: Reply) -> Any:
-        said = answers.parsed(reply.body)
+        answer = answers.parsed(reply.body)
         fine = reply.status < 300
-        if fine and said is not None:
-            return said
-        if reply.status == 404 and answers.code_of(said) in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
+        if fine and answer is not None:
+            return answer
+        if reply.status == 404 and answers.code_of(answer) in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
             raise _Absent
         if reply.status in (401, 403):
-            hint = "correct `registry_auth`, or what its login is allowed to do"
-            raise UnreachableError("registry-refused", f"the schema registry at {self.url} refuses the login", hint)
+            hint = "correct `registry_auth`, or the permissions of its login"
+            raise UnreachableError("registry-refused", f"the schema registry at {self.url} rejected the login", hint)
         if reply.status in (409, 422):
             hint = "register a schema that the subject's compatibility rule allows, or change the rule"
-            why = answers.message_of(said) or reply.status
-            raise SluiceError("schema-refused", f"the schema registry refuses the schema: {why}", hint)
-        raise Strange(f"answers {reply.status}, with nothing that is JSON" if fine else f"answers {reply.status}")
+            why = answers.message_of(answer) or reply.status
+            raise SluiceError("schema-refused", f"the schema registry rejected the schema: {why}", hint)
+        raise Strange(f"answers {reply.status} without JSON" if fine else f"answers {reply.status}")
 
     def _strange(self, what: str) -> UnreachableError:
         hint = "`registry:` is the address of the registry's API: Confluent's own has no path, Apicurio's is …/apis/ccompat/v7"

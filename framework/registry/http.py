@@ -1,7 +1,7 @@
-"""One bounded exchange with a registry over HTTP: how long an answer takes and how large it is are not the registry's to say.
+"""One bounded HTTP exchange with a registry: an answer has a time limit and a size limit.
 
-*Guarantee*: no other address is asked than the one that the spec names, and no login is sent but the one that the spec names.
-*Limit*: finding the address of a host's name takes as long as this machine's resolver.
+*Guarantee* Requests go only to the address in the spec, and only with the login in the spec.
+*Limit* Resolving a host name takes as long as this machine's resolver takes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
 
 MOST_BYTES = 8 << 20
-"""Of one answer. Confluent's registry takes schemas of up to one megabyte."""
+"""The most bytes of one answer. Confluent's registry accepts schemas of up to one megabyte."""
 
 
 class Silent(Exception):
-    """No answer, or not in time: it may come if it is asked for again."""
+    """No answer, or a late one; a retry can succeed."""
 
 
 class Untrusted(Exception):
-    """What answers has a certificate that this machine does not trust."""
+    """The server has a certificate that this machine does not trust."""
 
 
 class Strange(Exception):
@@ -44,7 +44,7 @@ class Reply:
 
 
 class _Watch:
-    """The sockets of a channel, which a timer ends: a timeout of sockets begins anew with each byte."""
+    """The sockets of a channel, closed by a timer: a socket's own timeout restarts with each byte."""
 
     def __init__(self) -> None:
         self.sockets: list[socket.socket] = []
@@ -76,15 +76,15 @@ class _Watch:
 
 
 class Channel:
-    """To one address. `login` are a name and a password."""
+    """A channel to one address. `login` is a name and a password."""
 
     def __init__(self, url: str, login: tuple[str, str] | None) -> None:
         self._url = url
         self._watch = _Watch()
         self._session = self._opened(login)
 
-    def ask(self, method: str, path: str, said: Any, seconds: float) -> Reply:
-        """The whole answer, within so many seconds."""
+    def ask(self, method: str, path: str, body: Any, seconds: float) -> Reply:
+        """The complete answer to one request, within `seconds`."""
         from requests.exceptions import RequestException, SSLError, Timeout
         from urllib3.exceptions import HTTPError
 
@@ -92,7 +92,7 @@ class Channel:
             with self._watch.within(seconds):
                 timeout = (min(CONNECTING, seconds), seconds)
                 with self._session.request(
-                    method, self._url + path, json=said, timeout=timeout, stream=True, allow_redirects=False
+                    method, self._url + path, json=body, timeout=timeout, stream=True, allow_redirects=False
                 ) as response:
                     reply = _reply(response)
         except Timeout:
@@ -112,10 +112,10 @@ class Channel:
         session = requests.Session()
         session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
         session.headers["Accept-Encoding"] = "identity"  # a small answer cannot become a large one
-        # A company's proxy knows nothing of this machine's own servers.
+        # A company's proxy cannot reach this machine's own servers.
         session.trust_env = not url_is_loopback(self._url)
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
-        # Where there is none, `requests` would look for one in ~/.netrc.
+        # Without a login, `requests` would read one from ~/.netrc.
         session.auth = HTTPBasicAuth(login[0].encode(), login[1].encode()) if login else _as_it_is
         adapter = _watched(self._watch)
         session.mount("http://", adapter)
@@ -128,7 +128,7 @@ def _as_it_is(request: PreparedRequest) -> PreparedRequest:
 
 
 def _watched(watch: _Watch) -> Any:
-    """An adapter that notes the sockets of its connections, those by a proxy too."""
+    """An adapter that records the sockets of its connections, also those through a proxy."""
     from requests.adapters import HTTPAdapter
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -184,6 +184,6 @@ def _host(address: str) -> str:
 
 
 def _end(error: Exception) -> str:
-    """The last and only telling part of an error of many layers."""
+    """The innermost part of a nested error: the only part that says what happened."""
     text = str(error).rpartition(": ")[2].strip(" '\")(>")
     return text or type(error).__name__

@@ -17,7 +17,7 @@ from framework.services.process import Process, Service
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A service now. After `up` or `down`, `changed` says whether that was their doing."""
+    """A service now. After `up` or `down`, `changed` says whether that call started or stopped it."""
 
     name: str
     state: str  # running | not answering | stopped
@@ -28,20 +28,20 @@ class State:
 
 
 def services() -> dict[str, Service]:
-    """Every service by name: the files of this folder that offer one."""
-    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    """Every service by name: the modules of this package that define one."""
+    modules = (importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__))
     return {module.SERVICE.name: module.SERVICE for module in modules if hasattr(module, "SERVICE")}
 
 
 def folder(name: str) -> Path:
-    """Where a service keeps its data, log and pid file."""
+    """The folder with a service's data, log and pid file."""
     return home() / "services" / name
 
 
 def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None) -> tuple[State, ...]:
-    """Start what does not run yet; if none is named, those that need no more than `make setup` got.
+    """Start the named services that do not run yet; without names, those that need no further download.
 
-    If one fails, what this call started is stopped.
+    If one fails, the services that this call started are stopped.
     """
     states: list[State] = []
     try:
@@ -61,7 +61,7 @@ def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None)
 
 
 def down(names: Iterable[str] = ()) -> tuple[State, ...]:
-    """Stop what runs, all services if none is named."""
+    """Stop the named services, or all."""
     states = []
     for service in _named(names):
         place = folder(service.name)
@@ -75,17 +75,17 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
 
 
 def status(names: Iterable[str] = ()) -> tuple[State, ...]:
-    """How the services are now, all if none is named."""
+    """The state of the named services, or of all."""
     return tuple(_state(service, process.running(folder(service.name))) for service in _named(names))
 
 
 def _named(names: Iterable[str]) -> tuple[Service, ...]:
-    known = services()
-    asked = tuple(dict.fromkeys(names)) or tuple(known)
+    by_name = services()
+    asked = tuple(dict.fromkeys(names)) or tuple(by_name)
     for name in asked:
-        if name not in known:
-            raise SetupError("unknown-service", f"there is no service named {name}", f"one of: {', '.join(known)}")
-    return tuple(known[name] for name in asked)
+        if name not in by_name:
+            raise SetupError("unknown-service", f"there is no service named {name}", f"one of: {', '.join(by_name)}")
+    return tuple(by_name[name] for name in asked)
 
 
 def _state(service: Service, there: Process | None, changed: bool = False) -> State:

@@ -1,6 +1,6 @@
 """One Kafka broker that is its own controller (KRaft), from the jars of jars.lock.
 
-*Limit*: one replica of everything and no retention by default; for demos and tests, not for production.
+*Limit* One replica of everything and no retention by default; for demos and tests, not for production.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def ports() -> tuple[int, int]:
 
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
-    """A Kafka of one's own under `home`, on free ports unless told: gives its address, stops it whatever happens."""
+    """A private Kafka under `home`, on `port` or on free ports. Yields its address and always stops it."""
     with process.own(SERVICE, home, port) as started:
         yield started.address
 
@@ -53,7 +53,7 @@ def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
-    """Make the data folder under another name, then rename it: a format that was killed is done again."""
+    """Format the data folder under another name, then rename it: after a kill it is formatted again."""
     shutil.rmtree(folder / "data.new", ignore_errors=True)
     _configure(folder, "data.new", ports)
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -82,7 +82,7 @@ def _configure(folder: Path, data: str, ports: tuple[int, ...]) -> None:
 
 
 def _answers(port: int) -> bool:
-    """Does a broker say that it is there? Asked by TCP first: a client that finds nobody is slow and talkative."""
+    """Whether a broker answers. A TCP connection comes first: a Kafka client without a broker is slow and logs a lot."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:

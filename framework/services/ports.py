@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1: which are free."""
+"""Free ports of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from framework.processes import listener
 
 
 def is_free(port: int) -> bool:
-    """Can a server listen on this port?"""
+    """Whether a server can listen on this port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -31,13 +31,15 @@ def free_port(count: int = 1) -> int:
 
 def pair(variable: str, default: int) -> tuple[int, int]:
     """The port that the environment names, or the default, and the next one."""
-    said = os.environ.get(variable) or str(default)
-    if not said.isdecimal() or not 0 < int(said) < 65535:
-        raise SetupError("port-number", f"{variable} is {said!r}, which is not a port", "set it to a number from 1024 to 65534")
-    return int(said), int(said) + 1
+    port_text = os.environ.get(variable) or str(default)
+    if not port_text.isdecimal() or not 0 < int(port_text) < 65535:
+        raise SetupError(
+            "port-number", f"{variable} is {port_text!r}, which is not a port", "set it to a number from 1024 to 65534"
+        )
+    return int(port_text), int(port_text) + 1
 
 
 def refuse_busy(port: int, what: str, hint: str) -> None:
-    """Raises where another process listens on the port that something needs."""
+    """Raise if another process listens on this port."""
     if not is_free(port):
         raise SetupError("port-busy", f"{what} needs port {port}, but {listener(port) or 'another process'} holds it", hint)

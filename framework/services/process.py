@@ -1,7 +1,7 @@
 """A server on this machine: started in its own session, ready when it answers, stopped by its own pid.
 
-*Guarantee*: only a process that was started here is ever stopped: a pid counts together with the time at which its
-process began. A start that fails, or is interrupted, leaves nothing running.
+*Guarantee* Only a process that was started here is ever stopped: a pid counts only together with its process's start
+time. A start that fails, or is interrupted, leaves nothing running.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """What a file of this folder offers."""
+    """A service, as its module defines it."""
 
     name: str
     ports: Callable[[], tuple[int, ...]]  # the first is the one that users connect to
@@ -47,13 +47,13 @@ class Service:
     answers: Callable[[int], bool]
     move: str  # how to choose other ports, for the hint when one is busy
     patience: float = STARTING
-    # Gets what `make setup` does not, and says so. A service that has this starts only when it is named.
+    # Downloads what `make setup` does not, and prints it. A service with this starts only when it is named.
     get: Callable[[Callable[[str], object]], object] | None = None
 
 
 @dataclass(frozen=True)
 class Process:
-    """A running server, as its pid file says it."""
+    """A running server, read from its pid file."""
 
     pid: int
     began: str
@@ -76,8 +76,8 @@ def turn(folder: Path) -> Iterator[None]:
 def running(folder: Path) -> Process | None:
     """The server that was started from this folder, if it still runs."""
     try:
-        said = json.loads((folder / "pid").read_text(encoding="utf-8"))
-        process = Process(int(said["pid"]), str(said["began"]), tuple(map(int, said["ports"])))
+        entry = json.loads((folder / "pid").read_text(encoding="utf-8"))
+        process = Process(int(entry["pid"]), str(entry["began"]), tuple(map(int, entry["ports"])))
     except (OSError, ValueError, KeyError, TypeError):  # none, or cut short when the disk was full
         return None
     return process if began(process.pid) == process.began else None
@@ -85,7 +85,7 @@ def running(folder: Path) -> Process | None:
 
 @contextmanager
 def own(service: Service, home: Path, port: int | None) -> Iterator[Process]:
-    """A service of one's own under `home`, on two free ports unless told; stopped whatever happens."""
+    """A private service under `home`, on `port` and the next one, or on two free ports; always stopped."""
     place = home / "services" / service.name
     first = free_port(2) if port is None else port
     with turn(place):
@@ -97,7 +97,7 @@ def own(service: Service, home: Path, port: int | None) -> Iterator[Process]:
 
 
 def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[str]:
-    """The command with no signal ignored; on Linux it is sent this one when the thread that started it dies."""
+    """The command with no signal ignored. On Linux it gets the signal `at_death` when the thread that started it dies."""
     return [sys.executable, "-I", "-S", "-c", _LAUNCH, str(int(at_death or 0)), *command]
 
 
@@ -128,7 +128,7 @@ def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool 
 
 
 def stop(folder: Path, patience: float = ENDING) -> Process | None:
-    """Stop the server of this folder: ask, wait, then kill. Says which one it was, None if none ran."""
+    """Stop the server of this folder: SIGTERM, wait, then SIGKILL. Returns the stopped server; None if none ran."""
     process = running(folder)
     if process is not None:
         for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
@@ -145,7 +145,7 @@ def stop(folder: Path, patience: float = ENDING) -> Process | None:
 
 
 def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: int) -> None:
-    """Until it answers; an error with the end of its log if it dies or takes too long."""
+    """Wait until it answers. Raises with the end of its log if it ends or takes too long."""
     deadline = time.monotonic() + service.patience
     while child.poll() is None:
         if service.answers(port):

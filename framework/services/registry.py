@@ -1,7 +1,7 @@
 """A schema registry, Apicurio, which speaks Confluent's API; from the archive that jars.lock names.
 
-*Guarantee*: what it acknowledged is in its data folder and there again after a restart, also after it was killed.
-*Limit*: one server without a login, for demos and tests. As Apicurio does, it compares no schemas until it is told to.
+*Guarantee* Acknowledged schemas are in its data folder and survive a restart, also after a kill.
+*Limit* One server without a login, for demos and tests. Like every Apicurio, it checks no compatibility until a rule is set.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _SETTINGS = {
 
 
 def ports() -> tuple[int, int]:
-    """The port of its API, and that of its health page, which is the next one."""
+    """The port of its API, and the next port, for its health page."""
     return pair(_PORT, 18081)
 
 
 def java() -> Path:
-    """The `java` program that it runs by."""
+    """The `java` program that runs it."""
     from framework.java import at_least
 
     return at_least(21, "the registry")
@@ -46,7 +46,7 @@ def java() -> Path:
 
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
-    """A registry of one's own under `home`, on free ports unless told: gives its URL, stops it whatever happens."""
+    """A private registry under `home`, on `port` or on free ports. Yields its URL and always stops it."""
     with process.own(SERVICE, home, port) as started:
         yield f"http://{started.address}{API}"
 
@@ -54,16 +54,16 @@ def running(home: Path, port: int | None = None) -> Iterator[str]:
 def _get(say: Callable[[str], object]) -> None:
     from framework import jars
 
-    java()  # before 158 MB are fetched for nothing
+    java()  # fails before 158 MB are downloaded for nothing
     try:
         jars.folder("registry")
     except SetupError:
-        say("registry: fetching Apicurio, 158 MB, this once ...")
+        say("registry: downloading Apicurio, 158 MB, once ...")
     _app()
 
 
 def _app() -> Path:
-    """The folder of the unpacked archive, which is fetched and unpacked if it is not here."""
+    """The folder of the unpacked archive, which is downloaded and unpacked if it is missing."""
     import tarfile
 
     from framework import jars
@@ -96,7 +96,7 @@ def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _answers(port: int) -> bool:
-    """Not by urllib, which would ask a company's proxy for 127.0.0.1."""
+    """Whether the health page answers. Not read by urllib, which would ask a company's proxy for 127.0.0.1."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection("127.0.0.1", port, timeout=2)

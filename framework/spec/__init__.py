@@ -1,4 +1,4 @@
-"""Specs as they are written: YAML files to documents, each value with its place, all problems collected."""
+"""Read the YAML files of a folder into documents. Every value keeps its place, and all problems are collected."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from framework.spelling import did_you_mean
 
 ENVIRONMENTS = "environments"
 LOCAL = "local"
-# Problems that lose no document which others could name.
+# Problems after which every document that others could name is still read.
 _KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key", "not-in-this-version")
 _Kind = TypeVar("_Kind", bound=Kind)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """One document. Its value is None where it has problems, unless it is of a kind of which a part is looked at all the same."""
+    """One document. Its value is None if it has problems, except for kinds that are still checked in part."""
 
     kind: str
     name: str
@@ -43,24 +43,24 @@ class Document:
 
 @dataclass(frozen=True)
 class Written:
-    """All that the spec files say, and all that is wrong with it."""
+    """All documents of the spec files, and all problems in them."""
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
-    places: tuple[Where, ...] = ()  # where each document begins, also those that are none
-    lost: bool = False  # there is more than could be read: what is missing may be in it
+    places: tuple[Where, ...] = ()  # where each document begins, also one of no known kind
+    lost: bool = False  # part of the files could not be read and may hold a document that seems to be missing
 
     def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
         return self._values.get(kind, ())
 
     @cached_property
     def _values(self) -> dict[type, tuple[Any, ...]]:
-        """By kind: asked by every pipeline of many."""
-        found: dict[type, list[Kind]] = {}
+        """The documents by kind, cached because every pipeline asks for them."""
+        by_kind: dict[type, list[Kind]] = {}
         for document in self.documents:
             if document.value is not None:
-                found.setdefault(type(document.value), []).append(document.value)
-        return {kind: tuple(values) for kind, values in found.items()}
+                by_kind.setdefault(type(document.value), []).append(document.value)
+        return {kind: tuple(values) for kind, values in by_kind.items()}
 
     @cached_property
     def names(self) -> frozenset[tuple[str, str]]:
@@ -69,14 +69,14 @@ class Written:
 
 
 def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | None = None) -> Written:
-    """The specs of a folder, such as `specs`. A user's mistake is a problem in what is returned, never raised."""
+    """The specs of a folder, such as `specs`. A user's mistake is a problem in the result and never raises."""
     with without_collection(), extensions.project(folder.absolute().parent):
         return _load(folder, environment, environ)
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Python looks for garbage the more often the more there is; nodes have no cycles, so that it would find nothing."""
+    """Pause Python's garbage collector, which runs more often the more objects there are. Nodes have no cycles to collect."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -90,15 +90,15 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     problems: list[Problem] = []
     if not os.path.isdir(folder):
         what = "is not a folder" if os.path.exists(folder) else "does not exist"
-        hint = "`sluice init` makes a project with a first spec; `--specs` names another folder that holds the *.yaml files"
-        problem = Problem(Where(files.shown(folder), 0, 0), "no-folder", f"the folder of the specs {what}", hint)
+        hint = "`sluice init` creates a project with a first spec; `--specs` names another folder that holds the *.yaml files"
+        problem = Problem(Where(files.path_text(folder), 0, 0), "no-folder", f"the folder of the specs {what}", hint)
         return Written((), (problem,))
     root = Path(os.path.abspath(folder)).parent
     inside = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
     base = _read(files.find(folder, problems, inside, skip=ENVIRONMENTS), problems)
     if not base and not problems:
         problems.append(Problem(
-            Where(files.shown(folder), 0, 0), "no-specs", "there are no specs in this folder",
+            Where(files.path_text(folder), 0, 0), "no-specs", "there are no specs in this folder",
             "`sluice init` writes a first one that runs",
         ))  # fmt: skip
     replacing = _read_environment(folder, environment, inside, problems)
@@ -110,7 +110,7 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     chosen.update(_replacements(_named(replacing, kinds, references, problems), kinds, problems))
     lost = any(problem.code not in _KEEPING for problem in problems)
     extensions.need(extensions.STEPS, _steps(chosen.values()))
-    problems += extensions.found(extensions.STEPS).problems
+    problems += extensions.extensions_of(extensions.STEPS).problems
     documents = tuple(
         _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in chosen.items()
     )
@@ -129,7 +129,7 @@ def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
     for path in paths:
         text = files.read(path, problems)
         if text is not None:
-            nodes += read_text(text, files.shown(path), problems)
+            nodes += read_text(text, files.path_text(path), problems)
     return nodes
 
 
@@ -137,22 +137,22 @@ def _named(
     nodes: list[Node], kinds: Mapping[str, DocumentKind], references: References, problems: list[Problem]
 ) -> dict[tuple[str, str], Node]:
     """Documents by kind and name."""
-    found: dict[tuple[str, str], Node] = {}
+    named: dict[tuple[str, str], Node] = {}
     for node in nodes:
         kind = _kind(node, kinds, problems)
         if kind is None:
             continue
         name = references.expand(node.entries[0][1])
-        key = (kind, name.text or str(name.where))  # without a name it is known by its place
-        if key in found:
-            first = found[key].place(kind)
+        key = (kind, name.text or str(name.where))  # the place identifies a document without a name
+        if key in named:
+            first = named[key].place(kind)
             problems.append(Problem(
                 name.where, "duplicate-name", f"there is already a {kind} `{short(name.text)}` at {first}",
                 "rename or remove one of the two",
             ))  # fmt: skip
         else:
-            found[key] = node
-    return found
+            named[key] = node
+    return named
 
 
 def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]) -> str | None:
@@ -176,7 +176,7 @@ def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]
     hint = did_you_mean(key.text, all_kinds, f"kinds are: {', '.join(f'`{kind}`' for kind in kinds)}")
     hint = f"put `{later[0]}: …` on the document's first line" if later else hint
     problems.append(
-        Problem(key.where, "unknown-kind", f"the first key of a document is its kind, and `{short(key.text)}` is none", hint)
+        Problem(key.where, "unknown-kind", f"a document's first key is its kind, and `{short(key.text)}` is not a kind", hint)
     )
     return None
 
@@ -184,37 +184,37 @@ def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]
 def _read_environment(folder: Path, environment: str, inside: tuple[str, ...], problems: list[Problem]) -> list[Node]:
     place = folder / ENVIRONMENTS
     try:
-        found = sorted((each for each in os.scandir(place) if each.name[0] != "."), key=lambda each: each.name)
+        entries = sorted((each for each in os.scandir(place) if each.name[0] != "."), key=lambda each: each.name)
     except OSError:
-        found = []
-    there = [each.name for each in found if each.is_dir()]
-    for each in found:
+        entries = []
+    there = [each.name for each in entries if each.is_dir()]
+    for each in entries:
         if each.name.endswith((".yaml", ".yml")) and each.is_file():
-            where, name = Where(files.shown(Path(each.path)), 1, 1), Path(each.name)
-            hint = f"move it to {files.shown(place / name.stem / name.name)}: each folder in there is an environment"
-            problems.append(Problem(where, "no-environment", "this file is of no environment, so nothing reads it", hint))
+            where, name = Where(files.path_text(Path(each.path)), 1, 1), Path(each.name)
+            hint = f"move it to {files.path_text(place / name.stem / name.name)}: each folder in there is an environment"
+            problems.append(Problem(where, "no-environment", "this file belongs to no environment, so it is not read", hint))
     if environment in there:
         return _read(files.find(place / environment, problems, inside), problems)
     if environment != LOCAL:
-        known = ", ".join([LOCAL, *(name for name in there if name != LOCAL)])
+        environments = ", ".join([LOCAL, *(name for name in there if name != LOCAL)])
         problems.append(Problem(
-            Where(files.shown(place), 1, 1), "unknown-environment", f"there is no environment `{environment}`",
-            f"environments are: {known}; a new one is a folder {files.shown(place)}/NAME",
+            Where(files.path_text(place), 1, 1), "unknown-environment", f"there is no environment `{environment}`",
+            f"environments are: {environments}; a new one is a folder {files.path_text(place)}/NAME",
         ))  # fmt: skip
     return []
 
 
 def _replacements(
-    found: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
+    named: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
 ) -> dict[tuple[str, str], Node]:
     """The documents that replace those of the same kind and name."""
-    for (kind, _), node in found.items():
+    for (kind, _), node in named.items():
         if kinds[kind].same_everywhere:
             problems.append(Problem(
                 node.where, "not-per-environment", f"a {kind} is the same in every environment",
-                f"move it out of {ENVIRONMENTS}; what differs can be a `${{var:NAME}}`",
+                f"move it out of {ENVIRONMENTS}; use `${{var:NAME}}` for values that differ",
             ))  # fmt: skip
-    return {key: node for key, node in found.items() if not kinds[key[0]].same_everywhere}
+    return {key: node for key, node in named.items() if not kinds[key[0]].same_everywhere}
 
 
 def _document(kind: str, cls: type[Kind], name: str, written: Node, references: References, root: Path) -> Document:

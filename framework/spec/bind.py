@@ -1,4 +1,4 @@
-"""Nodes to values: the one judge of a document's shape. All problems are reported, and what could be read is kept."""
+"""Convert nodes to values. Only this module checks a document's shape. It reports all problems and keeps the parts without any."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from framework.errors import MOST_PROBLEMS, Problem
 from framework.spec.failure import Failure
-from framework.spec.keys import could_mean, is_beside, missing_keys, unknown_keys, wrong_count
+from framework.spec.keys import could_mean, is_not_indented, missing_keys, unknown_keys, wrong_count
 from framework.spec.messages import bad_text, missing_value, unknown_value, wrong_type
 from framework.spec.node import Node
 from framework.spec.options import Bound, Option, WrittenStep
@@ -40,24 +40,24 @@ _ABSENT: Any = object()
 
 
 def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
-    """A document as the dataclass of its kind, or FAILED. A document with problems that has not failed has gaps."""
+    """A document as the dataclass of its kind, or FAILED. A document that has problems and did not fail has gaps."""
     return _Binder(root, problems).record(record_shape(cls), NO_OPTION, node, ())
 
 
 def bind_part(shape: Shape, option: Option, node: Node) -> Any:
-    """The value of one option, or FAILED. No path leaves the project here."""
+    """The value of one option, or FAILED. Any path counts as inside the project here."""
     return _Binder(Path("/"), None).value(shape, option, node, ())
 
 
 @dataclass
 class _Binder:
-    """Collects problems, so that it is not frozen."""
+    """Reads one document. Not frozen, because it collects problems."""
 
     root: Path  # the project's folder, which paths must not leave
-    problems: list[Problem] | None  # None: nobody reads them
+    problems: list[Problem] | None  # None: problems are dropped
 
     def refuse(self, problems: Iterable[Problem]) -> Any:
-        """FAILED. Of very many problems nobody reads more, and each takes its time to find what was meant."""
+        """Collect problems and return FAILED. The number is limited, because the search for each hint takes time."""
         if self.problems is not None:
             self.problems.extend(islice(problems, max(0, MOST_PROBLEMS + 1 - len(self.problems))))
         return FAILED
@@ -106,21 +106,22 @@ class _Binder:
         return self.enum(chosen, failure) if isinstance(chosen, EnumShape) else self.value(chosen, option, node, path)
 
     def short(self, shape: RecordShape, slot: Slot, node: Node, path: tuple[str | int, ...]) -> Any:
-        """A scalar in place of a map."""
+        """The value of a scalar in place of a map."""
         value = self.value(slot.shape, slot.option, node, path)
         return FAILED if value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
 
     def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
         given = {key.text: value for key, value in node.entries}
+        named, shape = shape.named(node), shape.complete(node)
         self.keys(shape, Failure(node, shape, option, path=path), given)
         values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
         failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
-        # An unknown key that stands for no option that is missing takes nothing away: the rest is still looked at.
+        # An unknown key may be a misspelt option. If it is close to no missing option, the rest is still checked.
         unknown = [name for name in given if name not in shape.slots and name not in shape.later]
         missing = {meant for name in unknown for meant in could_mean(name, shape.slots, shape.later) if meant not in given}
         if not node.whole:
             missing |= shape.slots.keys() - given.keys()
-        # An option that no other depends on has its default where it is wrong: that has been said, and the rest is still looked at.
+        # A bad option that no other depends on is reported and takes its default, so that the rest is still checked.
         needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
         only = len(given) - len(unknown) == 1 if shape.cls.exactly_one else True
         if not only or (needed and not shape.cls.partly):
@@ -129,6 +130,14 @@ class _Binder:
         if _failed(values.values()):
             return FAILED
         gaps = frozenset(failed | (missing & shape.slots.keys()))
+        if shape.chosen:
+            if named is None:
+                return FAILED
+            of_named = {slot.field: values.pop(slot.field) for slot in named.slots.values()}
+            values[shape.chosen.field] = self.built(named, of_named, node, gaps & named.slots.keys())
+        return FAILED if _failed(values.values()) else self.built(shape, values, node, gaps)
+
+    def built(self, shape: RecordShape, values: Mapping[str, Any], node: Node, gaps: frozenset[str]) -> Any:
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         return bound if gaps and not shape.cls.partly else self.judged(bound)
@@ -152,13 +161,13 @@ class _Binder:
         return _ABSENT
 
     def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:
-        """What could be read of an option's list or map; of another option its default, or None. Without a name there is nothing."""
+        """The good parts of an option's list or map; for any other option its default, or None. FAILED for a missing name."""
         if slot.required and slot.field == "name":
             return FAILED
         again = _Binder(self.root, None)
         if isinstance(slot.shape, ListShape):
             items = [again.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]
-            if isinstance(slot.shape.item, RecordShape | FilesShape):  # each knows its own place
+            if isinstance(slot.shape.item, RecordShape | FilesShape):  # these items keep their own place
                 return tuple(item for item in items if item is not FAILED)
             return tuple(takewhile(lambda item: item is not FAILED, items))
         if isinstance(slot.shape, MapShape):
@@ -168,9 +177,9 @@ class _Binder:
         return None if slot.required else _ABSENT
 
     def judged(self, bound: Bound) -> Any:
-        found = list(bound.problems())
-        self.refuse(found)
-        return FAILED if found and not bound.partly else bound
+        problems = list(bound.problems())
+        self.refuse(problems)
+        return FAILED if problems and not bound.partly else bound
 
     def list(self, shape: ListShape, failure: Failure) -> Any:
         nodes, option = failure.node.items, item_option(failure.option)
@@ -181,26 +190,26 @@ class _Binder:
 
     def map(self, shape: MapShape, failure: Failure) -> Any:
         node, option, path = failure.node, item_option(failure.option), failure.path
-        wrong = [
+        bad_keys = [
             Failure(key, shape.key, NO_OPTION, path=path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)
         ]
-        self.refuse(chain.from_iterable(map(bad_text, wrong)))
+        self.refuse(chain.from_iterable(map(bad_text, bad_keys)))
         values = {key.text: self.value(shape.value, option, value, (*path, key.text)) for key, value in node.entries}
         if node.whole and len(values) < _least(failure.option):
             return self.refuse(wrong_count(failure))
-        return FAILED if _failed(values.values()) or wrong or not node.whole else values
+        return FAILED if _failed(values.values()) or bad_keys or not node.whole else values
 
     def step(self, shape: FilesShape, failure: Failure) -> Any:
         node, slots = failure.node, shape.slots()
         if len(node.entries) != 1 and (node.whole or node.entries):
             self.refuse(wrong_count(failure))
-        if is_beside(shape, node):
+        if is_not_indented(shape, node):
             return FAILED
         if any(key.text not in slots for key, _ in node.entries):
             self.refuse(unknown_keys(failure))
-        known = [(slots[key.text], key.text, value) for key, value in node.entries if key.text in slots]
-        values = [self.value(slot.shape, slot.option, value, (*failure.path, name)) for slot, name, value in known]
-        return FAILED if len(node.entries) != 1 or not values or _failed(values) else WrittenStep(known[0][1], values[0], node)
+        steps = [(slots[key.text], key.text, value) for key, value in node.entries if key.text in slots]
+        values = [self.value(slot.shape, slot.option, value, (*failure.path, name)) for slot, name, value in steps]
+        return FAILED if len(node.entries) != 1 or not values or _failed(values) else WrittenStep(steps[0][1], values[0], node)
 
     def anything(self, failure: Failure) -> Any:
         node = failure.node
@@ -232,7 +241,7 @@ def _stands_alone(slot: Slot) -> bool:
 
 
 def _with_places(bound: Bound, absent: list[str]) -> Bound:
-    """Defaults stand where the map stands that they are missing from."""
+    """Give defaults the place of the map that lacks them."""
     defaults = {field: value for field in absent if isinstance(value := getattr(bound, field), Bound)}
     if not defaults:
         return bound

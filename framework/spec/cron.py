@@ -1,4 +1,4 @@
-"""Cron's five fields, read strictly: a time that never comes is no schedule."""
+"""Parse the five fields of a cron schedule. A schedule that never fires is an error."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ PATTERN = r"^\s*\S+(\s+\S+){4}\s*$(?!\n)"
 
 
 def read(text: str) -> str:
-    """The schedule with single spaces; ValueError if it is none."""
+    """The schedule with single spaces. Raises ValueError for a bad schedule."""
     fields = text.lower().split()
     values = [_values(field, *bounds) for field, bounds in zip(fields, _FIELDS, strict=True)]
     _, _, days, months, _ = values
-    # With both kinds of days, either counts.
+    # If both the day and the day of the week are given, either one fires.
     if fields[4] == "*" and not any(day <= _LONGEST[month] for day in days for month in months):
         raise ValueError("a day that no month has")
     return " ".join(fields)
 
 
 def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int]:
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in field.split(","):
         range_, slash, step = part.partition("/")
         every = _number(step) if slash else 1
@@ -33,13 +33,13 @@ def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[in
             end = _number(last, names, least) if dash else most if slash else begin
         if every < 1 or not least <= begin <= end <= most:
             raise ValueError(f"{part} is not within {least} and {most}")
-        found.update(range(begin, end + 1, every))
-    return found
+        numbers.update(range(begin, end + 1, every))
+    return numbers
 
 
 def _number(text: str, names: tuple[str, ...] = (), first: int = 0) -> int:
     if text in names:
         return names.index(text) + first
     if not text.isascii() or not text.isdigit() or len(text) > 2:
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return int(text)

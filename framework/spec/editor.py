@@ -1,7 +1,8 @@
-"""JSON Schema (draft 2020-12) by which editors complete and check specs: one that fits every document, made of the declared options.
+"""JSON Schema (draft 2020-12) with which editors complete and check specs. One schema, built from the declared options, fits every
+document.
 
-An editor reads YAML 1.2, where 1.10 is a number: so numbers and truths are taken for text, a reference for any scalar, and
-nothing for an option that may be left out. What the schema refuses, the compiler refuses, too.
+An editor reads YAML 1.2, where 1.10 is a number. So the schema accepts numbers and booleans as text, a reference as any scalar, and
+null for an optional option. The compiler refuses everything that the schema refuses.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from framework.spec.shapes import (
     NO_OPTION,
     AnyShape,
     BoundClass,
+    Chosen,
     EnumShape,
     FilesShape,
     ListShape,
@@ -35,11 +37,11 @@ from framework.spec.shapes import (
 from framework.spec.words import written
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_NUMBERS = ("0", "-1", "+1", "1.5", ".5", "1e3", "1.5e-3", "0x1F", "0o17", ".inf")  # what YAML 1.2 takes for numbers
+_NUMBERS = ("0", "-1", "+1", "1.5", ".5", "1e3", "1.5e-3", "0x1F", "0o17", ".inf")  # numbers in YAML 1.2
 _CORE: tuple[tuple[str, Any], ...] = (
     (r"null|Null|NULL|~|", lambda text: None),
     (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
-    (r"[-+]?[0-9]{1,4000}", int),  # Python reads no longer ones
+    (r"[-+]?[0-9]{1,4000}", int),  # Python parses at most about 4,300 digits
     (r"0o[0-7]+|0x[0-9a-fA-F]+", lambda text: int(text, 0)),
     (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
     (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", lambda text: float(text.replace(".", ""))),
@@ -60,7 +62,7 @@ def document_schema() -> dict[str, Any]:
 
 
 def as_data(node: Node) -> Any:
-    """What an editor makes of a node: plain data, by the core schema of YAML 1.2."""
+    """A node as an editor reads it: plain data, by the core schema of YAML 1.2."""
     if node.kind == "list":
         return [as_data(item) for item in node.items]
     if node.kind == "map":
@@ -70,7 +72,7 @@ def as_data(node: Node) -> Any:
 
 
 def json_schema(cls: BoundClass) -> dict[str, Any]:
-    """The schema of one kind, or of other options."""
+    """The schema of one kind of document, or of another class of options."""
     shape = record_shape(cls)
     schema = _schema(shape, NO_OPTION)
     if shape.name:
@@ -134,12 +136,23 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
     required = [name for name, slot in shape.slots.items() if slot.required]
     if required:
         schema["required"] = required
+    if shape.chosen:
+        schema["properties"] |= {name: _about(slot.shape, slot.option) for name, slot in shape.chosen.any.items()}
+        schema["allOf"] = [_of_component(shape.chosen, name) for name in shape.chosen.records]
     if shape.cls.exactly_one:
         schema |= {"minProperties": 1, "maxProperties": 1}
     if shape.cls.short is None:
         return schema
     short = shape.slots[shape.cls.short]
     return {"anyOf": [schema | _about(shape, option), _schema(short.shape, short.option)]}
+
+
+def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:
+    """What holds of a map that names this component."""
+    options = _record(chosen.records[name], NO_OPTION)
+    others = dict.fromkeys(chosen.any.keys() - options["properties"].keys(), False)
+    then = {"properties": {**options["properties"], **others}, "required": options.get("required", [])}
+    return {"if": {"properties": {chosen.by: {"const": name}}, "required": [chosen.by]}, "then": then}
 
 
 def _property(slot: Slot, only: bool) -> dict[str, Any]:
@@ -167,7 +180,7 @@ _BUILDERS: dict[type[Shape], Any] = {
 
 
 def _texts(shape: EnumShape) -> str:
-    """The texts that stand for a choice: a reference, and what is no text itself in quotes."""
+    """A pattern for texts that stand for a choice: a reference, or a quoted number or boolean."""
     texts = [re.escape(written(value)) for value in shape.values if not isinstance(value, str)]
     return f"^({'|'.join(texts)})$|{HAS_VARIABLE}" if texts else HAS_VARIABLE
 
@@ -182,18 +195,18 @@ def _example(option: Option) -> Node:
     return read_text(option.example, "example", [])[0]
 
 
-def _optional(made: dict[str, Any], slot: Slot) -> dict[str, Any]:
-    if "anyOf" in made:
-        made["anyOf"].append({"type": "null"})
-    elif "type" in made:
-        types = made["type"]
-        made["type"] = [*([types] if isinstance(types, str) else types), "null"]
+def _optional(schema: dict[str, Any], slot: Slot) -> dict[str, Any]:
+    if "anyOf" in schema:
+        schema["anyOf"].append({"type": "null"})
+    elif "type" in schema:
+        types = schema["type"]
+        schema["type"] = [*([types] if isinstance(types, str) else types), "null"]
     default = _default(slot)
-    return made if default is None else {**made, "default": default}
+    return schema if default is None else {**schema, "default": default}
 
 
 def _default(slot: Slot) -> Any:
-    """The default as it is written. Of a duration or a map that is known only if it is the example."""
+    """The default as a spec writes it. For a duration or a map the text is known only if the default equals the example."""
     plain = isinstance(slot.shape, ScalarShape) and slot.shape.json != "string"
     if plain or slot.default is None or isinstance(slot.default, str):
         return slot.default

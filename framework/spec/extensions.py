@@ -1,7 +1,7 @@
-"""Things with one file each, such as steps: Sluice's own, the project's in `pipelines/`, and those of installed packages.
+"""Find and load extensions, such as steps, one per file: Sluice's own, the project's in `pipelines/`, and those of installed packages.
 
-All are found by their names and loaded when first asked for. `pipelines/steps/tidy.py` is the step `tidy`; a package offers one by
-an entry point of the group `sluice.steps`.
+An extension is loaded at its first use. `pipelines/steps/tidy.py` is the step `tidy`. A package offers a step by an entry point of
+the group `sluice.steps`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from framework.spec.node import Node
 
 @dataclass(kw_only=True)
 class Project:
-    """The folder whose own steps count, and whether installed packages are asked, which takes a tenth of a second. `loads`: whether
-    their code is run at all; `left_out` are those that are used and were not run."""
+    """The folder whose own steps are used. `installed`: whether installed packages are searched, which takes a tenth of a second.
+    `loads`: whether the code of steps is run. `left_out` are steps that the specs use and whose code was not run."""
 
     root: Path
     installed: bool = False
     loads: bool = True
     left_out: set[str] = field(default_factory=set)
-    known: dict[str, Found] = field(default_factory=dict)  # looked for once while one folder of specs is read
+    cache: dict[str, Extensions] = field(default_factory=dict)  # filled once while one folder of specs is read
 
 
 STEPS = "framework.steps"
@@ -43,21 +43,21 @@ _project: ContextVar[Project | None] = ContextVar("project", default=None)
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """What a file says of itself: the type of what stands behind its name, its help, and what it does."""
+    """One extension: the type of its options, its help, and the function that resolves it."""
 
     written: Any
     doc: str
     resolve: Callable[..., Any]
     file: str
     built_in: bool
-    # The option that names a column which it adds beside all others, `*` for all its keys; None: it may do more.
+    # The option that names the one column it adds; `*`: each of its keys names one; None: it may change other columns, too.
     adds: str | None = None
     loaded: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """All of a kind. The same object as long as nothing changed, so that what is made of it can be kept."""
+class Extensions:
+    """All extensions of a package. The same object is returned while no file changes, so that callers can cache by it."""
 
     extensions: Mapping[str, Extension]
     problems: tuple[Problem, ...]
@@ -66,7 +66,7 @@ class Found:
 
 @contextmanager
 def project(root: Path, loads: bool = True) -> Iterator[Project]:
-    """The folder whose own steps count meanwhile: the one that the specs are in."""
+    """Use the own steps of the folder `root`, which holds the specs, inside the `with` block."""
     now = _project.get()
     now = now if now and now.root == root else Project(root=root, loads=loads)
     token = _project.set(now)
@@ -77,36 +77,36 @@ def project(root: Path, loads: bool = True) -> Iterator[Project]:
 
 
 def need(package: str, names: Iterable[str]) -> None:
-    """Asks installed packages as well where names are not known otherwise."""
+    """Search installed packages, too, if any of the names is still missing."""
     now, names = _project.get(), set(names)
     if now and names - set(find(package)):
         now.installed = True
-        now.known.clear()
+        now.cache.clear()
     if now:
         now.left_out |= {name for name, each in find(package).items() if name in names and not each.loaded}
 
 
 def find(package: str) -> Mapping[str, Extension]:
-    return found(package).extensions
+    return extensions_of(package).extensions
 
 
-def found(package: str) -> Found:
-    """The extensions of a kind, named by Sluice's package of them. Files whose name starts with _ are none."""
+def extensions_of(package: str) -> Extensions:
+    """The extensions of a package of Sluice, and those that the project or installed packages add. Files named `_…` do not count."""
     now = _project.get() or Project(root=Path.cwd())
-    if package not in now.known:
-        now.known[package] = _look(package, now)
-    return now.known[package]
+    if package not in now.cache:
+        now.cache[package] = _load_package(package, now)
+    return now.cache[package]
 
 
-def _look(package: str, now: Project) -> Found:
+def _load_package(package: str, now: Project) -> Extensions:
     folder = now.root / "pipelines" / package.rpartition(".")[2]
     files = sorted(path for path in folder.glob("*.py") if path.name[0] != "_") if folder.is_dir() else []
-    return _found(package, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
+    return _load_files(package, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
 
 
 @cache
-def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Found:
-    """Again where a file has changed, as a server that stays needs it."""
+def _load_files(package: str, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Extensions:
+    """Load the extensions. The modification times in the cache key make a long-running server load changed files again."""
     extensions = dict(_own(package))
     problems: list[Problem] = []
     points = entry_points(group=f"sluice.{package.rpartition('.')[2]}") if installed else ()
@@ -117,18 +117,20 @@ def _found(package: str, files: tuple[tuple[Path, int], ...], installed: bool, l
         file = str(places.get(name, f"the installed step {name}"))
         if name in extensions:
             hint = "give the file another name"
-            problems.append(Problem(Where(_shown(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint))
+            problems.append(
+                Problem(Where(_path_text(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint)
+            )
             continue
-        made = (
-            _made(load, file)
+        outcome = (
+            _load(load, file)
             if loads
             else Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
         )
-        if isinstance(made, Extension):
-            extensions[name] = made
+        if isinstance(outcome, Extension):
+            extensions[name] = outcome
         else:
-            problems.append(made)
-    return Found(extensions, tuple(problems), frozenset(offered) - frozenset(extensions))
+            problems.append(outcome)
+    return Extensions(extensions, tuple(problems), frozenset(offered) - frozenset(extensions))
 
 
 @cache
@@ -157,42 +159,45 @@ def _loader(path: Path) -> Callable[[], ModuleType]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module.__name__] = module  # a dataclass looks there for what its annotations mean
+        sys.modules[module.__name__] = module  # a dataclass resolves its annotations there
         spec.loader.exec_module(module)
         return module
 
     return load
 
 
-def _made(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
+def _load(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
     try:
         module = load()
     except (
         Exception,
         SystemExit,
-    ) as error:  # somebody's own file: whatever is wrong with it is a problem of theirs, with its place
+    ) as error:  # any error in a user's file is reported as a problem with its place
         return broken(error, file)
     missing = [name for name in ("Written", "resolve") if not hasattr(module, name)]
     if missing:
-        hint = "a step's file has `Written`, the type of its options, and `resolve(step, rows)`, what it does: docs/language/own-steps.md"
-        return Problem(Where(_shown(file), 1, 1), "bad-step", f"this file has no `{missing[0]}`", hint)
+        hint = "a step's file needs `Written`, the type of its options, and the function `resolve(step, rows)`: docs/language/own-steps.md"
+        return Problem(Where(_path_text(file), 1, 1), "bad-step", f"this file has no `{missing[0]}`", hint)
     return _extension(module, False)
 
 
 def broken(error: BaseException, file: str) -> Problem:
-    """An error in somebody's own file, at the line where it happened."""
+    """A problem for an error in a user's file, at the line of the error."""
     if isinstance(error, SyntaxError) and error.filename == file:
         line = error.lineno or 1
     else:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = (lines or [1])[-1] or 1
-    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    error_text = f"{type(error).__name__}: {error}".splitlines()[0]
     return Problem(
-        Where(_shown(file), line, 1), "bad-step", f"this step failed: {said}", "correct the file; see docs/language/own-steps.md"
+        Where(_path_text(file), line, 1),
+        "bad-step",
+        f"this step failed: {error_text}",
+        "correct the file; see docs/language/own-steps.md",
     )
 
 
-def _shown(file: str) -> str:
-    """As a person in this folder would name it."""
+def _path_text(file: str) -> str:
+    """The path relative to the current folder, if it is inside."""
     here = Path.cwd()
     return Path(file).relative_to(here).as_posix() if Path(file).is_relative_to(here) else file

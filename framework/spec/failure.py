@@ -1,4 +1,4 @@
-"""A part of a document that does not fit its options, and what every message about one has in common."""
+"""A part of a document that does not fit its options, and the texts that all messages about one share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from framework.spec.words import example
 
 @dataclass(frozen=True)
 class Failure:
-    """A part of a document that is refused. `path` leads to it from the document; `is_key`: it is a key of the map there."""
+    """A refused part of a document. `path` leads to it from the document; `is_key`: it is a key of the map at that path."""
 
     node: Node
     shape: Shape
@@ -25,7 +25,7 @@ class Failure:
 
     @property
     def label(self) -> str:
-        """What the value is called: its key, or its number in the list."""
+        """The name of the value in messages: its key, or its number in the list."""
         if self.path and isinstance(self.path[-1], int):
             key = next((part for part in reversed(self.path) if isinstance(part, str)), "")
             return f"item {self.path[-1] + 1} of `{key}`"
@@ -39,7 +39,7 @@ class Failure:
         return str(self.path[-1]) if self.path and isinstance(self.path[-1], str) else ""
 
     def value_text(self, with_quotes: bool = False) -> str:
-        """The value, unless it could be a secret; `with_quotes`: in its quotes, where they are what is wrong."""
+        """The value, unless it could be a secret. `with_quotes` keeps its quotes, for messages about the quotes."""
         hidden = isinstance(self.shape, ScalarShape) and self.shape.secret != "no"
         hidden = hidden or _has_login(self.node.text) or SECRET_TEXT.search(self.node.text) is not None
         if hidden or any(SECRET_NAME.search(part) for part in self.path if isinstance(part, str)):
@@ -55,12 +55,12 @@ class Failure:
 
 
 def _has_login(text: str) -> bool:
-    """`me:password@host`"""
+    """Whether the text contains a login, as in `me:password@host`."""
     return "@" in text and any(":" in part.rpartition("@")[0][1:-1] for part in text.split())
 
 
 def line_of(failure: Failure) -> str:
-    """The option as it could be written."""
+    """An example line for the option."""
     text = failure.option.example or example(failure.shape)
     return f"`{failure.key}: {text}`" if failure.key else f"`{text}`"
 

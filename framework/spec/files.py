@@ -1,4 +1,4 @@
-"""The spec files of a folder, and their text."""
+"""Find the spec files of a folder, and read their text."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from framework.errors import Problem, Where
 MAX_BYTES = 1 << 20
 MAX_FOLDERS = 64  # inside each other
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
-# What YAML does not allow, what it takes for a line break although no editor does, and what nobody can see.
+# Characters that YAML forbids, that only YAML treats as line breaks, or that are invisible.
 _BAD = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
 _BLANK = re.compile(r"^[ -]*(\u00a0)|(?<=:)(\u00a0)", re.MULTILINE)
 
 
-def shown(path: Path) -> str:
+def path_text(path: Path) -> str:
     return path.as_posix().encode("utf-8", "backslashreplace").decode()
 
 
 def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: str = "") -> list[Path]:
-    """All `*.yaml` below the folder but for hidden ones and the folder `skip` in it, ordered by name. Links are followed as long as
-    they lead to somewhere inside of these folders."""
-    found: list[Path] = []
-    seen: set[str] = set()
+    """All `*.yaml` files below the folder, sorted, without hidden ones and without its folder `skip`. Links are followed if they lead
+    into one of the folders `inside`."""
+    paths: list[Path] = []
+    visited: set[str] = set()
 
     def refuse(error: OSError) -> None:
         problems.append(_unreadable(Path(error.filename or folder), error))
@@ -36,12 +36,12 @@ def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: s
         real = os.path.realpath(root)
         if not _is_in(real, inside):
             problems.append(_outside(Path(root)))
-        if real in seen or not _is_in(real, inside):
+        if real in visited or not _is_in(real, inside):
             folders.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         if len(Path(root).parts) - len(folder.parts) >= MAX_FOLDERS and folders:
-            where = Where(shown(Path(root)), 1, 1)
+            where = Where(path_text(Path(root)), 1, 1)
             problems.append(Problem(where, "too-deep", f"folders are nested over {MAX_FOLDERS} levels deep here", "move them up"))
             folders.clear()
         folders[:] = sorted(name for name in folders if name[0] != "." and not (name == skip and Path(root) == folder))
@@ -52,13 +52,13 @@ def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: s
             if path.is_symlink() and path.exists() and not _is_in(os.path.realpath(path), inside):
                 problems.append(_outside(path))
             elif name.endswith(".yaml"):
-                found.append(path)
+                paths.append(path)
             else:
                 problems.append(Problem(
-                    Where(shown(path), 1, 1), "wrong-extension", "specs are read from files that end in .yaml",
-                    f"rename it to {shown(path.with_suffix('.yaml'))}",
+                    Where(path_text(path), 1, 1), "wrong-extension", "specs are read from files that end in .yaml",
+                    f"rename it to {path_text(path.with_suffix('.yaml'))}",
                 ))  # fmt: skip
-    return sorted(found)
+    return sorted(paths)
 
 
 def _is_in(real: str, folders: tuple[str, ...]) -> bool:
@@ -66,13 +66,15 @@ def _is_in(real: str, folders: tuple[str, ...]) -> bool:
 
 
 def _outside(path: Path) -> Problem:
-    hint = "copy it into the project: what a link leads to elsewhere is not read"
-    return Problem(Where(shown(path), 1, 1), "path-leaves-project", "this is a link to something outside of the project", hint)
+    hint = "copy the target into the project: links to the outside are not read"
+    return Problem(
+        Where(path_text(path), 1, 1), "path-leaves-project", "this is a link to a file or folder outside the project", hint
+    )
 
 
 def read(path: Path, problems: list[Problem]) -> str | None:
     """The text of a file, or None and a problem."""
-    file = shown(path)
+    file = path_text(path)
     start = Where(file, 1, 1)
     try:
         about = path.stat()
@@ -91,7 +93,7 @@ def read(path: Path, problems: list[Problem]) -> str | None:
 
 
 def decode(data: bytes, file: str, problems: list[Problem]) -> str | None:
-    """UTF-8, with or without the mark that some editors put first."""
+    """The text of UTF-8 bytes, with or without a byte order mark."""
     mark = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     if mark:
         problems.append(Problem(Where(file, 1, 1), "not-utf8", f"this file is written in {mark}", "save it as UTF-8"))
@@ -113,7 +115,7 @@ def _clean(text: str, file: str, problems: list[Problem]) -> str | None:
     blank = _BLANK.search(text) if "\u00a0" in text else None
     if bad:
         problems.append(Problem(
-            _place(file, text, bad.start()), "bad-character", f"the character U+{ord(bad[0]):04X} here cannot be seen",
+            _place(file, text, bad.start()), "bad-character", f"there is an invisible character here (U+{ord(bad[0]):04X})",
             'remove it; inside "double quotes" it can be written as ' + _escape(bad[0]),
         ))  # fmt: skip
         return None
@@ -121,7 +123,7 @@ def _clean(text: str, file: str, problems: list[Problem]) -> str | None:
         problems.append(Problem(
             _place(file, text, blank.start(1) if blank[1] else blank.start(2)), "bad-character",
             "the space here is a no-break space (U+00A0)",
-            "replace it by an ordinary space; copied text often has such spaces",
+            "replace it with an ordinary space; copied text often has such spaces",
         ))  # fmt: skip
         return None
     return _without_tabs(text, file, problems)
@@ -151,8 +153,8 @@ def _place(file: str, text: str, index: int) -> Where:
 def _unreadable(path: Path, error: OSError) -> Problem:
     reason = (error.strerror or "it cannot be read").lower()
     return Problem(
-        Where(shown(path), 1, 1),
+        Where(path_text(path), 1, 1),
         "unreadable-file",
         f"this cannot be read: {reason}",
-        "check that it exists and who may read it",
+        "check that it exists and that you may read it",
     )

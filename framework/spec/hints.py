@@ -1,4 +1,4 @@
-"""What to type in place of a value that does not fit."""
+"""Hints with the text to type in place of a value that does not fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRUTHS = {
 
 
 def wrapped(failure: Failure) -> str:
-    """The option with the text put where it would fit: `run: 5m` was meant as `run: {every: 5m}`."""
+    """The option with the text under the key where it fits: `run: 5m` becomes `run: {every: 5m}`."""
     for shape in alternatives(failure.shape):
         slots = shape.slots if isinstance(shape, RecordShape) else {}
         needed = [name for name, slot in slots.items() if slot.required]
@@ -59,7 +59,7 @@ def type_hint(failure: Failure) -> str:
     if isinstance(shape, RecordShape) and node.kind == "scalar":
         return f"write {wrapped(failure) or line_of(failure)}"
     if isinstance(shape, RecordShape | MapShape) and node.kind == "list":
-        return f"write {line_of(failure)}, which is no list"
+        return f"write {line_of(failure)}, not a list"
     if isinstance(shape, ScalarShape) and node.kind == "scalar":
         return _scalar_hint(failure, shape)
     if isinstance(shape, ScalarShape) and shape.secret == "no":

@@ -1,4 +1,4 @@
-"""Keys that are unknown, missing, or stand where they should not, and which were meant."""
+"""Problems with keys that are unknown, missing or misplaced, with hints at the keys that were meant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
         if not failure.path and name in document_types() and name not in slots and not _owned(name, slots):
             hint = f"write `---` on a line above it, if a {name} begins here"
             yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
-            return  # what follows would belong to it
+            return  # the keys below belong to the new document
         if name in later:
             hint = (
                 f"{failure.shape.files.noun}s of this version: {in_quotes(slots)}"
@@ -37,13 +37,13 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             )
             yield not_in_this_version(key, f"`{name}`", hint)
         elif name not in slots and isinstance(failure.shape, FilesShape):
-            if name in extensions.found(failure.shape.files.package).broken:
+            if name in extensions.extensions_of(failure.shape.files.package).broken:
                 continue
             noun = failure.shape.files.noun
             hint = did_you_mean(name, [*slots, *later], f"{noun}s are: {in_quotes(slots)}")
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
-            hint = _above(failure, name) or _key_hint(name, slots, later)
+            hint = _above(failure, name) or _of_another(failure.shape, name) or _key_hint(name, slots, later)
             hint = "write numbers without commas" if name.isdigit() and value.is_null else hint
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
@@ -52,7 +52,7 @@ def missing_keys(failure: Failure) -> Iterator[Problem]:
     slots, later = _slots(failure.shape)
     given = {key.text for key, _ in failure.node.entries}
     if given & set(later):
-        return  # without what this version lacks, another key may be needed; that is seen once it is removed
+        return  # the missing key may be part of what this version lacks; it is reported once that is removed
     misspelt = {_meant_key(name, slots, later) for name in given if name not in slots and name not in later}
     for name, slot in slots.items():
         if slot.required and name not in given and name not in misspelt:
@@ -62,7 +62,7 @@ def missing_keys(failure: Failure) -> Iterator[Problem]:
 
 
 def wrong_count(failure: Failure) -> Iterator[Problem]:
-    """Of a list's items, or of a map's keys."""
+    """A problem with the number of a list's items or of a map's keys."""
     node, shape = failure.node, failure.shape
     if isinstance(shape, RecordShape | FilesShape):
         yield from _no_key(failure) if not node.entries else _second_key(failure)
@@ -76,36 +76,36 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
 def _no_key(failure: Failure) -> Iterator[Problem]:
     if failure.node.whole:
         hint = f"write one of: {in_quotes(_slots(failure.shape)[0])}"
-        yield failure.problem("missing-key", f"{failure.label} says nothing", hint)
+        yield failure.problem("missing-key", f"{failure.label} is empty", hint)
 
 
 def _second_key(failure: Failure) -> Iterator[Problem]:
-    """Where there can be only one."""
+    """A problem with a second key where only one is allowed."""
     node, shape = failure.node, failure.shape
     first, second = node.entries[0][0].text, node.entries[1][0]
     if _step_in_value(failure):
         return
-    if is_beside(shape, node):
-        message = f"`{second.text}` stands beside `{first}`, not below it"
+    if is_not_indented(shape, node):
+        message = f"`{second.text}` has the same indent as `{first}`, and belongs below it"
         yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
     elif isinstance(shape, FilesShape):
-        message = f"`{first}` and `{second.text}` stand in one item, which holds one {shape.files.noun}"
+        message = f"`{first}` and `{second.text}` are in one item, which holds one {shape.files.noun}"
         yield Problem(second.where, "too-many-keys", message, f"write `- {second.text}: …` as an item of its own")
     elif all(key.text in _slots(shape)[0] for key, _ in node.entries):
         names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
-        yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one of them can be", "keep one")
+        yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one is allowed", "keep one")
 
 
 def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
-    """The options of a map, and those that are not in this version."""
+    """The options of a map, and the options that this version lacks."""
     if isinstance(shape, FilesShape):
         return shape.slots(), shape.later()
     assert isinstance(shape, RecordShape)
     return shape.slots, shape.later
 
 
-def is_beside(shape: Shape, node: Node) -> bool:
-    """`derive:` with what belongs below it beside it, at the same indent."""
+def is_not_indented(shape: Shape, node: Node) -> bool:
+    """Whether a step, such as `derive:`, has its options at its own indent instead of below it."""
     if not isinstance(shape, FilesShape) or len(node.entries) < 2:
         return False
     first, value = node.entries[0]
@@ -113,7 +113,7 @@ def is_beside(shape: Shape, node: Node) -> bool:
 
 
 def _step_in_value(failure: Failure) -> bool:
-    """`- name: filter`, as other tools have it."""
+    """Whether the step's name is a value, as in `- name: filter`, which is how other tools write it."""
     key, value = failure.node.entries[0]
     if not isinstance(failure.shape, FilesShape) or failure.shape.files.noun != "step":
         return False
@@ -126,18 +126,18 @@ def _meant_key(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> st
 
 
 def could_mean(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> set[str]:
-    """The options that a hint for an unknown key would name."""
+    """The options that a hint for this unknown key can name."""
     meant = _meant_key(name, slots, later)
     return {*_owners(name, slots), *([meant] if meant else [])}
 
 
 def _owned(name: str, slots: Mapping[str, Slot]) -> bool:
-    """`topic: trades` in a pipeline that says no other source."""
+    """Whether the name is another word for one of the options, as `topic` is for `from` in a pipeline."""
     return any(name in slot.option.aka for slot in slots.values())
 
 
 def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
-    """The options under which this one belongs, the likeliest first."""
+    """The options that this one belongs under, the likeliest first."""
     below = {each: slot.shape for each, slot in slots.items() if isinstance(slot.shape, RecordShape)}
     needed = [each for each, shape in below.items() if name in shape.slots and shape.slots[name].required]
     given = [each for each, shape in below.items() if name in shape.slots]
@@ -145,16 +145,23 @@ def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
 
 
 def _above(failure: Failure, name: str) -> str:
-    """An option one level too deep, or a step that is not among the steps."""
+    """A hint for an option that is one level too deep, or for a step outside of `steps`."""
     if not failure.path:
         steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
-        known = [slots for each in steps if isinstance(each.item, FilesShape) for slots in each.item.slots()]
-        return "it is a step: write it under `steps`" if name in known else ""
+        names = [slots for each in steps if isinstance(each.item, FilesShape) for slots in each.item.slots()]
+        return "it is a step: write it under `steps`" if name in names else ""
     kinds: Iterable[BoundClass] = document_types().values()
     options = [record_shape(kind).slots for kind in kinds]
     if any(failure.path[0] in slots and name in slots for slots in options) and len(failure.path) == 1:
-        return f"it belongs one level up, beside `{failure.path[0]}`"
+        return f"it belongs one level up, next to `{failure.path[0]}`"
     return ""
+
+
+def _of_another(shape: Shape, name: str) -> str:
+    """An option of a component that the map does not name."""
+    chosen = shape.chosen if isinstance(shape, RecordShape) else None
+    names = [f"{chosen.by}: {each}" for each, options in chosen.records.items() if name in options.slots] if chosen else []
+    return f"only {in_quotes(names)} has it" if names else ""
 
 
 def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is said when a document does not fit its options. Each is told only where somebody reads it."""
+"""The problems of a document that does not fit its options. Each is a generator, so that unread problems cost nothing."""
 
 from __future__ import annotations
 

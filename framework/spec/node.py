@@ -1,4 +1,4 @@
-"""One value as it stands in a file: its text and its place, not yet read as anything."""
+"""A value of a file: its text and its place, not yet converted to a type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?\Z")
 
 
-# Not frozen, although nothing changes a node: a frozen one takes four times as long to make, and a large folder has 100,000.
+# Not frozen, although nothing changes a node: a frozen one takes four times as long to create, and a large folder has 100,000.
 @dataclass(eq=False, slots=True)
 class Node:
-    """A scalar, a list or a map. Scalars keep exactly the text; the option that they stand for says how it is read."""
+    """A scalar, a list or a map. A scalar keeps its exact text, and its option decides how the text is read."""
 
     kind: Literal["scalar", "list", "map"]
     where: Where
@@ -26,30 +26,30 @@ class Node:
     quoted: bool = False
     items: tuple[Node, ...] = field(default=(), repr=False)
     entries: tuple[tuple[Node, Node], ...] = field(default=(), repr=False)
-    whole: bool = True  # False: keys of this map are missing, which has been reported
+    whole: bool = True  # False: some keys of this map were dropped and reported
     secret: str | None = None  # the name in ${secret:NAME}
-    expanded: bool = False  # the text came from ${var:…}: it is text, whatever it looks like
-    unknown: bool = False  # a reference in it could not be expanded, which has been reported
-    text_at: int | None = 0  # columns from its place to its text; None: the file has another text, with escapes or references
+    expanded: bool = False  # the text came from ${var:…}
+    unknown: bool = False  # a reference in it could not be expanded and was reported
+    text_at: int | None = 0  # columns from its place to its text; None: the file's text differs, by escapes or references
 
     def get(self, key: str) -> Node | None:
         return next((value for name, value in self.entries if name.text == key), None)
 
     def place(self, *path: str | int) -> Where:
-        """Where the value at this path stands; a missing part of the path stands where its parent does."""
+        """The place of the value at this path. A missing part of the path has the place of its parent."""
         return self._walk(path)[1].where
 
     def key_place(self, *path: str | int) -> Where:
-        """Where the key of the value at this path stands."""
+        """The place of the key of the value at this path."""
         return self._walk(path)[0].where
 
     def _walk(self, path: tuple[str | int, ...]) -> tuple[Node, Node]:
         key = value = self
         for part in path:
-            found = next(value._children(part), None)
-            if found is None:
+            child = next(value._children(part), None)
+            if child is None:
                 break
-            key, value = found
+            key, value = child
         return key, value
 
     def _children(self, part: str | int) -> Iterator[tuple[Node, Node]]:
@@ -58,7 +58,7 @@ class Node:
         return iter([(self.items[part], self.items[part])] if -len(self.items) <= part < len(self.items) else [])
 
     def scalars(self) -> Iterator[Node]:
-        """All texts in it."""
+        """All scalars of the node."""
         if self.kind == "scalar":
             yield self
         for part in (*self.items, *(part for entry in self.entries for part in entry)):

@@ -1,4 +1,4 @@
-"""How an option is declared: once, on a dataclass field. Help, defaults, hints and JSON Schema follow from it."""
+"""Declare an option once, on a dataclass field. Help, defaults, hints and JSON Schema follow from the declaration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REQUIRED: Any = object()
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What a field says about itself besides its type."""
+    """The declaration of an option, apart from its type."""
 
     doc: str
     example: str = ""
@@ -30,15 +30,15 @@ class Option:
 
 @dataclass(frozen=True)
 class Bound:
-    """Options read from a map. Knows where each of them was written."""
+    """Options read from a map, with the place of each."""
 
-    exactly_one: ClassVar[bool] = False  # of its options, one must be given and no second
-    short: ClassVar[str | None] = None  # the option that a scalar in place of the map stands for
-    told_by: ClassVar[str | None] = None  # the only key, with a map, by which these are told from other maps in the same place
-    partly: ClassVar[bool] = False  # what could be read of it is looked at although something in it could not
+    exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
+    short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
+    only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
+    partly: ClassVar[bool] = False  # the good options are still checked if others are bad
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-    # Options that could not be read, or not all of what they say.
+    # Options that could not be read, or only in part.
     gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def place(self, *path: str | int) -> Where:
@@ -48,37 +48,37 @@ class Bound:
         return self.node.key_place(*path)
 
     def problems(self) -> Iterable[Problem]:
-        """What no single option shows, such as two options that exclude each other."""
+        """Problems of several options, such as two that exclude each other."""
         return ()
 
 
 @dataclass(frozen=True)
 class Kind(Bound):
-    """A document. Its name stands behind the document's first key, which is its kind."""
+    """A document. Its first key is its kind, and the value of that key is its name."""
 
     name: Name
 
 
 @dataclass(frozen=True)
 class WrittenStep:
-    """One item of `steps`: its name, and its options as the step's own file declares them."""
+    """One item of `steps`: the step's name, and its options as the step's file declares them."""
 
     name: Name
     value: Any
     node: Node = field(default=NOWHERE, compare=False, repr=False)
 
     def place(self, *path: str | int) -> Where:
-        """Where the step's value, or a part of it, stands."""
+        """The place of the step's value, or of a part of it."""
         return self.node.place(self.name, *path)
 
     def key_place(self, *path: str | int) -> Where:
-        """Where a key in the step's value stands; without a path, the step's name."""
+        """The place of a key in the step's value; without a path, of the step's name."""
         return self.node.key_place(self.name, *path)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Marks a type whose values are named by the files of a package; `later` are names that have no file yet."""
+    """Marks a type whose values are the names of a package's files. `later` are names that have no file yet."""
 
     package: str
     noun: str
@@ -87,8 +87,8 @@ class Files:
 
 @dataclass(frozen=True)
 class Named:
-    """Marks a text that is the name of a file in a package of components: one that has this attribute, or one of `besides`.
-    What the attribute says as `does` completes the option's help."""
+    """Marks a text that is the name of a file in a package of components with this attribute, or one of `besides`. The `does` of
+    each attribute completes the option's help."""
 
     package: str
     having: str
@@ -106,6 +106,17 @@ class Named:
         return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
 
 
+@dataclass(frozen=True)
+class OptionsOf:
+    """Marks a field that holds the map's other options: those of the component that the option `by` names, whose file declares them
+    as `Options`."""
+
+    by: str
+
+    def declared(self, named: Named) -> dict[str, type[Bound]]:
+        return {name: module.Options for name, module in components.load_all(named.package).items() if name in named.values()}
+
+
 def option(
     doc: str,
     *,
@@ -116,9 +127,9 @@ def option(
     later: Iterable[str] = (),
     aka: Iterable[str] = (),
 ) -> Any:
-    """An option. `later` are values of the language that this version lacks, `aka` names that people try instead."""
-    said = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
-    metadata = {"option": said}
+    """A field with an option. `later` are values that this version lacks, `aka` are names that people try instead."""
+    declared = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
+    metadata = {"option": declared}
     if default is _REQUIRED:
         return dataclasses.field(metadata=metadata)
     if isinstance(default, dict):
@@ -127,5 +138,5 @@ def option(
 
 
 def later(doc: str) -> Any:
-    """An option that the language has and this version does not."""
+    """A field with an option of the language that this version lacks."""
     return dataclasses.field(default=None, metadata={"option": Option(doc=doc, in_this_version=False)})

@@ -1,4 +1,4 @@
-"""Text to nodes: YAML without its surprises. Nothing is resolved, and nothing can blow up."""
+"""Parse YAML text to nodes. No value is resolved to a type, and the size of the result is limited."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PARSER: Any = yaml.CLoader if yaml.__with_libyaml__ else yaml.Loader
 
 
 class _Stop(Exception):
-    """The rest of this document is not worth reading."""
+    """Raised to skip the rest of a document."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
 
 class _Unquoted(Exception):
-    """The text from `start` to `end` was meant as one scalar."""
+    """Raised for the text from `start` to `end`, which was meant as one scalar."""
 
     def __init__(self, start: int, end: int) -> None:
         self.start = start
@@ -43,40 +43,40 @@ class _Unquoted(Exception):
 
 
 @dataclass
-class _Left:
-    """What may still be spent on one file."""
+class _Budget:
+    """The limits that are left for one file."""
 
     values: int = MAX_VALUES
     repaired: int = _MAX_REPAIRED
 
 
 def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
-    """The documents of a file. `---` at the start of a line ends a document whatever else is wrong in it."""
+    """The documents of a file. `---` at the start of a line always ends a document, even a broken one."""
     documents: list[Node] = []
-    left = _Left()
+    budget = _Budget()
     line = 0
     parts = _SPLIT.split(text)
     if len(parts) > MAX_DOCUMENTS:
         problems.append(_too_many(Where(file, 1, 1), f"{MAX_DOCUMENTS:,} documents"))
         return []
     for part in parts:
-        if part and left.values > 0:
-            documents += _read_part(part, file, line, left, problems)
+        if part and budget.values > 0:
+            documents += _read_part(part, file, line, budget, problems)
             line += part.count("\n")
     return documents
 
 
-def _read_part(text: str, file: str, first_line: int, left: _Left, problems: list[Problem]) -> list[Node]:
+def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems: list[Problem]) -> list[Node]:
     repaired: dict[int, str] = {}
     while True:
-        tree = _Tree(text, file, first_line, left.values, repaired)
+        tree = _Tree(text, file, first_line, budget.values, repaired)
         try:
             return tree.documents()
         except _Stop as stop:
             tree.problems.append(stop.problem)
             return tree.whole
-        except _Unquoted as found:
-            start, end = found.start, found.end
+        except _Unquoted as unquoted:
+            start, end = unquoted.start, unquoted.end
         except yaml.MarkedYAMLError as error:
             explained = explain(error, text, file, first_line, Flow(tuple(tree.opened), tree.last_scalar))
             if explained.span is None:
@@ -85,13 +85,13 @@ def _read_part(text: str, file: str, first_line: int, left: _Left, problems: lis
             start, end = explained.span
         finally:
             problems += tree.problems
-            left.values -= tree.count
+            budget.values -= tree.count
         meant = text[start:end]
         hidden = SECRET_NAME.search(text, text.rfind("\n", 0, start) + 1, start) is not None
         problems.append(_unquoted(meant, _at(text, file, first_line, start), hidden))
-        left.values += tree.count  # it is read again
-        left.repaired -= len(text)
-        if len(repaired) == _MAX_REPAIRS or left.repaired < 0:
+        budget.values += tree.count  # it is read again
+        budget.repaired -= len(text)
+        if len(repaired) == _MAX_REPAIRS or budget.repaired < 0:
             return tree.whole
         repaired[start] = meant
         text = text[:start] + "q" * (end - start) + text[end:]
@@ -129,7 +129,7 @@ class _Tree:
         self.hidden = False  # inside the value of a key that may hold a secret
         self.opened: list[int] = []  # where each [ and { that is still open stands
         self.last_scalar: tuple[int, int] | None = None  # the latest scalar inside them
-        self.open_ended = 0  # texts of which the end was looked for in vain
+        self.open_ended = 0  # texts whose end the search did not find
         self.events: Iterator[Any] = iter(_PARSER(text).get_event, None)
 
     def documents(self) -> list[Node]:
@@ -137,7 +137,7 @@ class _Tree:
             if isinstance(event, yaml.DocumentStartEvent):
                 self.anchors = {}
                 node, _ = self.build(next(self.events), 1, False)
-                next(self.events)  # the document's end: only now it is known to be whole
+                next(self.events)  # the document's end, which proves that it is whole
                 if not node.is_null:
                     self.whole.append(node)
         return self.whole
@@ -147,7 +147,7 @@ class _Tree:
         return Where(self.file, self.first_line + mark.line + 1, mark.column + 1)
 
     def build(self, event: Any, depth: int, in_flow: bool) -> tuple[Node, int]:
-        """A node and its height."""
+        """The node of an event, and the node's height."""
         where = self.where(event)
         if depth > MAX_DEPTH:
             raise _Stop(_too_deep(where))
@@ -230,7 +230,7 @@ class _Tree:
             height = max(height, inner, key_height)
             problem = _key_problem(key, entries)
             if depth == 1 and key.text == next(iter(entries), None):
-                # Its kind a second time: a document of its own, of which the beginning is not marked.
+                # The kind appears a second time: a new document without a `---` before it.
                 hint = "write `---` on a line above it"
                 message = f"a new {short(key.text)} begins here, in the middle of another"
                 self.problems.append(Problem(key.where, "no-separator", message, hint))
@@ -302,8 +302,8 @@ def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | 
             "write `key: value`; text with : or {} needs quotes",
         )
     if len(key.text) > MAX_KEY or not key.text.isprintable():
-        what = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "no character that cannot be seen"
-        return Problem(key.where, "bad-key", f"a key has {what}", "write a short name on one line")
+        what = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "only visible characters"
+        return Problem(key.where, "bad-key", f"a key may have {what}", "write a short name on one line")
     if key.text == "<<" and not key.quoted:
         return Problem(key.where, "merge-key", "`<<` does not merge maps here", "write the keys out")
     if "${" in key.text:

@@ -1,4 +1,4 @@
-"""References in scalars: ${var:NAME}, ${var:NAME:-default} and ${secret:NAME}, put in once and never read as YAML."""
+"""Expand the references in scalars: ${var:NAME}, ${var:NAME:-default} and ${secret:NAME}. A value is never parsed as YAML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VARIABLE_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _SECRET_NAME = "[A-Za-z0-9_][A-Za-z0-9_./-]*"
 _VARIABLE = re.compile(rf"var:(?P<name>{_VARIABLE_NAME})(?::-(?P<default>.*))?\Z", re.DOTALL)
 _SECRET = re.compile(rf"secret:(?P<name>{_SECRET_NAME})\Z")
-# The same for JSON Schema: a text that has a variable in it, and one that is a secret.
+# Patterns for JSON Schema: a text that contains a variable, and a text that is a secret.
 HAS_VARIABLE = rf"\$\{{var:{_VARIABLE_NAME}(:-[^{{}}]*)?\}}"
 IS_SECRET = rf"^\$\{{secret:{_SECRET_NAME}\}}$"
 _PREFIX = "SLUICE_VAR_"
@@ -27,17 +27,17 @@ MAX_TEXT = 4_000_000  # characters that are put in, over all specs
 
 @dataclass(kw_only=True)
 class References:
-    """What the variables are, and the problems met in expanding them; not frozen, it remembers what it has expanded."""
+    """The variables, and the problems of expanding them. Not frozen, because it caches expanded values."""
 
     environ: Mapping[str, str]
     written: Mapping[str, Node]
     problems: list[Problem]
-    known: dict[str, str | None] = field(default_factory=dict)  # None: has no value, which has been reported
+    values: dict[str, str | None] = field(default_factory=dict)  # None: no value, and a problem was reported
     open: list[str] = field(default_factory=list)
     put_in: int = 0  # characters
 
     def expand(self, node: Node, hidden: bool = False) -> Node:
-        """The node with its references put in; what is `hidden` may hold a secret and is not repeated in a problem."""
+        """The node with expanded references. A `hidden` node may hold a secret, and no problem repeats its text."""
         if node.kind == "scalar":
             return node if _is_plain(node) else self._scalar(node, hidden)
         items = tuple(self.expand(item, hidden) for item in node.items)
@@ -66,11 +66,11 @@ class References:
         return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True, text_at=None)
 
     def _fits(self, value: str, node: Node) -> bool:
-        """Variables in variables can double a text with each step."""
+        """Whether the total length is within the limit: variables in variables can double a text with each step."""
         before = self.put_in
         self.put_in += len(value)
         if before <= MAX_TEXT < self.put_in:
-            message = f"the references of these specs put in over {MAX_TEXT:,} characters"
+            message = f"the references of these specs expand to over {MAX_TEXT:,} characters"
             self._refuse(node, "reference-limit", message, "make the values of the variables shorter")
         return self.put_in <= MAX_TEXT
 
@@ -83,7 +83,7 @@ class References:
             return None
         if not variable:
             self._refuse(
-                node, "secret-not-allowed", f"`{match[0]}` stands inside other text, where a secret would show",
+                node, "secret-not-allowed", f"`{match[0]}` is inside other text, which would show the secret",
                 f'make the secret the whole value: `"{match[0]}"`',
             )  # fmt: skip
             return None
@@ -91,26 +91,26 @@ class References:
         if name in self.open:
             circle = " → ".join([*self.open[self.open.index(name) :], name])
             self._refuse(node, "reference-cycle", f"these variables refer to each other: {circle}", "give one of them a value")
-            self.known.update(dict.fromkeys(self.open))
+            self.values.update(dict.fromkeys(self.open))
             return None
         return self._variable(name, variable["default"], node)
 
     def _variable(self, name: str, default: str | None, node: Node) -> str | None:
         if _PREFIX + name in self.environ:
             return self._given(name, node)
-        if name in self.known:
-            return self.known[name]
+        if name in self.values:
+            return self.values[name]
         if name in self.written and len(self.open) == MAX_STEPS:
             message = f"over {MAX_STEPS} variables lead from `{self.open[0]}` to `{name}`"
             self._refuse(node, "reference-limit", message, f"give `{name}` a value without a reference")
-            self.known.update(dict.fromkeys(self.open))
+            self.values.update(dict.fromkeys(self.open))
             return None
         if name in self.written:
             self.open.append(name)
             value = self.expand(self.written[name])
             self.open.pop()
-            self.known[name] = None if value.unknown or value.secret or value.kind != "scalar" else value.text
-            return self.known[name]
+            self.values[name] = None if value.unknown or value.secret or value.kind != "scalar" else value.text
+            return self.values[name]
         if default is not None:
             return default
         if len(self.problems) > MOST_PROBLEMS:
@@ -124,7 +124,7 @@ class References:
         return None
 
     def _given(self, name: str, node: Node) -> str | None:
-        """The value from the process environment, which can hold any bytes."""
+        """The value from the process environment. It can hold any bytes, and must be UTF-8."""
         value = self.environ[_PREFIX + name]
         if value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value):
             return value
@@ -152,16 +152,16 @@ def _reference_hint(text: str) -> str:
 
 def variables_of(documents: Iterable[Node], problems: list[Problem]) -> dict[str, Node]:
     """The values of all `variables` documents."""
-    found: dict[str, tuple[Node, Node]] = {}
+    variables: dict[str, tuple[Node, Node]] = {}
     for document in documents:
         values = document.get("values")
         for key, value in values.entries if values else ():
-            if key.text in found:
-                first = found[key.text][0].where
+            if key.text in variables:
+                first = variables[key.text][0].where
                 problems.append(Problem(
                     key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first}",
                     "remove one of the two",
                 ))  # fmt: skip
             elif value.kind == "scalar" and not value.is_null:
-                found[key.text] = key, value
-    return {name: value for name, (_, value) in found.items()}
+                variables[key.text] = key, value
+    return {name: value for name, (_, value) in variables.items()}

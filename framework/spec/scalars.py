@@ -1,4 +1,4 @@
-"""The kinds of text that an option can hold: what each is called, its pattern, and how it is read."""
+"""The kinds of text that an option can hold: the noun for each, its pattern, and the function that reads it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from framework.spec import cron
 
 @dataclass(frozen=True, kw_only=True)
 class Scalar:
-    """How a text is read. `read` raises ValueError for a text that fits the pattern and still means nothing."""
+    """One kind of text. `read` raises ValueError for a text that fits the pattern and has no meaning."""
 
     noun: str
     code: str
     example: str
     pattern: str = ""
     read: Callable[[str], Any] = str
-    rule: str = ""  # what the hint says in place of an example
-    suggest: Callable[[str], str] | None = None  # what was probably meant by a text that does not fit
+    rule: str = ""  # replaces the example in the hint
+    suggest: Callable[[str], str] | None = None  # guesses the meant text from one that does not fit
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NAME = r"[a-z][a-z0-9_]{0,62}"
 _COLUMN = r"""[^\s.,;:`'"(){}\[\]=<>$\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]{1,255}"""
-# Behind each pattern's $ stands (?!\n): Python's $ alone lets a line break pass.
+# Each pattern ends with $(?!\n), since Python's $ alone matches before a line break.
 
 
 def read_duration(text: str) -> int:
@@ -101,7 +101,7 @@ Size = Annotated[
 Memory = Annotated[
     str,
     Scalar(noun="an amount of memory", code="bad-memory", example="4g", pattern=r"^[1-9][0-9]{0,5}[mg]$(?!\n)",
-           rule="a whole number and m or g, as Spark writes it: `512m`, `4g`", suggest=meant_memory),
+           rule="a whole number and m or g: `512m`, `4g`", suggest=meant_memory),
 ]  # fmt: skip
 Rate = Annotated[
     float,
@@ -123,12 +123,12 @@ Time = Annotated[
 Name = Annotated[
     str,
     Scalar(noun="a name", code="bad-name", example="stock_trades", pattern=rf"^{_NAME}$(?!\n)",
-           rule="a small letter, then small letters, digits and _, 63 at most", suggest=meant_name),
+           rule="lowercase letters, digits and _, starting with a letter, at most 63 characters", suggest=meant_name),
 ]  # fmt: skip
 TableName = Annotated[
     str,
     Scalar(noun="a table's name", code="bad-table-name", example="markets.trades", pattern=rf"^{_NAME}\.{_NAME}$(?!\n)",
-           rule="a namespace, a dot and a name, in small letters, digits and _: `markets.trades`", suggest=meant_table),
+           rule="a namespace, a dot and a name, in lowercase letters, digits and _: `markets.trades`", suggest=meant_table),
 ]  # fmt: skip
 ColumnName = Annotated[
     str,
@@ -144,7 +144,7 @@ FieldPath = Annotated[
 ColumnType = Annotated[
     str,
     Scalar(noun="a type", code="bad-type", example="string", pattern=r"\S",
-           rule="a type as Spark writes it: `string`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
+           rule="a type in Spark's syntax: `string`, `decimal(18,2)`, `array<string>`, `struct<a string, b int>`"),
 ]  # fmt: skip
 Expression = Annotated[
     str,
@@ -158,19 +158,19 @@ KafkaName = Annotated[
         code="bad-kafka-name",
         example="sample_data_stock_trades",
         pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$(?!\n)",
-        rule="letters, digits, `.`, `_` and `-`, 249 at most",
+        rule="letters, digits, `.`, `_` and `-`, at most 249 characters",
     ),
 ]
 Addresses = Annotated[
     str,
     Scalar(noun="a Kafka address", code="bad-address", example="127.0.0.1:19092",
            pattern=r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
-           rule="`host:port`, several with commas between: `kafka1:9092,kafka2:9092`"),
+           rule="`host:port`, several separated by commas: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip
 Url = Annotated[
     str,
     Scalar(noun="an address", code="bad-address", example="http://127.0.0.1:18081", pattern=r"^https?://[^\s/\\@?#]+(/[^\s?#]*)?$(?!\n)",
-           rule="`http://` or `https://`, a host and what follows it; a login is not part of it"),
+           rule="`http://` or `https://`, a host, and a port or path if needed, without a login"),
 ]  # fmt: skip
 Subject = Annotated[
     str,
@@ -179,7 +179,7 @@ Subject = Annotated[
         code="bad-subject",
         example="stock_trades-value",
         pattern=r"^[^\s](.{0,253}[^\s])?$(?!\n)",
-        rule="the name as the registry has it",
+        rule="the subject's name in the registry",
     ),
 ]
 Master = Annotated[
@@ -201,7 +201,7 @@ Owner = Annotated[
 Schedule = Annotated[
     str,
     Scalar(noun="a schedule", code="bad-schedule", example='"0 6 * * *"', pattern=cron.PATTERN, read=cron.read,
-           rule='five fields as cron has them, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
+           rule='the five fields of cron, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
 ]  # fmt: skip
 Location = Annotated[
     str, Scalar(noun="a path or an address", code="bad-location", example=".sluice/warehouse", pattern=r"^\S(.*\S)?$(?!\n)",

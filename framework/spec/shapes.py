@@ -1,4 +1,4 @@
-"""What may stand behind an option: its type hint, taken apart once."""
+"""The shapes of an option's value, derived from its type hint once."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
 from framework.model.secret import SecretRef
 from framework.spec import extensions
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, Kind, Named, Option
+from framework.spec.options import Bound, Files, Kind, Named, Option, OptionsOf
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option(doc="")
-BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy takes for unhashable where it is a key of a cache
+BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy considers unhashable as the key of a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class MapShape(Shape):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
-    """An option of a record: the field that it fills and what may stand there."""
+    """An option of a record: the field that it fills, and the shape of its value."""
 
     field: str
     shape: Shape
@@ -76,18 +76,51 @@ class RecordShape(Shape):
     cls: type[Bound]
     slots: Mapping[str, Slot]  # by the YAML's name
     later: Mapping[str, Option]
+    _: KW_ONLY
     name: str  # of the kind, for a document
+    chosen: Chosen | None = None
+
+    def named(self, node: Node) -> RecordShape | None:
+        """The options of the component that a map names, if it names one."""
+        if self.chosen is None:
+            return None
+        by = self.chosen.by
+        return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == by), ""))
+
+    def complete(self, node: Node) -> RecordShape:
+        """With the options of the component that the map names; where it names none, with those of all components."""
+        if self.chosen is None:
+            return self
+        named = self.named(node)
+        return dataclasses.replace(self, slots={**self.slots, **(named.slots if named else self.chosen.any)})
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Options of a map that depend on the component which one of its options, `by`, names; they fill one field."""
+
+    field: str
+    by: str
+    records: Mapping[str, RecordShape]
+
+    @property
+    def any(self) -> Mapping[str, Slot]:
+        """The options of all components. Those that every component requires are required."""
+        records = self.records.values()
+        slots = {name: slot for each in records for name, slot in each.slots.items()}
+        needed = {name for name in slots if all(name in each.slots and each.slots[name].required for each in records)}
+        return {name: dataclasses.replace(slot, required=name in needed) for name, slot in slots.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class FilesShape(Shape):
-    """A map of one key, which is the name of a file in a package."""
+    """A map with one key, which is the name of a file in a package."""
 
     form = "map"
     files: Files
 
     def slots(self) -> Mapping[str, Slot]:
-        return _step_slots(extensions.found(self.files.package))
+        return _step_slots(extensions.extensions_of(self.files.package))
 
     def later(self) -> tuple[str, ...]:
         there = extensions.find(self.files.package)
@@ -95,12 +128,12 @@ class FilesShape(Shape):
 
 
 @cache
-def _step_slots(found: extensions.Found) -> Mapping[str, Slot]:
-    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in found.extensions.items()}
+def _step_slots(step_files: extensions.Extensions) -> Mapping[str, Slot]:
+    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in step_files.extensions.items()}
 
 
 def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
-    """A step of nothing is a mistake."""
+    """The slot of a step. An empty list or map is an error."""
     return Slot(
         field=name,
         shape=shape,
@@ -111,7 +144,7 @@ def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
 
 @dataclass(frozen=True, eq=False)
 class AnyShape(Shape):
-    """Anything, which is kept as the node that it is."""
+    """Any value, kept as its node."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +153,13 @@ class UnionShape(Shape):
 
     def fitting(self, node: Node) -> list[Shape]:
         """The alternatives of the node's form."""
-        found = [each for each in self.alternatives if each.form == node.kind]
-        told = [each for each in found if isinstance(each, RecordShape) and each.cls.told_by]
-        return [each for each in told if _tells(each, node)] or [each for each in found if each not in told]
+        of_form = [each for each in self.alternatives if each.form == node.kind]
+        with_only_key = [each for each in of_form if isinstance(each, RecordShape) and each.cls.only_key]
+        return [each for each in with_only_key if _tells(each, node)] or [each for each in of_form if each not in with_only_key]
 
 
 def _tells(shape: RecordShape, node: Node) -> bool:
-    return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.told_by and node.entries[0][1].kind == "map"
+    return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.only_key and node.entries[0][1].kind == "map"
 
 
 _PLAIN = {
@@ -140,7 +173,7 @@ _PLAIN = {
 
 
 def item_option(option: Option) -> Option:
-    """What an option says of each item of its list or map."""
+    """The option of each item of a list or map."""
     first = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
     return Option(doc="", example=first[1] if first else "", later=option.later)
 
@@ -152,10 +185,10 @@ def shape_of(hint: Any) -> Shape:
         return _PLAIN[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        said = arguments[1]
-        if isinstance(said, Named):
-            return EnumShape(said.values)
-        return FilesShape(said) if isinstance(said, Files) else ScalarShape(said, "string")
+        marker = arguments[1]
+        if isinstance(marker, Named):
+            return EnumShape(marker.values)
+        return FilesShape(marker) if isinstance(marker, Files) else ScalarShape(marker, "string")
     if origin is Literal:
         return EnumShape(lambda: arguments)
     if origin in (list, tuple):
@@ -167,7 +200,7 @@ def shape_of(hint: Any) -> Shape:
         return MapShape(key, shape_of(arguments[1]))
     if origin in (Union, types.UnionType):
         return _union([argument for argument in arguments if argument is not type(None)])
-    raise TypeError(f"{hint!r} is no type that an option can have")
+    raise TypeError(f"an option cannot have the type {hint!r}")
 
 
 def _is_bound(hint: Any) -> bool:
@@ -187,11 +220,12 @@ _OWN = {field.name for field in dataclasses.fields(Bound)}
 
 @cache
 def record_shape(cls: BoundClass) -> RecordShape:
-    """A document's first key stands for the field `name`."""
+    """The shape of a class of options. A document's first key fills the field `name`."""
     hints = typing.get_type_hints(cls, include_extras=True)
     kind = cls.__name__.lower() if issubclass(cls, Kind) else ""
     slots: dict[str, Slot] = {}
     later: dict[str, Option] = {}
+    chosen = _chosen(hints)
     for field in dataclasses.fields(cls):
         option = field.metadata.get("option", NO_OPTION)
         name = field.name.rstrip("_")
@@ -199,7 +233,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
             later[name] = option
         elif field.name == "name" and kind:
             slots[kind] = Slot(field="name", shape=shape_of(hints["name"]), option=option, required=True)
-        elif field.name not in _OWN:
+        elif field.name not in _OWN and not (chosen and field.name == chosen.field):
             slots[name] = Slot(
                 field=field.name,
                 shape=shape_of(hints[field.name]),
@@ -207,13 +241,32 @@ def record_shape(cls: BoundClass) -> RecordShape:
                 required=_is_required(field),
                 default=_default(field),
             )
-    return RecordShape(cls, slots, later, kind)
+    there = chosen.any if chosen else ()
+    return RecordShape(
+        cls, slots, {name: option for name, option in later.items() if name not in there}, name=kind, chosen=chosen
+    )
+
+
+def _chosen(hints: Mapping[str, Any]) -> Chosen | None:
+    marked = ((field, _mark(hint, OptionsOf)) for field, hint in hints.items())
+    field, options = next((each for each in marked if each[1]), ("", None))
+    if options is None:
+        return None
+    declared = options.declared(_mark(hints[options.by], Named))
+    return Chosen(field, options.by, {name: record_shape(cls) for name, cls in declared.items()})
+
+
+def _mark(hint: Any, kind: type) -> Any:
+    return next((each for each in typing.get_args(hint) if isinstance(each, kind)), None)
 
 
 def _completed(option: Option, hint: Any) -> Option:
-    """With what the components that the option may name say of themselves."""
-    named = next((each for each in typing.get_args(hint) if isinstance(each, Named)), None)
-    return dataclasses.replace(option, doc=named.help(option.doc)) if named else option
+    """The option, with the help of the components that it may name; a component that exists is no later one."""
+    named = _mark(hint, Named)
+    if named is None:
+        return option
+    later = tuple(name for name in option.later if name not in named.values())
+    return dataclasses.replace(option, doc=named.help(option.doc), later=later)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

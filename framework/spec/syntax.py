@@ -1,4 +1,4 @@
-"""What a YAML syntax error means in an analyst's words, and what to type instead."""
+"""Explain YAML syntax errors in plain words, with a hint that shows the text to type instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET_TEXT = re.compile(
 )
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPES = ("array", "map", "struct")
-_LONGEST = 10_000  # characters of a text whose end is looked for
+_LONGEST = 10_000  # characters within which a text must end
 _LONGEST_HINT = 200
 _VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
 
@@ -41,12 +41,12 @@ class Problems(Protocol):
 
 
 def short(text: str, most: int = 60) -> str:
-    """The text as a message shows it."""
+    """The text, cut to the length for a message."""
     return text if len(text) <= most else text[: most - 3] + "…"
 
 
 def quote(text: str) -> str:
-    """The text as YAML shows it in quotes."""
+    """The text as a quoted YAML scalar."""
     if '"' in text or "\\" in text:
         return "'" + text.replace("'", "''") + "'"
     return f'"{text}"'
@@ -57,7 +57,7 @@ def _opens(text: str, index: int) -> bool:
 
 
 def _nested(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Each place of the text, its end too, with the characters that end what is open there: brackets and SQL strings."""
+    """Each index of the text and its end, with the characters that close the brackets and SQL strings that are open there."""
     ends: list[str] = []
     for index, character in enumerate(text):
         yield index, ends
@@ -73,13 +73,13 @@ def _nested(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def unbalanced(text: str) -> bool:
-    """Does a bracket or an SQL string begin here that does not end? Then a comma has cut the text."""
+    """Whether the text opens a bracket or an SQL string and does not close it, which means that a comma has cut the text."""
     _, ends = deque(_nested(text), maxlen=1).pop()
     return bool(ends)
 
 
 def span_from(text: str, start: int) -> int | None:
-    """Where a text that starts here ends, if brackets and SQL strings are taken together; None if they do not close."""
+    """The index where a text from `start` ends, with its brackets and SQL strings closed; None if they do not close."""
     line = text[start : start + _LONGEST].split("\n", 1)[0]
     for index, ends in islice(_nested(line), len(line)):
         if not ends and line[index] in ",]}":
@@ -91,7 +91,7 @@ def span_from(text: str, start: int) -> int | None:
 
 @dataclass(frozen=True)
 class Flow:
-    """Where the parser was inside [] and {}: which brackets are open, and where the latest scalar stands."""
+    """The parser's position inside [] and {}: the open brackets, and the latest scalar."""
 
     opened: tuple[int, ...]
     scalar: tuple[int, int] | None
@@ -110,40 +110,40 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
 
     lines = text.split("\n")
     line = lines[mark.line] if mark.line < len(lines) else ""
-    said = error.problem or ""
+    problem_text = error.problem or ""
     context = error.context or ""
-    if flow.opened and ("flow" in context or "cannot start" in said or "block" in context):
+    if flow.opened and ("flow" in context or "cannot start" in problem_text or "block" in context):
         return _explain_flow(error, text, file, first_line, flow)
-    if "quoted scalar" in context and "escape" in said:
+    if "quoted scalar" in context and "escape" in problem_text:
         return problem(
-            mark, r"a backslash in double quotes starts an escape, and this is none", r"use single quotes, as in '\d+'"
+            mark, r"a backslash in double quotes starts an escape, and this is not one", r"use single quotes, as in '\d+'"
         )
     if "quoted scalar" in context:
         return problem(opened, "the quote that opens here is not closed", "close it at the end of the text")
     if "tag" in context:
-        found = at(opened)
-        return Explained(Problem(found, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
+        where = at(opened)
+        return Explained(Problem(where, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
     if "anchor" in context or "alias" in context:
         end = span_from(text, opened.index) if flow.opened else None
         hint = f"write {quote(text[opened.index : end])}" if end else _quote_line(lines[opened.line])
         return problem(opened, "text cannot start with & or *", hint)
     if "block scalar" in context and not _goes_on(lines[opened.line], opened.column):
         return problem(opened, "text cannot start with > or |", _quote_line(lines[opened.line]))
-    if "cannot start any token" in said:
+    if "cannot start any token" in problem_text:
         return problem(mark, f"text cannot start with {line[mark.column : mark.column + 1]}", _quote_line(line))
-    if "mapping values" in said:
+    if "mapping values" in problem_text:
         return _explain_colon(problem, mark, lines)
-    if "block sequence entries" in said:
+    if "block sequence entries" in problem_text:
         return problem(mark, "a list cannot start on the line of its key", "put `- ` on the next line, indented")
-    if "expected ':'" in said and opened is not None:
-        return problem(opened, "this line is no `key: value`", "add the colon, or quotes around text of several lines")
-    if "document start" in said:
+    if "expected ':'" in problem_text and opened is not None:
+        return problem(opened, "this line is not `key: value`", "add the colon, or quotes around text of several lines")
+    if "document start" in problem_text:
         directive = next((number for number, line in enumerate(lines) if line.startswith("%")), None)
         if directive is not None:
-            found = Where(file, first_line + directive + 1, 1)
+            where = Where(file, first_line + directive + 1, 1)
             hint = f"remove `{short(lines[directive].strip())}`"
-            return Explained(Problem(found, "yaml-syntax", "YAML directives are not used here", hint))
-        return problem(mark, "this does not belong to what is above", "put it under a key, or begin a new document with ---")
+            return Explained(Problem(where, "yaml-syntax", "YAML directives are not used here", hint))
+        return problem(mark, "this does not belong to the document above", "put it under a key, or begin a new document with ---")
     return _explain_indent(problem, error, lines, first_line)
 
 
@@ -161,8 +161,8 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
 
     if end is None or end <= max(start, index):
         bracket = text[opened]
-        found = problem(opened, f"the {bracket} that opens here is not closed", f"add {_OPEN[bracket]} where it ends")
-        return Explained(found)
+        unclosed = problem(opened, f"the {bracket} that opens here is not closed", f"add {_OPEN[bracket]} where it ends")
+        return Explained(unclosed)
     meant = text[start:end]
     if re.search(r"[,\[\]{}]", meant) and meant[0] not in "'\"":
         return Explained(problem(start, "", ""), (start, end))
@@ -176,13 +176,13 @@ def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
     line = lines[mark.line]
     if ":" in line[: mark.column] and _value_of(line):
         if (braced := _in_braces(line)) is not None:
-            return problem(mark, "a second colon: a map on the line of its key stands in {}", braced)
+            return problem(mark, "a second colon: a map on the same line as its key needs {}", braced)
         return problem(mark, "a second colon: text with `: ` in it needs quotes", _quote_line(line))
     key = re.match(r"[\s-]*", line)
     return problem(
         _Place(mark.line, key.end() if key else 0),
-        "a key cannot stand here: the line above is not finished, or this one is indented too far",
-        "give the line above its colon, or line this one up with the keys beside it",
+        "a key is not allowed here: the line above is not finished, or this one is indented too far",
+        "add the colon to the line above, or give this line the same indent as the other keys",
     )  # fmt: skip
 
 
@@ -201,18 +201,18 @@ def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line:
 
 
 def _goes_on(line: str, column: int) -> bool:
-    """Is there more text after a value that ended with a quote or a bracket?"""
+    """Whether there is more text after a value that ended with a quote or a bracket."""
     match = _value_of(line)
     return match is not None and match["value"][0] in "'\"[{" and column > match.start("value")
 
 
 def _value_of(line: str) -> re.Match[str] | None:
-    """The key and the value of a line. Of a very long one nothing is shown, and the search could take for ever."""
+    """The key and the value of a line; None for a very long line, for which the search could take very long."""
     return _VALUE.match(line) if len(line) <= _LONGEST_HINT else None
 
 
 def _in_braces(line: str) -> str | None:
-    """The line as it was probably meant where it is an item of a list, such as the step `- derive: total: price * 2`."""
+    """A corrected line for an item of a list with two colons, such as the step `- derive: total: price * 2`."""
     match = re.fullmatch(r"\s*(- \w+:)\s+([A-Za-z_]\w*):\s+(.*?)\s*", line) if len(line) <= _LONGEST_HINT else None
     if match is None or SECRET_NAME.search(line):
         return None

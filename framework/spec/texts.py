@@ -1,4 +1,4 @@
-"""A scalar as the value that its text stands for, or the problem with it."""
+"""Read a scalar's text as a value, or report its problem."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from framework.spec.shapes import ScalarShape
 from framework.spec.syntax import SECRET_NAME, SECRET_TEXT
 
 _LOCATION = typing.get_args(Location)[1]
-_FILE_SCHEMES = ("file:", "sqlite:")
+_SCHEME = r"[a-z][a-z0-9+.-]+:"
+_FILE = rf"^file:(//)?|^{_SCHEME}///"  # before a path; without a host, as `x:///a.db`, the path is one of this machine
 
 
 def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callable[[Iterator[Problem]], Any]) -> Any:
-    """Where `failure` would be one; what is wrong goes to `refuse`. No path leads out of `root`, the project's folder."""
+    """The value of `failure.node`. Problems go to `refuse`. No path may lead out of `root`, the project's folder."""
     node, option = failure.node, failure.option
     if node.secret is not None:
         return SecretRef(node.secret) if shape.secret != "no" else refuse(refused_secret(failure))
@@ -45,7 +46,7 @@ def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callab
 
 
 def fits(shape: ScalarShape, node: Node) -> bool:
-    """Whether the text has the form of such values."""
+    """Whether the text has the form of the shape's values."""
     if shape.scalar is WHOLE:
         return node.is_whole
     if shape.scalar is NUMBER:
@@ -60,19 +61,19 @@ def _bound(shape: ScalarShape, written: float | str | None) -> Any:
 
 
 def _misplaced(failure: Failure, root: Path) -> Iterator[Problem]:
-    """A path that leads to what is none of this project's, or hides where it leads."""
+    """A problem with a path that leads out of the project, or that hides where it leads."""
     if _leaves(failure.node.text, root):
         message, hint = "is outside the project", "write a path below the project's folder, such as `.sluice/…`"
         yield failure.problem("path-leaves-project", f"{failure.label} is {failure.value_text()}, which {message}", hint)
     else:
-        message, hint = "goes up by `..`", "write where it leads, without `..`"
+        message, hint = "goes up by `..`", "write the path without `..`"
         yield failure.problem("path-goes-up", f"{failure.label} is {failure.value_text()}, which {message}", hint)
 
 
 def _leaves(text: str, root: Path) -> bool:
-    if re.match(r"[a-z][a-z0-9+.-]+:", text) and not text.startswith(_FILE_SCHEMES):
+    if re.match(_SCHEME, text) and not re.match(_FILE, text):
         return False
-    path = re.sub(r"^file:(//)?|^sqlite:(///)?", "", text).split("?")[0]
+    path = re.sub(_FILE, "", text).split("?")[0]
     folder = os.path.normpath(root)
     return os.path.commonpath([folder, os.path.normpath(os.path.join(folder, path))]) != folder
 
@@ -84,17 +85,17 @@ def _looks_secret(failure: Failure) -> bool:
 
 
 def literal_secret(failure: Failure) -> Iterator[Problem]:
-    """A secret that is written out."""
+    """A problem with a secret that is written out in a spec."""
     key = str(failure.path[-1]) if failure.path else ""
     where = f"`{key}`" if key else "this"
-    message = f"{where} holds a secret itself"
-    hint = "keep it in the secret store; an option that takes a secret refers to it by `${secret:NAME}`"
+    message = f"{where} contains a secret as plain text"
+    hint = "keep the secret in the secret store; an option that takes a secret refers to it as `${secret:NAME}`"
     if isinstance(failure.shape, ScalarShape) and failure.shape.secret != "no":
         message = f"{where} must be a reference to a secret"
-        hint = f'keep the value in the secret store and write `"${{secret:{re.sub(r"[^A-Za-z0-9_]+", "_", key) or "name"}}}"`'
+        hint = f'put the value into the secret store and write `"${{secret:{re.sub(r"[^A-Za-z0-9_]+", "_", key) or "name"}}}"`'
     yield failure.problem("literal-secret", message, hint)
 
 
 def refused_secret(failure: Failure) -> Iterator[Problem]:
     message = f"{f'`{failure.key}`' if failure.key else 'this'} is shown in plans and logs, so it cannot be a secret"
-    yield failure.problem("secret-not-allowed", message, "use `${var:…}` for what is no secret")
+    yield failure.problem("secret-not-allowed", message, "use `${var:…}` for a value that is not secret")

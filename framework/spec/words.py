@@ -1,4 +1,4 @@
-"""The words for things in messages: what a type is called, how it is written, which name was meant."""
+"""Words for messages: the nouns for shapes, and examples of their values."""
 
 from __future__ import annotations
 

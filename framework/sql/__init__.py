@@ -1,1 +1,1 @@
-"""SQL expressions: read, typed and made safe before Spark sees them."""
+"""SQL expressions: parsed, typed and made safe before Spark runs them."""

@@ -39,7 +39,7 @@ _HELP = {
 
 @dataclass(frozen=True)
 class Use:
-    """One call: the function's name, its arguments made safe, and the place."""
+    """One call: the function's name, its safe arguments, and its place in the text."""
 
     name: str
     arguments: tuple[Piece, ...]
@@ -50,12 +50,12 @@ class Use:
         least = sum(not kind.endswith("?") for kind in kinds)
         given = len(self.arguments)
         if not least <= given <= len(kinds):
-            shown = ", ".join(kind if not kind.endswith("?") else f"[{kind[:-1]}]" for kind in kinds)
-            raise self.fault(f"takes {_number(least, len(kinds))}, not {given}", f"write {self.name}({shown})")
+            signature = ", ".join(kind if not kind.endswith("?") else f"[{kind[:-1]}]" for kind in kinds)
+            raise self.fault(f"takes {_number(least, len(kinds))}, not {given}", f"write {self.name}({signature})")
         return tuple(self.fit(piece, kind.rstrip("?")) for piece, kind in zip(self.arguments, kinds, strict=False))
 
     def some(self, least: int) -> tuple[Piece, ...]:
-        """Any number of arguments of any type, but at least so many."""
+        """Any number of arguments of any type, but at least `least`."""
         if len(self.arguments) < least:
             hint = f"write {self.name}({', '.join('abc'[:least])})"
             raise self.fault(f"takes at least {least} argument{'s'[: least != 1]}", hint)
@@ -66,20 +66,20 @@ class Use:
 
     def fit(self, piece: Piece, kind: str) -> Piece:
         """The argument as that kind; `any` takes all, `number` any number, `double` too, as Spark casts it."""
-        shown = "NULL" if piece.type == VOID else str(piece.type)
+        type_name = "NULL" if piece.type == VOID else str(piece.type)
         if kind == "any":
             return piece
         if kind in ("double", "number"):
             if not is_numeric(piece.type):
-                raise self.fault(f"takes a number here, not {shown}", "cast(x as double)", piece)
+                raise self.fault(f"takes a number here, not {type_name}", "cast(x as double)", piece)
             return piece
         if kind == "array":
             if not isinstance(piece.type, Array):
-                raise self.fault(f"takes an array here, not {shown}", "name an array, or split(text, ',')", piece)
+                raise self.fault(f"takes an array here, not {type_name}", "name an array, or split(text, ',')", piece)
             return piece
         if piece.type not in _TAKEN[kind]:
             name = {"bytes": "string or binary", "day": "date", "moment": "timestamp"}.get(kind, kind)
-            raise self.fault(f"takes a {name} here, not {shown}", _HELP[kind], piece)
+            raise self.fault(f"takes a {name} here, not {type_name}", _HELP[kind], piece)
         return as_timestamp(piece) if kind == "timestamp" else piece
 
     def integer(self, piece: Piece, low: int, high: int) -> int:
@@ -90,7 +90,7 @@ class Use:
         return value
 
     def word(self, piece: Piece, allowed: Sequence[str]) -> str:
-        """A literal text out of a few, in any case."""
+        """One of the allowed texts, as a literal; case does not matter."""
         value = patterns.text(piece, f"this argument of {self.name}").lower()
         if value not in allowed:
             raise self.fault(f"does not know '{value}'", f"one of {', '.join(allowed)}", piece)

@@ -1,4 +1,4 @@
-"""Which type can be cast to which, and whether a value can fail to."""
+"""Which type can be cast to which, and which casts can fail for a value."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
 
 
 DIGITS = r"r'^[^eE]{0,1000}([eE][-+]?[0-9]{1,4}\s*)?$'"
-"""Text that Java reads as a decimal at once: for 1e-1000000000 it computes for hours, for 1e2147483647 it throws, even tried."""
+"""Text that Java parses as a decimal quickly. For 1e-1000000000 Java computes for hours; for 1e2147483647 even try_cast throws."""
 
 
 def _runs_away(piece: Piece, type: Type) -> bool:

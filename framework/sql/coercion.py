@@ -7,7 +7,7 @@ from framework.types import BIGINT, DOUBLE, FLOAT, INTEGRALS, VOID, Decimal, Typ
 _DIGITS = dict(zip(INTEGRALS, (3, 5, 10, 20), strict=True))
 _MOST = 38
 _KEPT = 6
-"""Digits behind the point that a result too long for a decimal keeps at least."""
+"""The digits after the point that a result keeps at least, when it is too long for a decimal."""
 
 
 def as_decimal(type: Type) -> Decimal:
@@ -39,14 +39,14 @@ def _wider_decimal(left: Decimal, right: Decimal) -> Decimal:
 
 
 def _fitted(precision: int, scale: int) -> Decimal:
-    """Digits before the point are kept at the cost of those behind it."""
+    """A decimal that fits: digits after the point are dropped before digits in front of it."""
     if precision <= _MOST:
         return Decimal(precision, scale)
     return Decimal(_MOST, max(_MOST - (precision - scale), min(scale, _KEPT)))
 
 
 def arithmetic(operator: str, left: Type, right: Type) -> Type:
-    """What `+ - * / % div` give for two numeric types."""
+    """The type that `+ - * / % div` give for two numeric types."""
     decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if decimal and not is_fractional(left) and not is_fractional(right):
         return _decimal(operator, as_decimal(left), as_decimal(right))

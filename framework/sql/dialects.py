@@ -1,6 +1,6 @@
 """Words and operators that MySQL, PostgreSQL, Snowflake, BigQuery and T-SQL have, and what to write in their place here.
 
-They are asked before any guess by spelling. A word whose function comes here leaves this table; a test asks for that.
+This table is read before any guess by spelling. A function that Sluice gets is removed from this table; a test checks that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WRITE = {
     "ucase": "write `upper(s)`",
     "len character_length lengthb": "write `length(s)`",
     "mid substring_regex": "write `substring(s, 1, 3)`",
-    "charindex position strpos": "write `instr(s, 'a')`: the text first, then what is looked for",
+    "charindex position strpos": "write `instr(s, 'a')`: the text first, then the text to find",
     "split_part strtok": "write `try_element_at(split(s, ','), 2)`",
     "string_split string_to_array strtok_to_array regexp_split_to_array": "write `split(s, ',')`",
     "starts_with": "write `startswith(s, 'a')`",
@@ -89,7 +89,7 @@ WRITE: dict[str, str] = {word: hint for words, hint in _WRITE.items() for word i
 UNITS = frozenset(
     ("microsecond", "millisecond", "second", "minute", "hour", "day", "dow", "doy", "week", "month", "quarter", "year")
 )
-"""Of time, which others write without quotes."""
+"""Units of time, which other dialects write without quotes."""
 
 INFIX = {
     "mod": "write `i % 2`",
@@ -109,7 +109,7 @@ INFIX = {
     "from": "the arguments stand between commas: `substring(s, 1, 3)`, `trim(s)`",
     "~": "write `s rlike '[0-9]+'`",
 }
-"""Words behind a value, which end it here."""
+"""Words after a value. They are no operators here, so they end the value."""
 PAIRS = {
     ("&", "&"): "write `a and b`",
     ("*", "*"): "write `pow(n, 2)`",
@@ -125,4 +125,4 @@ MARKS = {
     "@": "a variable is ${var:NAME}",
     "#": "a comment stands above, as YAML has it: # …",
 }
-"""What begins with a mark that has no meaning here."""
+"""Hints for text that begins with a mark that has no meaning here."""

@@ -1,4 +1,4 @@
-"""An analyst's SQL expression, checked and typed before Spark runs, and made into a form that never throws for one row.
+"""An analyst's SQL expression, checked and typed before Spark runs, and rewritten so that it never throws for a row.
 
 *Guarantee* For every row: `error` is true where Spark under ANSI would have thrown, and elsewhere `sql` gives what Spark would
 have given.
@@ -22,7 +22,7 @@ from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, 
 from framework.types import DATE, VOID, Struct, Type, is_integral
 
 MOST_FAULTS = 20
-"""Wrong names of one expression that are said."""
+"""The most unknown names that are reported for one expression."""
 
 _UNIT = "a unit of time is a text, in front: date_trunc('month', at)"
 
@@ -39,9 +39,9 @@ class Checked:
 
 
 def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked:
-    """The expression made safe; or ExpressionError, with all wrong names or with the first thing that does not go together.
+    """The safe expression; or ExpressionError, with all unknown names or with the first pair of types that does not fit.
 
-    Where there are `more` columns than are known, any name is one of them.
+    If there are `more` columns than those given, any name can be one of them.
     """
     tree = grammar.parse(text)
     if more:
@@ -50,7 +50,7 @@ def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked
 
 
 def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
-    """As `check`, of what is parsed already."""
+    """Like `check`, for an expression that is already parsed."""
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)
     units = {id(node) for call in nodes for node in _units(call)}
@@ -59,11 +59,11 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
         raise ExpressionError(*faults)
     used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
     if any(columns[name] == VOID for name in used):
-        # What made the column is wrong, and said to be: what uses it says nothing more.
+        # The step that computes the column is wrong and already reported, so its uses report nothing.
         return Checked(ColumnSql("NULL", used), VOID, None)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
-        raise refused(piece.offset, "sql-type", "NULL alone has no type", "say which: cast(null as string)")
+        raise refused(piece.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
     return Checked(ColumnSql(piece.sql, used), piece.type, ColumnSql(piece.error, used) if piece.error else None)
 
 
@@ -96,12 +96,12 @@ class _Typing:
     def __init__(self, columns: Mapping[str, Type], declared: Mapping[str, str]) -> None:
         self.columns = columns
         self.declared = declared
-        self.known: dict[int, Piece] = {}
+        self.pieces: dict[int, Piece] = {}
 
     def piece(self, node: Node) -> Piece:
-        if id(node) not in self.known:
-            self.known[id(node)] = self.typed(node)
-        return self.known[id(node)]
+        if id(node) not in self.pieces:
+            self.pieces[id(node)] = self.typed(node)
+        return self.pieces[id(node)]
 
     def typed(self, node: Node) -> Piece:
         at = node.offset
@@ -132,12 +132,12 @@ class _Typing:
 
     def member(self, piece: Piece, name: str, at: int) -> Piece:
         if isinstance(piece.type, Struct) and piece.type.field(name) is None:
-            known = [field.name for field in piece.type.fields]
+            field_names = [field.name for field in piece.type.fields]
             raise refused(
                 at,
                 "unknown-column",
                 f"there is no field {name} in the struct",
-                did_you_mean(name, known, f"fields here: {listed(known)}"),
+                did_you_mean(name, field_names, f"fields here: {listed(field_names)}"),
             )
         return operators.member(piece, name, at)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with an expression, with the place in its text.
+"""Errors of an expression, each with its place in the text.
 
 Codes: sql-syntax, sql-not-allowed, sql-type, unknown-column, sql-aggregate, sql-window, sql-subquery, sql-lambda,
 sql-not-deterministic, sql-comment, sql-several-statements, sql-star, sql-alias, sql-parameter, sql-character, sql-too-long,
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Fault:
-    """One thing wrong; `offset` counts the text's characters from 0."""
+    """One error; `offset` counts the text's characters from 0."""
 
     offset: int
     code: str
@@ -21,7 +21,7 @@ class Fault:
 
 
 class ExpressionError(ValueError):
-    """All that is wrong with one expression, in the order of the text; the first one can be asked directly."""
+    """All errors of one expression, in the order of the text. The attributes are those of the first error."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__("; ".join(fault.message for fault in faults))

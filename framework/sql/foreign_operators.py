@@ -1,4 +1,4 @@
-"""Operators of other dialects, recognised where an expression cannot go on, with what to write here."""
+"""Operators of other dialects, recognised where parsing stops, and what to write instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framework.sql.tokens import Token
 
 
 def find(tokens: Sequence[Token], at: int) -> ExpressionError | None:
-    """What stands at this place, if it is an operator of another dialect."""
+    """The error for the operator at this place, if it belongs to another dialect."""
     token, before = tokens[at], tokens[max(at - 1, 0)]
     after = tokens[min(at + 1, len(tokens) - 1)]
     for first, second in ((before, token), (token, after)):

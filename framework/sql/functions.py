@@ -1,7 +1,7 @@
 """The functions that an expression may call: what they take, what they give, and their form that never throws.
 
 Most are one line of SIGNATURES: they are null when an argument is, and fail for nothing. The others are a function each
-in `special`, `containers` and `moments`.
+in `special_functions`, `collection_functions` and `date_functions`.
 Kinds of arguments: a type's name takes that type and the narrower numbers; `date` also takes a timestamp and `timestamp` a
 date, as Spark does, `day` a date only; `double` any number; `bytes` a string or binary; `?` marks what can be left out.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from framework import types
 from framework.spelling import did_you_mean
-from framework.sql import containers, dialects, moments, special
+from framework.sql import collection_functions, date_functions, dialects, special_functions
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, strict
@@ -91,7 +91,7 @@ def _read(line: str) -> Signature:
     return Signature(match[1], tuple(match[2].split(", ")), types.NAMES[match[3]])
 
 
-_SPECIAL = {**special.TABLE, **containers.TABLE, **moments.TABLE}
+_SPECIAL = {**special_functions.TABLE, **collection_functions.TABLE, **date_functions.TABLE}
 _SIMPLE = {signature.name: signature for signature in map(_read, SIGNATURES.strip().splitlines())}
 
 NAMES: frozenset[str] = frozenset(_SIMPLE) | frozenset(_SPECIAL)

@@ -1,6 +1,6 @@
-"""An expression's text as a tree, by the precedence of Spark's own grammar.
+"""The parser of expressions: a text becomes a tree, by the precedence of Spark's own grammar.
 
-*Limit* One scalar expression: what else SQL has is refused by name. Depth is bounded, so that neither this parser, nor the
+*Limit* One scalar expression: every other part of SQL is refused by name. Depth is bounded, so that neither this parser, nor the
 typing after it, nor Spark's parser runs out of stack.
 """
 
@@ -49,14 +49,14 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
     ("+", "-", "||"),
     ("*", "/", "%", "div"),
 )
-"""Two-sided operators, the loosest first; all of one level are taken from the left."""
+"""Binary operators, the loosest first; operators of one level associate to the left."""
 
 
 class Parser:
-    """One pass over the words of a text."""
+    """A parser that passes once over the words of a text."""
 
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, token_list: list[Token]) -> None:
+        self.tokens = token_list
         self.at = 0
 
     @property
@@ -73,7 +73,7 @@ class Parser:
         return token
 
     def skip(self, *words: str) -> bool:
-        """Go past these words if they all come next."""
+        """Skip these words if they all come next."""
         coming = [token.word for token in self.tokens[self.at : self.at + len(words)]]
         if coming != list(words):
             return False
@@ -86,22 +86,22 @@ class Parser:
 
     def unexpected(self, missing: str) -> ExpressionError:
         token = self.next
-        found = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
+        context = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
         return (
             foreign_operators.find(self.tokens, self.at)
-            or reserved.meaning(token)
+            or reserved.misplaced_word(token)
             or refused(
                 token.offset,
                 "sql-syntax",
-                f"{missing}{found}",
+                f"{missing}{context}",
                 "an expression is one value: columns, literals, operators, functions",
             )
         )
 
     def end(self) -> None:
         token = self.next
-        if token.kind == "name" and (found := foreign_operators.find(self.tokens, self.at)):
-            raise found
+        if token.kind == "name" and (error := foreign_operators.find(self.tokens, self.at)):
+            raise error
         if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
             raise refused(
                 token.offset, "sql-alias", "an expression has no alias", "the name of a new column is the key in `derive`"
@@ -146,12 +146,12 @@ class Parser:
         if self.skip("is"):
             return self.test(node, offset, depth)
         negated = self.skip("not")
-        found = self.membership(node, offset, depth)
-        if found is None:
+        predicate = self.membership(node, offset, depth)
+        if predicate is None:
             if negated:
                 raise self.unexpected("IN, BETWEEN, LIKE or RLIKE is missing after NOT")
             return node
-        return Operation(offset, "not", (found,)) if negated else found
+        return Operation(offset, "not", (predicate,)) if negated else predicate
 
     def test(self, node: Node, offset: int, depth: int) -> Node:
         negated = self.skip("not")
@@ -162,8 +162,8 @@ class Parser:
         if word not in ("null", "true", "false", "unknown"):
             raise self.unexpected("NULL, TRUE, FALSE or DISTINCT FROM is missing after IS")
         self.take()
-        found = Is(offset, node, "null" if word == "unknown" else word)
-        return Operation(offset, "not", (found,)) if negated else found
+        test = Is(offset, node, "null" if word == "unknown" else word)
+        return Operation(offset, "not", (test,)) if negated else test
 
     def membership(self, node: Node, offset: int, depth: int) -> Node | None:
         if self.skip("in"):
@@ -274,21 +274,21 @@ class Parser:
             return Literal(token.offset, word, f"{word}{text.text}", text.value)
         if self.after.word == "(":
             return self.call(depth)
-        found = reserved.meaning(token)
-        if found:
-            raise found
+        error = reserved.misplaced_word(token)
+        if error:
+            raise error
         self.take()
         return Column(token.offset, token.value)
 
     def call(self, depth: int) -> Node:
         token = self.take()
         asks = token.word == "exists" and self.after.word in ("select", "with", "values", "table", "from", "(")
-        found = reserved.subquery(token) if asks else reserved.function(token)
-        if found:
-            raise found
+        error = reserved.subquery(token) if asks else reserved.function(token)
+        if error:
+            raise error
         self.expect("(")
         if self.next.word in ("both", "leading", "trailing") and self.after.text not in (",", ")"):
-            hint = "write `trim(s)`, `ltrim(s)` or `rtrim(s)`, which take spaces off"
+            hint = "write `trim(s)`, `ltrim(s)` or `rtrim(s)`, which remove spaces"
             raise refused(self.next.offset, "sql-syntax", f"{self.next.text.upper()} is not allowed", hint)
         arguments: tuple[Node, ...] = ()
         if not self.skip(")"):
@@ -306,11 +306,11 @@ class Parser:
         """Values between commas, up to the closing parenthesis."""
         if self.next.word in ("select", "with"):
             raise reserved.subquery(self.next)
-        found = [self.either(depth)]
+        values = [self.either(depth)]
         while self.skip(","):
-            found.append(self.either(depth))
+            values.append(self.either(depth))
         self.expect(")")
-        return tuple(found)
+        return tuple(values)
 
     def case(self, depth: int) -> Node:
         offset = self.take().offset

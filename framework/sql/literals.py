@@ -1,4 +1,4 @@
-"""What a literal means: its type and, for dates and times, that it names a moment there is."""
+"""Literals: their types, and the check that dates and times exist."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def literal(node: Literal) -> Piece:
         return Piece(node.text.upper(), BOOLEAN, None, offset=node.offset, constant=node.value)
     if node.kind == "null":
         return Piece("NULL", VOID, None, offset=node.offset)
-    # Dates and times are written anew: their text may have been a raw one, of which Spark knows no kinds.
-    said = f"{node.kind}'{node.value}'"
+    # Dates and times are formatted again: their text may have been a raw one, and Spark has no raw dates.
+    written = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
             raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
-        return Piece(said, DATE, None, offset=node.offset, constant=node.value)
+        return Piece(written, DATE, None, offset=node.offset, constant=node.value)
     if node.kind == "interval":
         raise refused(
             node.offset,
@@ -70,7 +70,7 @@ def literal(node: Literal) -> Piece:
             f"'{node.value}' is not a {node.kind}",
             "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
         )
-    return Piece(said, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, offset=node.offset, constant=node.value)
+    return Piece(written, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, offset=node.offset, constant=node.value)
 
 
 def real(date: str) -> bool:
@@ -86,7 +86,7 @@ def clock(time: str | None) -> bool:
 
 
 def whole(piece: Piece) -> int | None:
-    """What an integer literal says; None for everything else."""
+    """The value of an integer literal; None for everything else."""
     if piece.constant is None or piece.type not in _BITS:
         return None
     return int(piece.constant.rstrip("lLsSyY"))
@@ -136,6 +136,6 @@ def _decimal(node: Literal, text: str) -> Type:
 
 
 def exact(piece: Piece) -> Type:
-    """The type that an integer literal takes beside a decimal: just its digits. Spark leaves tinyint literals alone."""
+    """The type of an integer literal in an operation with a decimal: just its digits. Spark does not do this for tinyint literals."""
     value = whole(piece)
     return piece.type if value is None or piece.type == TINYINT else Decimal(len(str(abs(value))), 0)

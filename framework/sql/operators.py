@@ -1,4 +1,4 @@
-"""What every operator gives for which types, and its form that never throws."""
+"""Operators: the result type of each for its operands, and its form that never throws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from framework.sql import coercion, patterns
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import exact, whole
-from framework.sql.pieces import NULL, Piece, all_of, any_of, as_timestamp, made, present, strict
+from framework.sql.pieces import NULL, Piece, all_of, any_of, as_timestamp, present, strict, within_limit
 from framework.sql.quote import identifier
 from framework.sql.tree import Literal
 from framework.types import (
@@ -41,7 +41,7 @@ SMALLEST: dict[Type, str] = {TINYINT: "-128Y", SMALLINT: "-32768S", INT: "-21474
 
 
 def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionError:
-    """Two values that do not go together, and what would help without harm to either."""
+    """The error for two values of types that do not fit, with a hint that changes neither value."""
     pair = {left.type, right.type}
     if VOID in pair:
         return refused(offset, "sql-type", f"{what} NULL is always NULL", "write x IS NULL, or IS NOT NULL")
@@ -53,7 +53,7 @@ def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionErr
 
 
 def _beside_text(what: str, text: Piece, other: Piece) -> str:
-    """A text that is compared with a number should be one; where a number stands in for a text, any text must stay as it is."""
+    """The hint for a text with another type. In a comparison the text is cast; elsewhere the text must stay as it is."""
     if other.type in (DATE, TIMESTAMP):
         return (
             "write a literal as date'2026-01-31'" if other.type == DATE else "write a literal as timestamp'2026-01-31 10:00:00'"
@@ -71,17 +71,17 @@ _COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
 
 
 def together(what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...]]:
-    """The one type that values compared, or branches chosen from, take in Spark; dates beside timestamps become such."""
-    found = [piece.type for piece in pieces]
-    if TIMESTAMP in found and DATE in found:
+    """The common type that Spark gives compared values or branches; next to timestamps, dates become timestamps."""
+    piece_types = [piece.type for piece in pieces]
+    if TIMESTAMP in piece_types and DATE in piece_types:
         pieces = [as_timestamp(piece) for piece in pieces]
-    beside, type = pieces[0], pieces[0].type
+    widest, type = pieces[0], pieces[0].type
     for piece in pieces[1:]:
         both = coercion.wider(type, piece.type)
         if both is None:
-            raise mismatch(piece.offset, what, beside, piece)
+            raise mismatch(piece.offset, what, widest, piece)
         if both != type:
-            beside = piece
+            widest = piece
         type = both
     return type, tuple(pieces)
 
@@ -105,14 +105,16 @@ def truth(piece: Piece, what: str) -> Piece:
 
 
 def logic(operator: str, operands: Sequence[Piece], offset: int) -> Piece:
-    """`and`, `or`: an operand is looked at only while those before it have not decided."""
+    """`and`, `or`: an operand is evaluated only while the operands before it have not decided the result."""
     for operand in operands:
         truth(operand, operator.upper())
     undecided = "IS NOT FALSE" if operator == "and" else "IS NOT TRUE"
     error = operands[-1].error
     for operand in reversed(operands[:-1]):
         error = any_of(operand.error, all_of(f"({operand.sql} {undecided})", error))
-    return made(Piece(f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, error, offset=offset))
+    return within_limit(
+        Piece(f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, error, offset=offset)
+    )
 
 
 def negation(piece: Piece, offset: int) -> Piece:
@@ -127,7 +129,7 @@ def test(piece: Piece, what: str, offset: int) -> Piece:
 
 
 def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
-    """`IN`: an option is looked at only while none before it was equal."""
+    """`IN`: an option is evaluated only while no option before it was equal."""
     for each in (piece, *options):
         if each.type == VOID:
             raise refused(each.offset, "sql-type", "NULL in IN never matches", "leave it out, and add OR x IS NULL")
@@ -135,12 +137,12 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
     sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
-    made(Piece(sql, BOOLEAN, None, offset=offset))
+    within_limit(Piece(sql, BOOLEAN, None, offset=offset))
     error: str | None = None
     for option in reversed(options):
         rest = all_of(f"(({piece.sql} = {option.sql}) IS NOT TRUE)", error)
         error = any_of(option.error, rest)
-    return made(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset=offset))
+    return within_limit(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset=offset))
 
 
 def matching(operator: str, piece: Piece, pattern: Piece, offset: int) -> Piece:
@@ -163,7 +165,7 @@ def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, off
         reached = all_of(f"({condition.sql} IS TRUE)", value.error)
         error = any_of(condition.error, reached, all_of(f"({condition.sql} IS NOT TRUE)", error))
     whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for (condition, _), value in zip(branches, values, strict=True))
-    return made(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset=offset))
+    return within_limit(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset=offset))
 
 
 def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: bool = False) -> Piece:
@@ -171,7 +173,7 @@ def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: boo
     for side in (left, right):
         if not is_numeric(side.type):
             raise _not_a_number(operator, side, left, right)
-    type = coercion.arithmetic(operator, _beside(left, right), _beside(right, left))
+    type = coercion.arithmetic(operator, _operand_type(left, right), _operand_type(right, left))
     fails = None if tries else NULL
     if operator == "div":
         return _whole_division(left, right, offset)
@@ -180,13 +182,13 @@ def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: boo
     if safe or (backwards and not isinstance(type, Decimal) and nonzero(right)):
         return strict(offset, f"({left.sql} {operator} {right.sql})", type, (left, right), backwards=backwards)
     if tries and backwards:
-        # A zero on the right makes it null before the left is looked at.
+        # A zero on the right gives null before the left is evaluated.
         left = replace(left, error=all_of(f"({right.sql} <> 0)", left.error))
     return strict(offset, f"{_TRIED[operator]}({left.sql}, {right.sql})", type, (left, right), fails, backwards)
 
 
 def nonzero(piece: Piece) -> bool:
-    """A literal that can be divided by."""
+    """Whether a piece is a literal that is not zero."""
     return (
         piece.constant is not None
         and any(digit in "123456789" for digit in piece.constant.lower().split("e")[0])
@@ -194,7 +196,7 @@ def nonzero(piece: Piece) -> bool:
     )
 
 
-def _beside(piece: Piece, other: Piece) -> Type:
+def _operand_type(piece: Piece, other: Piece) -> Type:
     return exact(piece) if isinstance(other.type, Decimal) else piece.type
 
 
@@ -235,7 +237,7 @@ def moved(operator: str, left: Piece, interval: Literal, offset: int, tries: boo
     if left.type == DATE and clock:
         left = as_timestamp(left)
     if tries:
-        # Of dates and times the try_ form also catches what its argument throws.
+        # For dates and times the try_ form also catches what its argument throws.
         left = replace(left, error=None)
     sql = f"{_TRIED[operator]}({left.sql}, {interval.text})"
     return strict(offset, sql, left.type, (left,), None if tries else NULL)
@@ -253,7 +255,7 @@ def signed(operator: str, piece: Piece, offset: int) -> Piece:
     if not is_numeric(piece.type):
         raise _not_a_number(operator, piece, piece, piece)
     if operator == "+":
-        # A literal keeps its sign: beside a decimal Spark counts the digits of 998, but not those of +998.
+        # A literal keeps its sign: in an operation with a decimal Spark counts the digits of 998, but not those of +998.
         return piece if piece.constant is None else replace(piece, sql=f"(+ {piece.sql})", constant=None)
     if piece.type in _ZERO:
         return strict(offset, f"try_subtract({_ZERO[piece.type]}, {piece.sql})", piece.type, (piece,), NULL)
@@ -262,7 +264,7 @@ def signed(operator: str, piece: Piece, offset: int) -> Piece:
 
 
 def precise(operator: str, piece: Piece) -> None:
-    """Spark turns a decimal's sign in 34 digits: a longer one is rounded, and may then not fit."""
+    """Spark negates a decimal in 34 digits: a longer one is rounded, and may then not fit."""
     if isinstance(piece.type, Decimal) and piece.type.precision > 34:
         raise refused(
             piece.offset,
@@ -317,7 +319,7 @@ def item(piece: Piece, at: Piece, offset: int) -> Piece:
     if not isinstance(piece.type, Array):
         raise refused(offset, "sql-type", f"a {piece.type} has no items", "only arrays and maps have")
     if at.type not in INTEGRALS[:3]:
-        # Spark cuts a bigint to its lower half, and finds another item.
+        # Spark cuts a bigint to its lower half, and returns another item.
         hint = "cast it: cast(x as int)" if is_integral(at.type) else "the first one is x[0]"
         raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {at.type}", hint)
     outside = f"({at.sql} < 0 OR {at.sql} >= size({piece.sql}))"

@@ -28,7 +28,7 @@ _REPEAT = re.compile(r"(?:[?*+]|\{([0-9]{1,4})(?:,([0-9]{0,4}))?\})\??")
 
 
 def text(piece: Piece, what: str) -> str:
-    """What a literal text says."""
+    """The value of a literal text."""
     if piece.type != STRING or piece.constant is None:
         raise refused(
             piece.offset,
@@ -80,8 +80,8 @@ class _Regular:
         )
 
     def alternatives(self, depth: int) -> int:
-        """In how many ways what was read can vary in length or choice; 1: it does not. Repeating what varies can take Java for ever, or
-        all its stack, and trying all ways is what it does where none fits."""
+        """In how many ways the part read so far can vary in length or choice; 1 if it does not. Repeating a part that varies can take Java
+        for ever, or all its stack: Java tries all ways if none matches."""
         if depth > 10:
             raise self.fault("groups nest deeper than 10")
         ways = self.sequence(depth)
@@ -150,7 +150,7 @@ class _Regular:
 
 
 def replacement(piece: Piece, groups: int) -> None:
-    """`$1` names a group that there is; a backslash has something behind it."""
+    """Check that `$1` names an existing group, and that a character follows a backslash."""
     for match in re.finditer(r"\\(.?)|\$(.?)", text(piece, "a replacement"), re.DOTALL):
         if match.group().startswith("\\") and not match[1]:
             raise refused(piece.offset, "sql-type", "the replacement ends with a backslash", r"write \\\\ for one")

@@ -1,6 +1,6 @@
 """A part of an expression made safe: its SQL that never throws, its type, and when the original would have thrown.
 
-`error` follows the order in which Spark evaluates: an operator that finds its first argument null never looks at the second.
+`error` follows the order in which Spark evaluates: an operator whose first argument is null never evaluates the second.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ LARGEST = 60_000
 """Characters of safe SQL: forms that name their argument twice double with every level."""
 
 NULL = "null"
-"""Said of a form: it is null for arguments that are not exactly where the original throws."""
+"""Marks a form that is null, for arguments that are not null, exactly where the original throws."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """`constant` is what a literal says (a negative number with its sign), None for everything else and for NULL."""
+    """`constant` is the value of a literal (a negative number with its sign), None for everything else and for NULL."""
 
     sql: str
     type: Type
@@ -32,7 +32,7 @@ class Piece:
 
 
 def any_of(*conditions: str | None) -> str | None:
-    """OR over those conditions that can be true at all."""
+    """Join with OR the conditions that can be true."""
     can = [condition for condition in conditions if condition is not None]
     if len(can) < 2:
         return can[0] if can else None
@@ -40,19 +40,19 @@ def any_of(*conditions: str | None) -> str | None:
 
 
 def all_of(*conditions: str | None) -> str | None:
-    """AND; one condition that cannot be true makes the whole impossible, an empty one says nothing."""
+    """Join with AND. A condition that cannot be true makes the result None; an empty one has no effect."""
     if any(condition is None for condition in conditions):
         return None
-    said = [condition for condition in conditions if condition]
-    assert said, "an empty condition stands beside one that says something"
-    return said[0] if len(said) == 1 else f"({' AND '.join(said)})"
+    needed = [condition for condition in conditions if condition]
+    assert needed, "at least one condition is not empty"
+    return needed[0] if len(needed) == 1 else f"({' AND '.join(needed)})"
 
 
 def present(piece: Piece) -> str:
     return "" if piece.constant is not None else f"({piece.sql} IS NOT NULL)"
 
 
-def made(piece: Piece) -> Piece:
+def within_limit(piece: Piece) -> Piece:
     size = len(piece.sql) + len(piece.error or "")
     if size > LARGEST:
         raise refused(
@@ -76,7 +76,7 @@ def strict(
     """An operator that is null when an argument is. `fails` is NULL, or a condition that holds for arguments that are not null.
     Arguments are evaluated in their order, or `backwards`, up to the first null one; all of them if `eager`."""
     # Before the errors, which are many times as long for many arguments.
-    made(Piece(sql, type, None, offset=offset))
+    within_limit(Piece(sql, type, None, offset=offset))
     order = list(reversed(arguments)) if backwards else list(arguments)
     errors: list[str | None] = []
     before: list[str] = []
@@ -85,11 +85,11 @@ def strict(
         before.append(present(argument))
     if fails is not None:
         errors.append(all_of(*before, f"({sql} IS NULL)" if fails == NULL else fails))
-    return made(Piece(sql, type, any_of(*errors), offset=offset))
+    return within_limit(Piece(sql, type, any_of(*errors), offset=offset))
 
 
 def as_timestamp(piece: Piece) -> Piece:
-    """A date where a timestamp is wanted. Spark's own cast throws, even tried, for dates some 290,000 years away."""
+    """A date cast to a timestamp. Spark's own cast, even try_cast, throws for dates some 290,000 years away."""
     if piece.type != DATE:
         return piece
     if piece.constant is not None:

@@ -1,7 +1,7 @@
-"""How data, names and a spec's text become part of Spark's SQL: the only place that quotes. One name
-is quoted as `framework.types` quotes a field's.
+"""Quoting of data, names and a spec's text in Spark's SQL. No other module quotes. One name
+is quoted as `framework.types` quotes a field's name.
 
-Guarantee: what is quoted here means itself, whatever it holds, under the settings of `framework.sql.meaning`.
+*Guarantee* A quoted text means itself, whatever characters it has, under the settings of `framework.sql.settings`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from framework import types
 from framework.model.column_sql import ColumnSql
 
-# `$` too: should a session ever substitute variables, a literal still has none.
+# `$` too: even if a session substituted variables, a literal would have none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-# A literal, an identifier in backquotes, or a plain name, in the order in which a reader of SQL meets them.
+# A literal, an identifier in backquotes, or a plain name, in the order in which a lexer tries them.
 _TOKEN = re.compile(r"[rR]'[^']*'|[rR]\"[^\"]*\"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|[A-Za-z_]\w*", re.DOTALL)
 
 
@@ -38,7 +38,7 @@ def column_path(name: str, *fields: str) -> ColumnSql:
 
 
 def substituted(sql: str, names: Mapping[str, str]) -> str:
-    """SQL with other SQL in place of some plain names; what is quoted stays as it is."""
+    """SQL in which some plain names are replaced by other SQL; quoted parts stay as they are."""
     if not any(name in sql for name in names):
         return sql
     return _TOKEN.sub(lambda match: names.get(match.group(), match.group()), sql)

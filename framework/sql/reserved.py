@@ -1,4 +1,4 @@
-"""Words that mean something else than a column or an allowed function, and what to say to who uses them."""
+"""Words that are neither a column nor an allowed function, and the error for each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token
 
 ONE_ROW = "rows are taken one by one; the step `aggregate` is not in this version"
-ITEMS = "the step `explode` makes a row of every item"
+ITEMS = "the step `explode` makes one row from each item"
 SUBQUERY = ("sql-subquery", "an expression has no subquery", "a row sees no other table: the step `join` is not in this version")
 UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
-"""Of an interval."""
+"""Units of an interval."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -54,7 +54,7 @@ _OUTSIDE = words("""
 """)
 _FORMATS = words("from_json from_csv from_xml from_avro from_protobuf")
 _OWN_SYNTAX = words("extract position overlay")
-"""Functions of other dialects whose arguments nobody could read here."""
+"""Functions of other dialects whose arguments this grammar cannot parse."""
 
 
 def subquery(token: Token) -> ExpressionError:
@@ -62,7 +62,7 @@ def subquery(token: Token) -> ExpressionError:
 
 
 def function(token: Token) -> ExpressionError | None:
-    """Why a function of that name can have no place in any expression."""
+    """The error for a function that no expression can call."""
     name = token.word
     at = token.offset
     if name in _AGGREGATES:
@@ -73,7 +73,7 @@ def function(token: Token) -> ExpressionError | None:
     if name in _LAMBDAS:
         return refused(at, "sql-lambda", f"{name} takes a lambda, which is not allowed", ITEMS)
     if name in _SEVERAL:
-        return refused(at, "sql-not-allowed", f"{name} makes several rows of one", ITEMS)
+        return refused(at, "sql-not-allowed", f"{name} makes several rows from one row", ITEMS)
     if name in CHANGING:
         why = f"{name} gives another value each time it runs, and a batch that runs twice must give the same rows"
         return refused(at, "sql-not-deterministic", why, "use _kafka_timestamp, _event_time or _kafka_offset")
@@ -86,7 +86,7 @@ def function(token: Token) -> ExpressionError | None:
         )
     if name in _OWN_SYNTAX:
         return refused(at, "sql-not-allowed", f"{name} is not an allowed function", dialects.WRITE[name])
-    return meaning(token)
+    return misplaced_word(token)
 
 
 _MARKS = {
@@ -107,8 +107,8 @@ _MARKS = {
 }
 
 
-def meaning(token: Token) -> ExpressionError | None:
-    """What a word that cannot stand here stands for in SQL."""
+def misplaced_word(token: Token) -> ExpressionError | None:
+    """The error for a word of SQL that cannot stand here."""
     if token.word in _MARKS:
         return refused(token.offset, *_MARKS[token.word])
     if token.kind == "name" and token.word in WORDS:

@@ -24,8 +24,8 @@ __all__ = ["Item", "Selected", "select"]
 
 @dataclass(frozen=True)
 class Item:
-    """One column of the result. `text` is what was written without its name, on one line; `offset` is the place of the name,
-    or of the item if it has none."""
+    """One column of the result. `text` is the item's SQL without its name, on one line; `offset` is the place of the name,
+    or of the item if it has no name."""
 
     name: str
     value: Checked
@@ -43,7 +43,7 @@ class Selected:
 
     @property
     def faults(self) -> tuple[tuple[str, ColumnSql], ...]:
-        """What cannot be computed, and SQL that is true where; of rows that WHERE leaves out nothing is computed."""
+        """Each item that can fail, and SQL that is true where it fails. Nothing is computed for rows that WHERE leaves out."""
         items = [(item.text, item.value.error) for item in self.items]
         if self.where is None:
             return tuple((text, error) for text, error in items if error)
@@ -54,7 +54,7 @@ class Selected:
 
 
 def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None = None) -> Selected:
-    """The select made safe; or ExpressionError with all that is wrong. `*` stands for `star`, or for all columns."""
+    """The safe select; or ExpressionError with all errors. `*` stands for `star`, or for all columns."""
     read = statement.read(text)
     names = _Names(columns, tuple(columns if star is None else star), read.tables)
     faults = list(read.faults)
@@ -79,19 +79,19 @@ def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None 
 
 
 def _duplicates(items: list[Item]) -> list[Fault]:
-    found: list[Fault] = []
-    seen: dict[str, Item] = {}
+    faults: list[Fault] = []
+    by_name: dict[str, Item] = {}
     for item in items:
-        before = seen.setdefault(item.name.lower(), item)
+        before = by_name.setdefault(item.name.lower(), item)
         if before is not item:
             hint = "give one of them another name: … as other_name; `* except (a)` leaves a column out"
-            found.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
-    return found
+            faults.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
+    return faults
 
 
 @dataclass(frozen=True)
 class _Names:
-    """What names mean."""
+    """The columns that names stand for."""
 
     columns: Mapping[str, Type]
     star: tuple[str, ...]
@@ -111,12 +111,12 @@ class _Names:
         return [Item(name, value, written.text, written.offset)]
 
     def all_but(self, left_out: tuple[Token, ...]) -> list[str]:
-        known = {name.lower(): name for name in self.star}
-        unknown = [token for token in left_out if token.value.lower() not in known]
+        spellings = {name.lower(): name for name in self.star}
+        unknown = [token for token in left_out if token.value.lower() not in spellings]
         if unknown:
             raise ExpressionError(*(self.no_column(token) for token in unknown))
         gone = {token.value.lower() for token in left_out}
-        return [name for lower, name in known.items() if lower not in gone]
+        return [name for lower, name in spellings.items() if lower not in gone]
 
     def no_column(self, token: Token) -> Fault:
         hint = did_you_mean(token.value, self.star, f"columns here: {listed(self.star)}")
@@ -137,7 +137,7 @@ class _Names:
         return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write {node.name}")
 
     def own_name(self, node: Node) -> str | None:
-        """The name of a column or a field, as it is declared."""
+        """The declared spelling of a column's or field's name."""
         if isinstance(node, Column):
             return next(name for name in self.columns if name.lower() == node.name.lower())
         if isinstance(node, Member):

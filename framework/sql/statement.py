@@ -1,6 +1,6 @@
-"""The grammar of `select … from input where …`: its items and its condition as trees, and everything that SQL has besides, by name.
+"""The parser of `select … from input where …`: its items and its condition become trees; every other clause is refused by name.
 
-*Limit* Reading goes on behind an item that is wrong, so that all wrong items are said at once.
+After an invalid item the parser continues with the next one, so that all errors are reported at once.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _SHAPE = "write select …, … from input where …"
 _SEVERAL = ("a sql step is one select", "use several steps: each sees the columns of the one before")
 _JOIN = ("sql-clause", "JOIN is not in this version: a sql step sees the rows so far, and no other table", _SHAPE)
 _SORTED = ("a table's rows have no order", "delete it; `sort_by` sorts a table's files")
-_CUT = ("a batch would lose other rows each time it runs", "delete it, or say in WHERE which rows are wanted")
-_SHAPED = ("rows are taken one by one", "the step `explode` makes a row of every item, `flatten` columns of a struct")
+_CUT = ("a batch would lose different rows each time it runs", "delete it, or choose the rows with WHERE")
+_SHAPED = ("rows are taken one by one", "the step `explode` makes one row from each item, `flatten` makes columns from a struct")
 
 
-def _clause(name: str, said: tuple[str, str]) -> tuple[str, str, str]:
-    return ("sql-clause", f"{name} is not allowed in a sql step: {said[0]}", said[1])
+def _clause(name: str, reason: tuple[str, str]) -> tuple[str, str, str]:
+    return ("sql-clause", f"{name} is not allowed in a sql step: {reason[0]}", reason[1])
 
 
 _CLAUSES = {
@@ -57,7 +57,7 @@ _STATEMENTS = reserved.words("""
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """An item as it stands; `*` has no value. `offset` is the place of the name, or of the item if it has none."""
+    """A parsed item; `*` has no value. `offset` is the place of the name, or of the item if it has no name."""
 
     value: Node | None
     name: str | None
@@ -68,7 +68,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Read:
-    """What was understood, and what was not. `tables` are the names that were given to the table, `input` among them."""
+    """The parsed select and its faults. `tables` are the names given to the table, `input` among them."""
 
     items: tuple[Written, ...]
     where: Written | None
@@ -83,15 +83,15 @@ def read(text: str) -> Read:
 
 
 class _Parser(Parser):
-    def __init__(self, found: list[Token]) -> None:
-        super().__init__(found)
+    def __init__(self, token_list: list[Token]) -> None:
+        super().__init__(token_list)
         self.items: list[Written] = []
         self.where: Written | None = None
         self.tables = {INPUT}
         self.faults: list[Fault] = []
 
     def refuse(self, token: Token, code: str, message: str, hint: str) -> None:
-        """One message once: `left outer join` is one mistake."""
+        """Add a fault, each message once: `left outer join` is one mistake."""
         if message not in [fault.message for fault in self.faults]:
             self.faults.append(Fault(token.offset, code, message, hint))
 
@@ -108,7 +108,7 @@ class _Parser(Parser):
             self.item()
         if not self.skip("from"):
             if not self.faults or self.next.kind != "end":
-                self.refuse(self.next, "sql-table", f"FROM is missing{_found(self.next)}", _SHAPE)
+                self.refuse(self.next, "sql-table", f"FROM is missing{_but_found(self.next)}", _SHAPE)
             return
         self.table()
         if self.skip("where"):
@@ -120,7 +120,7 @@ class _Parser(Parser):
         token = self.next
         try:
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
-                self.refuse(token, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
+                self.refuse(token, "sql-syntax", f"a column is missing{_but_found(token)}", _SHAPE)
             elif self.skip("*"):
                 self.items.append(Written(value=None, name=None, text="*", offset=token.offset, left_out=self.left_out()))
             else:
@@ -136,35 +136,35 @@ class _Parser(Parser):
             self.recover(start, ",", "from")
 
     def name(self) -> str | None:
-        """The name behind an item, with AS or without."""
-        said = self.skip("as")
+        """The name after an item, with AS or without."""
+        has_as = self.skip("as")
         token = self.next
-        if not said and token.word in _CLAUSES:
+        if not has_as and token.word in _CLAUSES:
             raise refused(token.offset, *_CLAUSES[token.word])
         if token.kind == "quoted" or (token.kind == "name" and token.word not in reserved.WORDS):
             return self.take().value
-        if said:
+        if has_as:
             hint = "write a name, in backquotes if it is a word of SQL"
-            self.refuse(token, "sql-syntax", f"a name is missing after AS{_found(token)}", hint)
+            self.refuse(token, "sql-syntax", f"a name is missing after AS{_but_found(token)}", hint)
             return self.take().text if self.after.word in (",", "from") else "?"
         if token.kind != "end" and token.word not in (",", ";", "from", "where"):
             raise self.unexpected("a comma or FROM is missing")
         return None
 
     def left_out(self) -> tuple[Token, ...]:
-        """The columns that `*` is without."""
+        """The columns that `*` leaves out."""
         if not self.skip("except"):
             token = self.next
             if token.kind != "end" and token.word not in (",", ";", "from", "where"):
-                raise refused(token.offset, "sql-star", "`*` has only EXCEPT behind it", "write * except (a), upper(a) as a")
+                raise refused(token.offset, "sql-star", "only EXCEPT can follow `*`", "write * except (a), upper(a) as a")
             return ()
         if not self.skip("("):
-            raise refused(self.next.offset, "sql-syntax", f"( is missing{_found(self.next)}", "write * except (a, b)")
-        found = [self.column()]
+            raise refused(self.next.offset, "sql-syntax", f"( is missing{_but_found(self.next)}", "write * except (a, b)")
+        columns = [self.column()]
         while self.skip(","):
-            found.append(self.column())
+            columns.append(self.column())
         self.expect(")")
-        return tuple(found)
+        return tuple(columns)
 
     def column(self) -> Token:
         if self.next.kind not in ("name", "quoted"):
@@ -182,7 +182,7 @@ class _Parser(Parser):
             parts.append(self.take())
         name = ".".join(part.value for part in parts)
         if token.kind not in ("name", "quoted"):
-            self.refuse(token, "sql-table", f"the table is missing{_found(token)}", "write from input: the rows so far")
+            self.refuse(token, "sql-table", f"the table is missing{_but_found(token)}", "write from input: the rows so far")
         elif name.lower() != INPUT:
             self.refuse(token, "sql-table", f"there is no table {name} here", "write from input: the rows so far")
             self.tables.add(parts[-1].value.lower())
@@ -193,10 +193,10 @@ class _Parser(Parser):
 
     def no_alias(self) -> None:
         first = self.next
-        said = self.skip("as")
+        has_as = self.skip("as")
         token = self.next
         named = token.kind == "name" and token.word not in reserved.WORDS and token.word not in _CLAUSES
-        if said or named or token.kind == "quoted":
+        if has_as or named or token.kind == "quoted":
             self.tables.add(self.take().value.lower())
             self.refuse(first, "sql-table", "the table has no other name", "delete it: columns are named without their table")
 
@@ -210,7 +210,7 @@ class _Parser(Parser):
             self.recover(start, *_CLAUSES)
 
     def rest(self) -> None:
-        """What follows: nothing, or one semicolon. Of other clauses each is named."""
+        """The end: nothing, or one semicolon. Every other clause is refused by name."""
         first, open = True, 0
         while self.next.kind != "end":
             token = self.take()
@@ -224,11 +224,11 @@ class _Parser(Parser):
                 if token.word in _SETS:
                     return
             elif first:
-                self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{_found(token)}", _SHAPE)
+                self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{_but_found(token)}", _SHAPE)
             first = False
 
     def recover(self, start: int, *words: str) -> None:
-        """Go on at the first of these words outside parentheses; the one in `is distinct from` is not meant."""
+        """Continue at the first of these words outside parentheses; the `from` in `is distinct from` does not count."""
         self.at, open = start, 0
         while self.next.kind != "end" and (open or self.next.word not in (*words, ";")):
             open += (self.next.word in ("(", "[")) - (self.next.word in (")", "]"))
@@ -236,20 +236,20 @@ class _Parser(Parser):
                 self.take()
 
     def text(self, start: int) -> str:
-        """The words since then, as they stand but on one line."""
-        found = self.tokens[start : self.at]
-        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(found)]
-        return "".join(token.text + gap for token, gap in zip(found, [*gaps, ""], strict=True))
+        """The text of the words since `start`, on one line."""
+        words = self.tokens[start : self.at]
+        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(words)]
+        return "".join(token.text + gap for token, gap in zip(words, [*gaps, ""], strict=True))
 
 
 def _other(token: Token) -> tuple[str, str, str]:
-    """What begins with another word than SELECT."""
+    """The error for a text that begins with another word than SELECT."""
     if token.word == "with":
         return _clause("WITH", _SEVERAL)
     if token.word in _STATEMENTS:
         return ("sql-not-a-select", f"a sql step is one select, not {token.text.upper()}", _SHAPE)
-    return ("sql-not-a-select", f"a sql step begins with SELECT{_found(token)}", _SHAPE)
+    return ("sql-not-a-select", f"a sql step begins with SELECT{_but_found(token)}", _SHAPE)
 
 
-def _found(token: Token) -> str:
+def _but_found(token: Token) -> str:
     return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"

@@ -1,6 +1,6 @@
-"""The words of an expression, each with its place: strings, numbers, names and marks, as Spark's own lexer cuts them.
+"""The lexer of expressions: strings, numbers, names and marks, each with its place, as Spark's own lexer cuts them.
 
-*Limit* Stricter than Spark where its reading surprises: comments, text in double quotes, escapes that only drop their
+*Limit* Stricter than Spark, whose reading of these surprises: comments, text in double quotes, escapes that only drop their
 backslash, invisible characters, and names in other alphabets without backquotes are refused.
 """
 
@@ -14,7 +14,7 @@ from framework.sql import dialects
 from framework.sql.faults import ExpressionError, refused
 
 LONGEST = 10_000
-"""Characters."""
+"""The most characters of an expression."""
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
@@ -41,7 +41,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """What a keyword or mark is compared with; nothing that stands in quotes is one."""
+        """The keyword or mark in lower case; empty for quoted text."""
         return self.text.lower() if self.kind in ("name", "mark") else ""
 
 
@@ -55,7 +55,7 @@ def tokens(text: str) -> list[Token]:
             "cut it into several steps",
         )
     characters(text)
-    found: list[Token] = []
+    words: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -63,21 +63,21 @@ def tokens(text: str) -> list[Token]:
             raise unreadable(text, at)
         kind = match.lastgroup or ""
         if kind == "comment":
-            raise refused(at, "sql-comment", "SQL holds no comment here", "write it above as a YAML comment: # …")
+            raise refused(at, "sql-comment", "a comment is not allowed inside SQL", "move it to a YAML comment above: # …")
         if kind != "space":
-            found.append(Token(kind, match.group(), value(kind, match.group(), at), at))
+            words.append(Token(kind, match.group(), value(kind, match.group(), at), at))
         at = match.end()
-    found.append(Token("end", "", "", len(text)))
-    return found
+    words.append(Token("end", "", "", len(text)))
+    return words
 
 
 def characters(text: str) -> None:
-    """Refuse what cannot be seen: it makes a text mean something else than it shows."""
+    """Refuse invisible characters: they make a text mean something else than it shows."""
     for at, character in enumerate(text):
         if character not in "\t\r\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
             raise refused(at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it")
     if "${" in text:
-        # Spark would put in an environment variable or a setting, a secret too, before it reads a word.
+        # Spark would insert an environment variable or a setting, a secret too, before parsing.
         hint = "a variable is ${var:NAME}; the text itself is '$' || '{'"
         raise refused(text.index("${"), "sql-character", "${ is not allowed inside SQL", hint)
 

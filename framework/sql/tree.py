@@ -1,4 +1,4 @@
-"""The parts of an expression's tree, each with its place in the text."""
+"""Nodes of an expression's tree, each with its place in the text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz or interval; `value` is what the `text` says."""
+    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz or interval; `value` is the value of the `text`."""
 
     kind: str
     text: str
@@ -85,13 +85,13 @@ class Is(Node):
 
 
 def walk(node: Node) -> Iterator[tuple[Node, int]]:
-    """Every node once with its level, though `x between …` and `case x when …` hold one node several times."""
+    """Yield every node once with its level; `x between …` and `case x when …` refer to one node several times."""
     waiting = [(node, 1)]
-    seen: set[int] = set()
+    visited: set[int] = set()
     while waiting:
         node, level = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if id(node) not in visited:
+            visited.add(id(node))
             yield node, level
             waiting += [(part, level + 1) for part in _nodes(vars(node).values())]
 

@@ -1,1 +1,1 @@
-"""The steps, one file each: what a spec says of it (`Written`) and what it does to rows (`resolve`)."""
+"""The steps, one file each: its form in a spec (`Written`) and its effect on rows (`resolve`)."""

@@ -1,4 +1,4 @@
-"""Gives columns other types. A value that does not cast makes a bad row, never a silent null."""
+"""Casts columns to other types. A value that cannot be cast makes a bad row, never a silent null."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     faults: list[Fault] = []
     columns: list[Column] = []
     for name, text in step.value.items():
-        found = rows.column(name, step.key_place(name))
+        column = rows.column(name, step.key_place(name))
         try:
             type_ = types.parse(text)
         except types.TypeTextError as error:
             rows.problems.append(Problem(step.place(name), "bad-type", error.message, error.hint))
-            columns += [replace(found, type=types.VOID)] if found else []
+            columns += [replace(column, type=types.VOID)] if column else []
             continue
-        if found is None:
+        if column is None:
             continue
-        made = rows.expression(f"cast({identifier(name)} as {type_.sql})", step.place(name), as_written=False)
-        columns.append(Column(name, type_, found.doc, step.key_place(name)))
-        assign.append((name, made.sql))
-        faults += rows.faults("cast", f"{name} as {type_}", made)
+        cast_value = rows.expression(f"cast({identifier(name)} as {type_.sql})", step.place(name), as_written=False)
+        columns.append(Column(name, type_, column.doc, step.key_place(name)))
+        assign.append((name, cast_value.sql))
+        faults += rows.faults("cast", f"{name} as {type_}", cast_value)
     return Resolved(
         rows.with_columns(columns), tuple(assign), faults=tuple(faults),
         says=tuple(f"{column.name} as {column.type}" for column in columns),

@@ -24,16 +24,18 @@ ADDS = "*"
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    made = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
+    expressions = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
     columns: list[Column] = []
-    for name, checked in made.items():
+    for name, checked in expressions.items():
         others = [column.name for column in (*rows.columns, *columns)]
         columns.append(rows.new_column(name, checked.type, step.key_place(name), others=others))
     return Resolved(
         rows.with_columns(columns),
-        assign=tuple((name, checked.sql) for name, checked in made.items()),
+        assign=tuple((name, checked.sql) for name, checked in expressions.items()),
         faults=tuple(
-            fault for name, checked in made.items() for fault in rows.faults("derive", f"{name}: {step.value[name]}", checked)
+            fault
+            for name, checked in expressions.items()
+            for fault in rows.faults("derive", f"{name}: {step.value[name]}", checked)
         ),
         says=tuple(f"{name} = {text}" for name, text in step.value.items()),
     )

@@ -1,4 +1,4 @@
-"""Takes these columns away."""
+"""Removes these columns."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         rows.column(name, step.place(at))
     left = tuple(column for column in rows.columns if column.name not in step.value)
     if not left and not rows.more:
-        hint = "leave at least one, or write only Kafka's own columns by another table"
+        hint = "leave at least one, or write Kafka's own columns alone to another table"
         rows.problems.append(Problem(step.place(), "no-columns", "no column is left", hint))
     return Resolved(left, says=(", ".join(step.value),))

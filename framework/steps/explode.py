@@ -1,6 +1,7 @@
-"""Makes a row of every item of a list: the item takes the list's place, as the column `into`. An empty or missing list makes no row.
+"""Makes one row from each item of a list: the item replaces the list, as the column `into`. An empty or missing list makes no row.
 
-From here on a row is bad by itself: the other rows of its message go on, and the bad rows' column `item` says which one it was.
+After this step each row is checked on its own: if one is bad, the other rows of its message are still loaded. The bad rows' column
+`item` holds its number.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ expect:
 
 @dataclass(frozen=True)
 class Written(Bound):
-    """Which list, and the name of its items."""
+    """The list, and the name of its items."""
 
     column: ColumnName = option("The list.", example="items", aka=["field", "array"])
     into: ColumnName | None = option("The column of an item; default: the list's name.", default=None, example="item", aka=["as"])
@@ -39,10 +40,10 @@ class Written(Bound):
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     into = written.into or written.column
-    found = rows.column(written.column, written.place("column"))
-    type_ = found.type if found else VOID
+    list_column = rows.column(written.column, written.place("column"))
+    type_ = list_column.type if list_column else VOID
     if type_ != VOID and not isinstance(type_, Array):
-        hint = "only a list has items; a struct is taken apart by `flatten`"
+        hint = "only a list has items; use `flatten` for a struct"
         message = f"`{written.column}` is {type_}, not a list"
         rows.problems.append(Problem(written.place("column"), "not-a-list", message, hint))
     others = [column.name for column in rows.columns if column.name != written.column]
@@ -51,6 +52,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
     item = rows.new_column(into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=others)
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
-    if found is None:  # later steps are still checked
+    if list_column is None:  # later steps are still checked
         columns = (*columns, item)
     return Resolved(columns, each=Each(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",))

@@ -1,4 +1,4 @@
-"""Sets a column to the label of the first rule that is true, else to `otherwise`."""
+"""Sets a column to the label of the first rule that is true, or else to `otherwise`."""
 
 from __future__ import annotations
 
@@ -56,27 +56,29 @@ ADDS = "into"
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
-    cases = " ".join(f"WHEN {rule.sql} THEN {literal(said.label)}" for rule, said in zip(checked, written.rules, strict=True))
+    cases = " ".join(
+        f"WHEN {condition.sql} THEN {literal(rule.label)}" for condition, rule in zip(checked, written.rules, strict=True)
+    )
     otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
-    label = ColumnSql(f"CASE {cases} ELSE {otherwise} END", (name for rule in checked for name in rule.sql.reads))
+    label = ColumnSql(f"CASE {cases} ELSE {otherwise} END", (name for condition in checked for name in condition.sql.reads))
     return Resolved(
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
         assign=((written.into, label),),
         faults=_faults(rows, written, checked, label.reads),
         says=(
-            *(f"{said.label} when {said.when}" for said in written.rules),
+            *(f"{rule.label} when {rule.when}" for rule in written.rules),
             f"{'null' if written.otherwise is None else written.otherwise} otherwise",
         ),
     )
 
 
 def _faults(rows: Rows, written: Written, rules: list[Checked], reads: frozenset[str]) -> tuple[Fault, ...]:
-    """A rule fails a row only where no rule before it was true, since it is not asked otherwise."""
-    found = []
+    """The faults of the rules. A rule can fail only for rows for which no rule before it was true; for others it is not evaluated."""
+    faults = []
     earlier: list[str] = []
-    for said, rule in zip(written.rules, rules, strict=True):
-        if rule.error is not None:
+    for rule, condition in zip(written.rules, rules, strict=True):
+        if condition.error is not None:
             reached = "".join(f"NOT coalesce({before}, false) AND " for before in earlier)
-            found.append(rows.fault("flag", f"{said.label}: {said.when}", ColumnSql(f"{reached}({rule.error})", reads)))
-        earlier.append(rule.sql)
-    return tuple(found)
+            faults.append(rows.fault("flag", f"{rule.label}: {rule.when}", ColumnSql(f"{reached}({condition.error})", reads)))
+        earlier.append(condition.sql)
+    return tuple(faults)

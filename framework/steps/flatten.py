@@ -1,4 +1,4 @@
-"""Puts a struct's fields in its place: `location` with a field `building` gives the column `location_building`."""
+"""Replaces a struct by its fields: `location` with a field `building` gives the column `location_building`."""
 
 from __future__ import annotations
 
@@ -27,29 +27,31 @@ Written = tuple[ColumnName, ...]
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     others = {column.name for column in rows.columns if column.name not in step.value}
-    made = {name: _fields(name, at, step, rows, others) for at, name in enumerate(step.value)}
-    columns = tuple(new for column in rows.columns for new in made.get(column.name, (column,)))
+    fields = {name: _fields(name, at, step, rows, others) for at, name in enumerate(step.value)}
+    columns = tuple(new for column in rows.columns for new in fields.get(column.name, (column,)))
     assign = tuple(
-        (column.name, column_path(name, column.name.removeprefix(f"{name}_"))) for name in made for column in made[name]
+        (column.name, column_path(name, column.name.removeprefix(f"{name}_"))) for name in fields for column in fields[name]
     )
-    says = tuple(f"{name} → {', '.join(column.name for column in made[name])}" for name in made)
-    unclear = any(not made[name] for name in made)
+    says = tuple(f"{name} → {', '.join(column.name for column in fields[name])}" for name in fields)
+    unclear = any(not fields[name] for name in fields)
     return Resolved(columns, assign=assign, says=says, more=unclear)
 
 
 def _fields(name: str, at: int, step: WrittenStep, rows: Rows, others: set[str]) -> tuple[Column, ...]:
     where = step.place(at)
-    found = rows.column(name, where)
-    if found is None or found.type == VOID:
+    struct_column = rows.column(name, where)
+    if struct_column is None or struct_column.type == VOID:
         return ()
-    if not isinstance(found.type, Struct):
-        hint = "only a struct has fields; a list is taken apart by `explode`"
-        rows.problems.append(Problem(where, "not-a-struct", f"`{name}` is {found.type}, not a struct", hint))
-        return (found,)
-    made = tuple(rows.new_column(f"{name}_{field.name}", field.type, where, others=others) for field in found.type.fields)
-    for column in made:
+    if not isinstance(struct_column.type, Struct):
+        hint = "only a struct has fields; use `explode` for a list"
+        rows.problems.append(Problem(where, "not-a-struct", f"`{name}` is {struct_column.type}, not a struct", hint))
+        return (struct_column,)
+    field_columns = tuple(
+        rows.new_column(f"{name}_{field.name}", field.type, where, others=others) for field in struct_column.type.fields
+    )
+    for column in field_columns:
         if column.name in others:
             hint = f"rename or drop the other `{column.name}` before this step"
             rows.problems.append(Problem(where, "duplicate-column", f"there is already a column `{column.name}`", hint))
         others.add(column.name)
-    return made
+    return field_columns

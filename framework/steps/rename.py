@@ -1,4 +1,4 @@
-"""Gives columns other names; they stay where they are. Two columns can change names with each other."""
+"""Renames columns; their order stays. Two columns can swap their names."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     names = {column.name for column in rows.columns}
     kept = names - set(step.value)
     taken: set[str] = set()
-    unknown: list[Column] = []  # which later steps can name all the same
+    unknown: list[Column] = []  # later steps can still name them
     for old, new in step.value.items():
         if old not in names and new in kept:
             hint = f"the old name comes first: `{new}: {old}`"
             rows.problems.append(Problem(step.key_place(old), "unknown-column", f"there is no column `{old}`", hint))
             unknown.append(Column(old, VOID, "", step.key_place(old)))
             continue
-        found = rows.column(old, step.key_place(old))
-        if found is not None:
-            rows.new_column(new, found.type, step.place(old), others=kept | taken)
+        old_column = rows.column(old, step.key_place(old))
+        if old_column is not None:
+            rows.new_column(new, old_column.type, step.place(old), others=kept | taken)
         if old not in names:
             unknown.append(Column(new, VOID, "", step.place(old)))
         if new in kept | taken and not rows.more:

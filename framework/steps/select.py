@@ -1,4 +1,4 @@
-"""Keeps these columns, in this order; `b.c` takes a field out of a struct, as the column `c`."""
+"""Keeps these columns, in this order; `b.c` takes the field `c` of a struct, as the column `c`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns: dict[str, Column] = {}
     for at, path in enumerate(step.value):
         where = step.place(at)
-        made = rows.expression(identifier(*path.split(".")), where, as_written=False)
+        expression = rows.expression(identifier(*path.split(".")), where, as_written=False)
         name = path.rpartition(".")[2]
         if name in columns:
             hint = f"`derive: {{other_name: {path}}}` before it gives one of them another name"
             rows.problems.append(Problem(where, "duplicate-column", f"there are two columns `{name}`", hint))
         before = None if "." in path else next((column for column in rows.columns if column.name == name), None)
-        columns[name] = before or rows.new_column(name, made.type, where, others=columns)
+        columns[name] = before or rows.new_column(name, expression.type, where, others=columns)
         if before is None:
-            assign[name] = made.sql
-    more = rows.more or any(column.type == VOID for column in columns.values())  # it may be another column that was meant
+            assign[name] = expression.sql
+    more = rows.more or any(column.type == VOID for column in columns.values())  # the unknown column may be any
     return Resolved(tuple(columns.values()), more=more, assign=tuple(assign.items()), says=(", ".join(step.value),))

@@ -1,4 +1,4 @@
-"""One select over the rows so far, for what no step says: `select … from input where …`, each row by itself."""
+"""Runs one select over the rows so far, for what no other step can do: `select … from input where …`, row by row."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Written = Expression
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     before = {column.name: column for column in rows.columns}
     try:
-        made = select(step.value, rows.types, star=before)
+        statement = select(step.value, rows.types, star=before)
     except ExpressionError as error:
         rows.refuse(error, step.value, step.place())
         return Resolved(tuple(replace(column, type=VOID) for column in rows.columns), more=True)
-    names = [item.name for item in made.items]
-    columns = tuple(_column(item, before, names, rows, step) for item in made.items)
-    assign = tuple((item.name, item.value.sql) for item in made.items if not _as_it_is(item, before))
+    names = [item.name for item in statement.items]
+    columns = tuple(_column(item, before, names, rows, step) for item in statement.items)
+    assign = tuple((item.name, item.value.sql) for item in statement.items if not _as_it_is(item, before))
     return Resolved(
-        columns, assign, keep=made.where.sql if made.where else None,
-        faults=tuple(rows.fault("sql", text, when) for text, when in made.faults), says=tuple(step.value.strip().splitlines()),
+        columns, assign, keep=statement.where.sql if statement.where else None,
+        faults=tuple(rows.fault("sql", text, when) for text, when in statement.faults), says=tuple(step.value.strip().splitlines()),
     )  # fmt: skip
 
 

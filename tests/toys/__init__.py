@@ -32,5 +32,5 @@ def _forget() -> None:
     """What was made of the files that were there before."""
     importlib.invalidate_caches()
     extensions._own.cache_clear()
-    extensions._found.cache_clear()
+    extensions._load_files.cache_clear()
     shapes.record_shape.cache_clear()

@@ -6,11 +6,13 @@ Limit: needs a JVM next to this process; Spark Connect has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from framework import catalogs
 from framework.engine.iceberg import deletable_files, evolve, state_branches
 from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
@@ -20,7 +22,7 @@ from framework.engine.spark.causes import commit_failed, is_spark_gone, spark_en
 from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
-from framework.model import Column, PartitionField, Table
+from framework.model import Catalog, Column, PartitionField, Table
 from framework.plan.change import Change, Existing
 
 CommitCall = Callable[[Any], None]
@@ -34,17 +36,17 @@ def commit_transaction(transaction: Any) -> None:
 class Lake:
     """One catalog."""
 
-    def __init__(self, spark: Any, catalog: str, commit: CommitCall = commit_transaction) -> None:
-        self.name = catalog
+    def __init__(self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction) -> None:
+        self.of = catalogs.of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         try:
-            self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog)
+            self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog.name)
         except Py4JJavaError as error:
-            raise CatalogAway("catalog-unreachable", f"the catalog `{catalog}` cannot be opened: {text(error)}") from None
+            raise CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be opened: {text(error)}") from None
 
     def load(self, identifier: str) -> Any | None:
         """The table as it is now, or None."""
@@ -143,7 +145,7 @@ class Lake:
         with commit_answers():
             set_properties(transaction, properties)
             if transaction.table().currentSnapshot() is not None:
-                _pin(transaction)
+                self._pin(transaction)
             transaction.commitTransaction()
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
@@ -222,7 +224,7 @@ class Lake:
         )
         with commit_answers():
             transaction.newDelete().deleteFromRowFilter(filter_).commit()
-            _pin(transaction)
+            self._pin(transaction)
             self.commit(transaction)
 
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
@@ -232,7 +234,7 @@ class Lake:
             for name, _ in list(branches(transaction.table())):
                 transaction.manageSnapshots().removeBranch(name).commit()
             set_properties(transaction, properties)
-            _pin(transaction)
+            self._pin(transaction)
             self.commit(transaction)
 
     def sweep(self, table: Any, attempt: str) -> None:
@@ -253,9 +255,13 @@ class Lake:
         statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
         if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
             return False
-        warehouse = self.spark.conf.get(f"spark.sql.catalog.{self.name}.warehouse")
-        where = deletable_files.of_attempts(warehouse, str(table.location()), table.properties().get("write.data.path"))
-        return deletable_files.names_nothing_else(where, tip.manifestListLocation(), main.manifestListLocation())
+        files = self.of.files
+        files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
+        where = deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
+        return deletable_files.names_nothing_else(files, where, tip.manifestListLocation(), main.manifestListLocation())
+
+    def _pin(self, transaction: Any) -> None:
+        self.of.pin(transaction, protocol.BRANCH + "pin")
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
         """The files of a snapshot: its data files, or its delete files."""
@@ -278,13 +284,6 @@ class Lake:
             iceberg.TableUtil.formatVersion(table),
             table.properties(),
         )
-
-
-def _pin(transaction: Any) -> None:
-    """Makes a transaction fail if anything was committed since. Iceberg repeats a transaction on newer commits unless it changes
-    branches, so this creates and removes one."""
-    pin, main = protocol.BRANCH + "pin", transaction.table().currentSnapshot().snapshotId()
-    transaction.manageSnapshots().createBranch(pin, main).removeBranch(pin).commit()
 
 
 def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:

@@ -1,24 +1,21 @@
-"""A table's metadata, read from its JSON file: the catalog's database has the path of the current one. That is all that commands like
-`status` need, and loading an Iceberg library takes longer than the rest of such a command.
-
-Limit: catalogs of the type `sql`, files on this machine's disk.
+"""A table's metadata, read from its JSON file: the catalog has the current one. That is all that commands like `status` need, and loading
+an Iceberg library takes longer than the rest of such a command.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-import sqlite3
+import dataclasses
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property, lru_cache
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
-from framework.engine.iceberg import sql_catalog
+from framework import catalogs
+from framework.catalogs import Files
 from framework.errors import CatalogAway, UnreachableError
 from framework.model import Catalog
 
@@ -31,6 +28,7 @@ class Metadata:
 
     file: str
     document: Mapping[str, Any]
+    files: Files
 
     @property
     def uuid(self) -> str:
@@ -84,22 +82,23 @@ class Metadata:
 
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
     """The table as it is now, or None."""
+    asked = catalogs.of(catalog)
     try:
-        file = sql_catalog.location(catalog, identifier)
-        if file is None:
+        current = asked.current(identifier)
+        if current is None:
             return None
-        data = path(file).read_bytes()
-        document = json.loads(gzip.decompress(data) if ".gz." in file else data)
+        file, document = current
         if not document["table-uuid"] or not document["schemas"]:
             raise ValueError(f"{file} is no metadata of a table")
-    except (sqlite3.Error, OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # a broken catalog raises errors of its library or of the file system
         raise unreachable(catalog, error) from None
-    return Metadata(file, document)
+    return Metadata(file, document, asked.files)
 
 
 def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
     error_text = (str(error) or type(error).__name__).splitlines()[0]
-    hint = f"see `uri` and `warehouse` of the catalog `{catalog.name}`"
+    options = " and ".join(f"`{field.name}`" for field in dataclasses.fields(catalog.options) if "option" in field.metadata)
+    hint = f"see {options} of the catalog `{catalog.name}`"
     return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error_text}", hint)
 
 
@@ -111,8 +110,8 @@ def newest_time(table: Metadata, column: str) -> datetime | None:
     if field is None or main is None or "manifest-list" not in main:
         return None
     try:
-        lists = [each["manifest_path"] for each in records(path(main["manifest-list"])) if not each.get("content")]
-        bounds = [_latest_bound(each, field["id"]) for each in lists]
+        lists = [each["manifest_path"] for each in records(table.files, main["manifest-list"]) if not each.get("content")]
+        bounds = [_latest_bound(table.files, each, field["id"]) for each in lists]
     except (OSError, ValueError):
         return None
     latest = max((bound for bound in bounds if bound is not None), default=None)
@@ -120,9 +119,9 @@ def newest_time(table: Metadata, column: str) -> datetime | None:
 
 
 @lru_cache(maxsize=10_000)
-def _latest_bound(manifest: str, field: int) -> int | None:
+def _latest_bound(files: Files, manifest: str, field: int) -> int | None:
     latest = None
-    for entry in records(path(manifest)):
+    for entry in records(files, manifest):
         bounds = entry["data_file"]["upper_bounds"] or ()
         for bound in (each["value"] for each in bounds if each["key"] == field and entry["status"] != _DELETED):
             moment = int.from_bytes(bound, "little", signed=True)
@@ -130,15 +129,14 @@ def _latest_bound(manifest: str, field: int) -> int | None:
     return latest
 
 
-def records(file: Path) -> list[Any]:
+def records(files: Files, location: str) -> list[Any]:
     """The records of an Avro file, such as Iceberg's manifests."""
     import fastavro
 
     try:
-        with file.open("rb") as opened:
-            return list(fastavro.reader(opened))
+        return list(fastavro.reader(BytesIO(files.read(location))))
     except (EOFError, IndexError, KeyError, struct.error, zlib.error) as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
+        raise ValueError(f"{location} is damaged: {error}") from None
 
 
 def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
@@ -148,11 +146,6 @@ def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
 def rows(total: Mapping[str, str]) -> int:
     """The number of rows of a snapshot, by its summary: rows that are marked deleted are still in files."""
     return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
-
-
-def path(location: str) -> Path:
-    """The path of a file as Iceberg names it."""
-    return Path(sql_catalog.local(location))
 
 
 def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:

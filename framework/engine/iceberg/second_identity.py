@@ -10,7 +10,7 @@ from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
 from framework.errors import BatchError
 from framework.model import Pipeline
-from framework.plan.change import Change, hint, told
+from framework.plan.change import Change, hint, refusal_text
 
 _AFTER = "__rebuild"
 GOING = "sluice.going"  # of a table that is being deleted: what is left of it is not resumed
@@ -49,5 +49,5 @@ def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
 def refuse_changes(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> None:
     refused = [change for change in spec_changes if not change.allowed and not change.rebuild]
     if refused:
-        message = f"a rebuild of {pipeline.table.identifier} cannot make these changes: {told(refused)}"
+        message = f"a rebuild of {pipeline.table.identifier} cannot make these changes: {refusal_text(refused)}"
         raise BatchError("schema-change", message, hint(refused, spec_changes, pipeline.name))

@@ -5,38 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from framework import catalogs
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.existing_table import existing as read_existing
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position, Snapshot, TableState
-from framework.engine.spark.session import database, warehouse
 from framework.model import Catalog, Pipeline, Table
 from framework.plan.change import Existing
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
-_opened: dict[tuple[str, str, str], Any] = {}
 _LARGE = 100_000  # messages of a batch whose speed counts: a smaller one is mostly overhead
 _RECENT = 20  # snapshots
 
 
 def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
     """The table as it is now, or None."""
-    if not database(catalog).exists():
-        return None
-    from pyiceberg.exceptions import NoSuchTableError
-
     try:
-        iceberg_table: IcebergTable = _catalog(catalog).load_table(identifier)
-    except NoSuchTableError:
-        return None
+        return catalogs.of(catalog).load(identifier)
     except Exception as error:  # a broken catalog raises errors of PyIceberg, SQLAlchemy or the file system
         raise metadata.unreachable(catalog, error) from None
-    return iceberg_table
 
 
 def state(table_: Table) -> TableState | None:
@@ -122,13 +114,3 @@ def _ancestors(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot
         )  # fmt: skip
         if each["snapshot-id"] == until:
             return
-
-
-def _catalog(catalog: Catalog) -> Any:
-    # The name is part of a table's key in the database: another name would see no tables.
-    key = (catalog.name, f"sqlite:///{database(catalog)}", warehouse(catalog))
-    if key not in _opened:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        _opened[key] = SqlCatalog(key[0], uri=key[1], warehouse=key[2])
-    return _opened[key]

@@ -38,16 +38,20 @@ def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteS
     try:
         subject = registry.subject(registered.subject)
     except NoSubject as error:
-        if registered.newest is None or registered.numbers:
+        if registered.write_version is None or registered.numbers:
             hint = f"{error.hint}; the topic's `columns` make none: their values would come back with another type"
             raise SluiceError(error.code, error.message, hint) from None
         return WriteSchema(
-            of=registered.of, subject=registered.subject, version=registered.newest, writer=_writer(registered.newest), new=True
+            of=registered.of,
+            subject=registered.subject,
+            version=registered.write_version,
+            writer=_writer(registered.write_version),
+            new=True,
         )
     if subject.trouble:
         raise subject.trouble
     version = subject.versions[-1]
-    names = registered.names if registered.newest == version else ()
+    names = registered.names if registered.write_version == version else ()
     return WriteSchema(of=registered.of, subject=registered.subject, version=version, writer=_writer(version, names))
 
 

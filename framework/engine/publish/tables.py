@@ -16,7 +16,7 @@ from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, ColumnsChanged
 from framework.model import Pipeline, Table
-from framework.plan.change import Change, acceptable, changes, hint, told
+from framework.plan.change import Change, acceptable, changes, hint, refusal_text
 
 LAYOUT = {
     # Rows stay in the task that read them: no shuffle, and a file per task and partition.
@@ -129,7 +129,7 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
 
 def _schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
     refused = [change for change in spec_changes if not change.allowed]
-    message = f"{pipeline.table.identifier} is not what the spec says: {told(refused)}"
+    message = f"{pipeline.table.identifier} is not what the spec says: {refusal_text(refused)}"
     return ColumnsChanged(
         "schema-change", message, hint(refused, spec_changes, pipeline.name), spec_changes if acceptable(spec_changes) else None
     )

@@ -21,10 +21,9 @@ from typing import Any
 
 import duckdb
 
-from framework.engine.iceberg import sql_catalog
+from framework import catalogs
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.values import Reader, reader
-from framework.engine.spark.session import warehouse
 from framework.errors import SetupError, SluiceError
 from framework.home import home
 from framework.model import Catalog
@@ -94,14 +93,14 @@ class Answer:
                 raise
 
 
-def ask(catalogs: Sequence[Catalog], text: str) -> Answer:
+def ask(asked: Sequence[Catalog], text: str) -> Answer:
     """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any."""
-    catalog_tables = {catalog.name: sql_catalog.tables(catalog) for catalog in catalogs}
+    catalog_tables = {catalog.name: catalogs.of(catalog).tables() for catalog in asked}
     select = _one_select(text, catalog_tables)
     tables = dict.fromkeys(_resolve(name, catalog_tables) for name in _table_names(select))
     scratch = _scratch()
     try:
-        answer = Answer(_opened(catalogs, tuple(tables), scratch), select)
+        answer = Answer(_opened(asked, tuple(tables), scratch), select)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -208,10 +207,10 @@ def _scratch() -> str:
     return tempfile.mkdtemp(prefix="duckdb-")
 
 
-def _opened(catalogs: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str) -> duckdb.DuckDBPyConnection:
+def _opened(asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
-    folders = [sql_catalog.local(warehouse(catalog)) for catalog in catalogs]
-    folders += [str(Path(each.metadata).parent.parent) for each in tables]
+    stores = [catalogs.of(catalog).files for catalog in asked]
+    folders = [files.path(files.root) for files in stores] + [each.metadata.rsplit("/", 2)[0] for each in tables]
     with duckdb_errors():
         database = duckdb.connect(config=_OFFLINE)
         for name in _EXTENSIONS:

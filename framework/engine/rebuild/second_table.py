@@ -10,7 +10,7 @@ from typing import Any
 
 from framework.engine import drop
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata, replaced_table, table_state
+from framework.engine.iceberg import replaced_table, table_state
 from framework.engine.iceberg.jvm_state import attempting, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import GOING, refuse_changes, second_pipeline
@@ -113,7 +113,7 @@ def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
                 is_side = identifier in sides
                 files, _ = drop.files_of(second.catalog, current, () if is_side else with_rows, rows=data or is_side)
                 lake.drop(identifier)
-                drop.remove(files, metadata.path(current.metadata.location))
+                lake.of.files.delete(files, current.metadata.location)
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
 

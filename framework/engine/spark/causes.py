@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from framework import catalogs
+from framework.catalogs import DENIED, DISK_FULL, Cause
 from framework.errors import BatchError, SparkEnded
 
-
-@dataclass(frozen=True)
-class Cause:
-    code: str
-    says: str
-    hint: str
-
-
-# Error texts of Java and SQLite for a full disk, a missing permission and a lock by another program.
-_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
-_DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
-_LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
-_TEXTS = {
-    "no space left on device": _FULL,
-    "database or disk is full": _FULL,
-    "permission denied": _DENIED,
-    "read-only file system": _DENIED,
-    "readonly database": _DENIED,
-    "database is locked": _LOCKED,
-    "sqlite_busy": _LOCKED,
-}
+# Error texts of Java for a full disk and a missing permission. Catalogs add theirs.
+_TEXTS = {"no space left on device": DISK_FULL, "permission denied": DENIED, "read-only file system": DENIED}
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
 
 
@@ -38,9 +19,9 @@ def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
     return BatchError(code, f"{message}: {cause}" if cause else message, hint)
 
 
-def cause_of(text: str) -> Cause | None:
+def cause_of(error_text: str) -> Cause | None:
     """The cause on this machine, if the text names one."""
-    return next((cause for text, cause in _TEXTS.items() if text in text.lower()), None)
+    return next((cause for text, cause in (_TEXTS | catalogs.causes()).items() if text in error_text.lower()), None)
 
 
 def java_message(error: Exception) -> str:
@@ -62,8 +43,8 @@ def is_spark_gone(error: BaseException) -> bool:
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
     if isinstance(error, Py4JJavaError):
-        text = java_message(error)
-        return not text or any(text in text for text in _STOPPED)
+        message = java_message(error)
+        return not message or any(text in message for text in _STOPPED)
     return "Trace:" not in str(error)  # with a trace, Java is alive and did not know the call
 
 

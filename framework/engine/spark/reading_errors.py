@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from framework.engine.spark.causes import Cause, cause_of, is_spark_gone, java_message, spark_ended
+from framework.catalogs import Cause
+from framework.engine.spark.causes import cause_of, is_spark_gone, java_message, spark_ended
 from framework.errors import BatchError
 from framework.model import Pipeline
 

@@ -11,14 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from framework import jars
+from framework import catalogs, jars
+from framework.catalogs import Catalog
 from framework.encoding import decoder
 from framework.engine.spark.java_package import Package
 from framework.errors import SetupError
 from framework.home import home, private
 from framework.jvm import build
-from framework.model import Catalog, Plan
-from framework.sql.meaning import LOCAL, MEANING, OLDER
+from framework.model import Plan
+from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -63,9 +64,9 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
-        conf.update(_catalog(catalog))
+        conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
-    return {**conf, **MEANING, **(LOCAL if conf["spark.master"].startswith("local") else {})}
+    return {**conf, **SQL_SETTINGS, **(LOCAL_SETTINGS if conf["spark.master"].startswith("local") else {})}
 
 
 def _classes() -> Iterator[str]:
@@ -78,21 +79,10 @@ def _catalog(catalog: Catalog) -> dict[str, str]:
     key = f"spark.sql.catalog.{catalog.name}"
     return {
         key: "org.apache.iceberg.spark.SparkCatalog",
-        f"{key}.type": "jdbc",
-        f"{key}.uri": f"jdbc:sqlite:{database(catalog)}?busy_timeout=30000",
-        f"{key}.jdbc.schema-version": "V1",
-        f"{key}.warehouse": warehouse(catalog),
+        **{f"{key}.{name}": value for name, value in catalog.settings().items()},
         # A cached table would hide another writer's commits.
         f"{key}.cache-enabled": "false",
     }
-
-
-def database(catalog: Catalog) -> Path:
-    return Path(catalog.uri.removeprefix("sqlite:///")).absolute()
-
-
-def warehouse(catalog: Catalog) -> str:
-    return "file://" + str(Path(catalog.warehouse.removeprefix("file://")).absolute())
 
 
 def prepare(plan: Plan) -> None:
@@ -101,7 +91,7 @@ def prepare(plan: Plan) -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     private("spark")
     for catalog in plan.catalogs:
-        database(catalog).parent.mkdir(parents=True, exist_ok=True)
+        catalogs.of(catalog).prepare()
 
 
 def start(plan: Plan) -> SparkSession:
@@ -120,7 +110,7 @@ def start(plan: Plan) -> SparkSession:
 def refuse_older(spark: SparkSession) -> None:
     """Refuses settings of this machine's `spark-defaults.conf` that a spec may not have either."""
     conf = cast(Any, spark)._jsc.sc().conf()
-    for prefix in OLDER:
+    for prefix in LEGACY_PREFIXES:
         if len(older := conf.getAllWithPrefix(prefix)):
             message = f"this machine's spark-defaults.conf sets `{prefix}{older[0]._1()}`, which decides what SQL means"
             raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from framework.catalogs import in_folder
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
 from framework.engine.spark import defects, scratch_session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SluiceError
-from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
+from framework.model import Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
 from framework.plan.compare import Beyond
 from framework.sql.quote import identifier
 
@@ -112,10 +113,7 @@ def _with_known_schemas(topic: Topic) -> Topic:
 def scratch_plan(plan: Plan, folder: Path) -> Plan:
     """The plan with its tables in a folder, in catalogs of the same names. Catalog settings in the engine's `conf` are dropped: they
     would lead to the real tables."""
-    catalogs = {
-        each.name: Catalog(each.name, "sql", f"sqlite:///{folder}/{each.name}.db", str(folder / each.name))
-        for each in plan.catalogs
-    }
+    catalogs = {each.name: in_folder(each.name, folder) for each in plan.catalogs}
     pipelines = tuple(
         replace(
             each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),

@@ -37,21 +37,21 @@ def writer(schema: Schema) -> dict[str, Json]:
 
 
 def _field(field: Descriptor, maps: frozenset[str]) -> dict[str, Json]:
-    found: dict[str, Json] = {"name": field.name, "number": field.number, "kind": _KINDS[field.type]}
+    member: dict[str, Json] = {"name": field.name, "number": field.number, "kind": _KINDS[field.type]}
     if field.message_type:
-        found["type"] = field.message_type.full_name
+        member["type"] = field.message_type.full_name
     if field.enum_type:
-        found["enum"] = field.enum_type.full_name
+        member["enum"] = field.enum_type.full_name
     if field.is_repeated:
-        found["map" if field.message_type and field.message_type.full_name in maps else "repeated"] = True
+        member["map" if field.message_type and field.message_type.full_name in maps else "repeated"] = True
     elif field.is_required:
-        found["required"] = True
+        member["required"] = True
     in_entry = field.containing_type.full_name in maps
     if not field.is_repeated and not field.message_type and (in_entry or not field.has_presence or field.has_default_value):
-        found["default"] = _constant(field)
+        member["default"] = _constant(field)
     if field.containing_oneof and len(field.containing_oneof.fields) > 1:
-        found["oneof"] = field.containing_oneof.name
-    return found
+        member["oneof"] = field.containing_oneof.name
+    return member
 
 
 def _constant(field: Descriptor) -> str:

@@ -30,14 +30,18 @@ final class BinaryInput {
     return bytes[at++];
   }
 
-  /** A number of at most 64 bits, seven in each byte, the lowest first. */
+  /** A number, seven bits in each byte, the lowest first. Bits beyond 64 do not count, says Protobuf. */
   long varint() {
+    return varint(false);
+  }
+
+  private long varint(boolean isExact) {
     long number = 0;
     for (int shift = 0; shift < 70; shift += 7) {
       int next = oneByte();
       number |= (long) (next & 0x7F) << shift;
       if (next >= 0) {
-        if (shift == 63 && next > 1) {
+        if (isExact && shift == 63 && next > 1) {
           break;
         }
         return number;
@@ -46,8 +50,13 @@ final class BinaryInput {
     throw BadMessage.undecodable("a number has more than 64 bits");
   }
 
+  /** Avro's numbers, which have no more than 64 bits. */
   long zigzag() {
-    long number = varint();
+    return unfolded(varint(true));
+  }
+
+  /** The number that is small in bytes where it is near 0, on both sides. */
+  static long unfolded(long number) {
     return number >>> 1 ^ -(number & 1);
   }
 

@@ -57,7 +57,17 @@ public final class Decode implements ScalarFunction<InternalRow> {
     return "decode";
   }
 
-  /** Two calls with the same name are computed once. */
+  /** Spark computes two equal calls once, and finds what it has cached. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Decode && ((Decode) other).description.equals(description);
+  }
+
+  @Override
+  public int hashCode() {
+    return description.hashCode();
+  }
+
   @Override
   public String canonicalName() {
     return "sluice.decode." + description;

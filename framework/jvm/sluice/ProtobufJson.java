@@ -2,6 +2,7 @@ package sluice;
 
 import java.math.BigDecimal;
 import java.math.MathContext;
+import java.math.RoundingMode;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -100,9 +101,12 @@ final class ProtobufJson {
     BigDecimal exact = new BigDecimal(number);
     int first = Math.abs(number) < Double.MIN_NORMAL ? 1 : 15; // 15 digits are kept by every double that has as many
     for (int precision = first; precision < 17; precision++) {
-      BigDecimal rounded = exact.round(new MathContext(precision));
-      if (rounded.doubleValue() == number) {
-        return rounded.stripTrailingZeros();
+      // Beside a power of two the nearest text can be another number, and the next one not.
+      for (RoundingMode mode : new RoundingMode[] {RoundingMode.HALF_EVEN, RoundingMode.CEILING, RoundingMode.FLOOR}) {
+        BigDecimal rounded = exact.round(new MathContext(precision, mode));
+        if (rounded.doubleValue() == number) {
+          return rounded.stripTrailingZeros();
+        }
       }
     }
     return exact.round(new MathContext(17)).stripTrailingZeros();

@@ -130,7 +130,7 @@ final class ProtobufReader {
       case FIXED32:
         return in.fixed32() & 0xFFFFFFFFL;
       case SINT64:
-        return in.zigzag();
+        return BinaryInput.unfolded(in.varint());
       case FIXED64:
       case SFIXED64:
         return in.fixed64();

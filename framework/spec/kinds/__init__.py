@@ -1,5 +1,5 @@
-"""The kinds of documents are the files of `framework.kinds`; here is what a file says of itself. The documents that all of a plan
-reads, topics and pipelines with their tests, are here, too."""
+"""How a file of `framework.kinds` declares a kind of document. The documents that every part of a plan reads are here, too: topics,
+and pipelines with their tests."""
 
 from __future__ import annotations
 
@@ -18,25 +18,23 @@ LATER = ("mail", "export")
 
 
 def leaves_the_plan_alone(_draft: Any, _documents: Any) -> None:
-    """Of a kind that is used while specs are read and has no part in a plan."""
+    """The `resolve` of a kind that is used while specs are read and adds nothing to a plan."""
 
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """A kind of document, which its file has as `KIND`."""
+    """A kind of document. Its file has one as `KIND`."""
 
     document: type[Kind]
-    resolve: Callable[[Any, Any], None] = (
-        leaves_the_plan_alone  # adds what the documents stand for, and their problems, to a plan's draft
-    )
+    resolve: Callable[[Any, Any], None] = leaves_the_plan_alone  # adds the documents' part, and their problems, to a plan's draft
     _: KW_ONLY
     needs: tuple[str, ...] = ()  # the kinds that are resolved before it
     same_everywhere: bool = False  # no environment replaces such documents
-    one_only: bool = False  # there is one at most
+    one_only: bool = False  # at most one such document is allowed
 
 
 def document_kinds() -> Mapping[str, DocumentKind]:
-    """By their names, each behind those that it needs."""
+    """The kinds by name. A kind follows the kinds that it needs."""
     kinds: dict[str, DocumentKind] = {name: file.KIND for name, file in components.load_all(PACKAGE).items()}
 
     def depth(name: str) -> int:
@@ -50,7 +48,7 @@ def document_types() -> Mapping[str, type[Kind]]:
 
 
 def later_kinds() -> tuple[str, ...]:
-    """Those that the language has and this version does not."""
+    """The kinds of the language that this version lacks."""
     return tuple(name for name in LATER if name not in components.names(PACKAGE))
 
 

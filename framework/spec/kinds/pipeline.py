@@ -1,8 +1,8 @@
 """A pipeline: from a topic, through steps, into a table.
 
-No message is left out or read twice: each becomes rows of the table, is filtered out, or is a bad row. All steps and expectations can
-use what Kafka knows of the message, `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; and `_event_time`, which is the topic's
-`event_time` or else Kafka's timestamp.
+Every message is processed exactly once: it becomes rows of the table, is filtered out, or is a bad row. All steps and expectations can
+use Kafka's columns `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`. They can also use `_event_time`, which is the topic's
+`event_time` or, without one, Kafka's timestamp.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ Step = Annotated[WrittenStep, Files("framework.steps", "step", later=LANGUAGE_ST
 
 @dataclass(frozen=True)
 class From(Bound):
-    """Where the rows come from."""
+    """The source of the rows."""
 
     exactly_one: ClassVar[bool] = True
 
     topic: Name | None = option("The topic.", default=None, example="stock_trades")
     topics: tuple[Name, ...] | None = option(
-        "Several topics of one shape; the column `_kafka_topic` says which.",
+        "Several topics with the same columns; the column `_kafka_topic` holds the topic of each row.",
         default=None,
         at_least=1,
         example="[orders_eu, orders_us]",
@@ -88,22 +88,25 @@ class From(Bound):
 
 @dataclass(frozen=True)
 class SchemaChanges(Bound):
-    """Which changes of columns a run brings into the table."""
+    """Which schema changes a run applies to the table."""
 
     add: Literal["allow", "refuse"] = option("Columns that are new in the spec.", default="allow", example="allow", aka=["new"])
     widen: Literal["allow", "refuse"] = option(
-        "Types that hold all of the old values: bigint for int, double for float, a longer decimal.",
+        "Wider types, which hold all old values: bigint for int, double for float, a longer decimal.",
         default="allow", example="allow", aka=["promote"],
     )  # fmt: skip
     drop: Literal["keep", "refuse"] = option(
-        "Columns that the spec no longer has: they stay and are null in new rows.", default="keep", example="keep", aka=["remove"]
+        "Columns that are no longer in the spec: they stay in the table and are null in new rows.",
+        default="keep",
+        example="keep",
+        aka=["remove"],
     )
     rename: Literal["allow", "refuse"] = option(
-        "Other names for columns, where a schema of the registry says what they were: the column gets the name and keeps its data.",
+        "New names for columns, if a schema in the registry has the old name: the column is renamed and keeps its data.",
         default="refuse", example="allow",
     )  # fmt: skip
     narrow: Literal["allow", "refuse"] = option(
-        "Types that do not hold all of the old values: the column keeps the type that it has.", default="refuse", example="allow"
+        "Narrower types, which do not hold all old values: the column keeps its current type.", default="refuse", example="allow"
     )
 
 
@@ -112,61 +115,62 @@ WRITES = Named("framework.writes", "MODE")
 
 @dataclass(frozen=True)
 class Deletes(Bound):
-    """Which rows delete the row of their key."""
+    """A condition for rows that delete the row with their key."""
 
-    when: Expression = option("A condition on the row.", example="\"op = 'd'\"", aka=["if", "condition"])
+    when: Expression = option("True for a row that deletes.", example="\"op = 'd'\"", aka=["if", "condition"])
 
 
 @dataclass(frozen=True)
 class Into(Bound):
-    """The table that the rows go into."""
+    """The table that the rows are written to."""
 
     partly: ClassVar[bool] = True
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
-    catalog: Name | None = option("The catalog; default: the only one.", default=None, example="lake")
+    catalog: Name | None = option("The catalog; default: the only one in the specs.", default=None, example="lake")
     write: Annotated[str, WRITES] = option(
-        "How the rows change the table.",
+        "How rows are written to the table.",
         default="append", example="upsert", later=("accumulate",), aka=["mode"],
     )  # fmt: skip
     keys: tuple[ColumnName, ...] = option(
-        "Of an upsert or a history, the columns that name a row; where one of them is null, it is a bad row.",
+        "For `upsert` and `history`, the columns that identify a row; a row with a null in one of them is a bad row.",
         default=(), example="[order_id]", aka=["key", "primary_key", "unique_key", "merge_keys"],
     )  # fmt: skip
     order_by: ColumnName | None = option(
-        "The column that says which of two rows of a key is newer, the greater one; null is the oldest. Of a history it is a time. "
-        "Default: the topic's `event_time`, else Kafka's timestamp. Between equal ones Kafka's timestamp, partition and offset decide.",
+        "The column that orders the rows of a key: the greatest value is the newest, and null is the oldest. For `history` it must be "
+        "a time. Default: the topic's `event_time`, else Kafka's timestamp. Equal values are ordered by Kafka's timestamp, partition "
+        "and offset.",
         default=None, example="updated_at", aka=["order", "version", "sequence_by"],
     )  # fmt: skip
     deletes: Literal["tombstones", "ignore"] | Deletes | None = option(
-        "What deletes the row of a key: `tombstones`, which are messages without a value, and then the keys are columns of the message's "
-        "key; or a condition. `ignore` leaves out messages that delete, and counts them. Default: what Debezium says deletes, and any "
-        "other message without a value is a bad row.",
+        "Which messages delete the row with their key. `tombstones`: messages without a value; `keys` must then be columns of the "
+        "message's key. `{when: …}`: rows that meet a condition. `ignore`: no message deletes; messages that would are skipped and "
+        "counted. Default: Debezium's deletes, and any other message without a value is a bad row.",
         default=None, example="tombstones", aka=["delete", "on_delete"],
     )  # fmt: skip
     remember_deletes_for: Duration = option(
-        "How long it is known which keys were deleted, so that an older row that comes late does not come back.",
+        "How long a deleted key is remembered, so that an older row that arrives late does not bring the key back.",
         default=7 * 86400, at_least="1d", example="7d",
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
-        "What its files are split by: columns, or `year`, `month`, `day`, `hour` of one, `bucket(16, c)`, `truncate(4, c)`. A text that is "
-        "too long for the name of a folder makes a bad row.",
+        "How the files are partitioned: by columns, by `year`, `month`, `day` or `hour` of a column, by `bucket(16, c)` or "
+        "`truncate(4, c)`. A text that is too long for a folder's name makes a bad row.",
         default=(),
         example="[day(at)]",
         aka=["partitioned_by", "partitions"],
     )
     sort_by: tuple[Expression, ...] = option(
-        "The columns by which rows are sorted in each file.", default=(), example="[symbol, at]", aka=["cluster_by"]
+        "The columns that sort the rows in each file.", default=(), example="[symbol, at]", aka=["cluster_by"]
     )
     kafka_columns: bool = option(
-        "Whether the table has `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`; an upsert or a history has them in any case, "
-        "since they tell which row is newer.", default=True,
+        "Whether the table has the columns `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`. With `upsert` and `history` it "
+        "always has them, since they decide which row is newer.", default=True,
     )  # fmt: skip
     format_version: Literal[2, 3] = option(
-        "Iceberg's format version; 2 is for readers that do not know 3.", default=3, example="3"
+        "Iceberg's format version; 2 is for readers that do not support 3.", default=3, example="3"
     )
     schema_changes: SchemaChanges = option(
-        "Which changes of columns a run brings into the table.", default=SchemaChanges(), example="{add: refuse}",
+        "Which schema changes a run applies to the table.", default=SchemaChanges(), example="{add: refuse}",
         aka=["schema_evolution", "on_schema_change"],
     )  # fmt: skip
 
@@ -176,7 +180,7 @@ class Into(Bound):
         if WRITES.components()[self.write].by_key:
             if not self.keys and "keys" not in self.gaps:
                 yield Problem(
-                    self.place("write"), "needs-keys", f"`write: {self.write}` needs `keys`, the columns that name a row",
+                    self.place("write"), "needs-keys", f"`write: {self.write}` needs `keys`, the columns that identify a row",
                     "add `keys: [order_id]`, with the columns that are the same in all versions of a row",
                 )  # fmt: skip
             return
@@ -184,28 +188,26 @@ class Into(Bound):
             ignored = name == "deletes" and (self.deletes == "ignore" or name in self.gaps)
             if self.node.get(name) is not None and not ignored:
                 yield Problem(
-                    self.key_place(name), "unused-key", f"`{name}` means nothing with `write: {self.write}`",
+                    self.key_place(name), "unused-key", f"`{name}` has no effect with `write: {self.write}`",
                     "write `write: upsert`, which keeps one row per key, or `write: history`, or remove it",
                 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Batch(Bound):
-    """How much is done at once."""
+    """The size of a batch."""
 
-    rows: int | None = option("Rows of the largest batch; default: 1000000.", default=None, at_least=1, example="5000000")
+    rows: int | None = option("The most rows in a batch; default: 1000000.", default=None, at_least=1, example="5000000")
 
 
 @dataclass(frozen=True)
 class Run(Bound):
-    """When."""
+    """When Dagster runs the pipeline."""
 
     exactly_one: ClassVar[bool] = True
 
-    every: Duration | None = option("How often it is asked whether messages wait.", default=None, example="1m")
-    cron: Schedule | None = option(
-        "When, as cron writes it, in UTC.", default=None, example='"0 6 * * *"', aka=["at", "schedule"]
-    )
+    every: Duration | None = option("How often Dagster checks for waiting messages.", default=None, example="1m")
+    cron: Schedule | None = option("A cron schedule, in UTC.", default=None, example='"0 6 * * *"', aka=["at", "schedule"])
 
 
 TESTS = ("not_null", "between", "one_of", "matches")
@@ -213,23 +215,26 @@ TESTS = ("not_null", "between", "one_of", "matches")
 
 @dataclass(frozen=True)
 class Expectation(Bound):
-    """What must hold for the rows: a test of a column, or a condition. Of null nothing holds."""
+    """A test of a column, or a condition on a row. A null fails every expectation."""
 
-    name: str | None = option("What it is called; default: what it says.", default=None, example="sane_quantity")
-    column: ColumnName | None = option("The column that is tested.", default=None, example="price", aka=["field"])
-    not_null: Literal[True] | None = option("It has a value.", default=None, example="true", aka=["required"])
-    between: tuple[str, str] | None = option("It is in this range, both ends included.", default=None, example="[0, 1000]")
+    name: str | None = option("The expectation's name; default: its text.", default=None, example="sane_quantity")
+    column: ColumnName | None = option("The column to test.", default=None, example="price", aka=["field"])
+    not_null: Literal[True] | None = option("The column has a value.", default=None, example="true", aka=["required"])
+    between: tuple[str, str] | None = option(
+        "The value is in this range, including both ends.", default=None, example="[0, 1000]"
+    )
     one_of: tuple[str, ...] | None = option(
-        "It is one of these.", default=None, example="[BUY, SELL]", at_least=1, aka=["in", "values"]
+        "The value is one of these.", default=None, example="[BUY, SELL]", at_least=1, aka=["in", "values"]
     )
     matches: str | None = option(
-        "All of its text fits this regular expression.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"]
+        "The whole text matches this regular expression.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"]
     )
     when: Expression | None = option(
-        "A condition that is true.", default=None, example="quantity > 0", aka=["condition", "that", "if", "expression"]
+        "A condition that must be true.", default=None, example="quantity > 0", aka=["condition", "that", "if", "expression"]
     )
     else_: Literal["quarantine", "warn", "stop"] = option(
-        "Where it does not hold: the row is a bad row, or the batch is published with a warning, or nothing is published.",
+        "What happens if a row fails: `quarantine` makes it a bad row, `warn` publishes the batch with a warning, `stop` publishes "
+        "nothing.",
         default="quarantine", aka=["otherwise", "on_fail", "severity"],
     )  # fmt: skip
 
@@ -238,12 +243,12 @@ class Expectation(Bound):
         if self.when is not None and (given or self.column is not None):
             extra = (["column"] if self.column is not None else []) + given
             yield Problem(
-                self.key_place(extra[0]), "unused-key", f"`{extra[0]}` means nothing beside `when`",
-                "write two expectations, or say all of it in `when`",
+                self.key_place(extra[0]), "unused-key", f"`{extra[0]}` has no effect with `when`",
+                "write two expectations, or put the whole condition into `when`",
             )  # fmt: skip
         elif self.when is None and self.column is None:
             yield Problem(
-                self.place(), "missing-key", "an expectation needs a `column` and a test of it, or `when`",
+                self.place(), "missing-key", "an expectation needs a `column` and a test of the column, or `when`",
                 "write `{column: price, not_null: true}` or `{when: price > 0}`",
             )  # fmt: skip
         elif self.when is None and len(given) != 1:
@@ -256,64 +261,73 @@ class Expectation(Bound):
 
 @dataclass(frozen=True)
 class Maintain(Bound):
-    """How files and snapshots are kept small."""
+    """Compaction of files, and expiry of snapshots."""
 
-    compact_to: Size = option("The size of a file.", default=128 << 20, at_least="1MB", at_most="4GB", example="128MB")
-    compact_every: Duration = option("How often small files are joined.", default=3600, at_least="1m", example="1h")
-    keep_snapshots_for: Duration = option("How long old snapshots can be read.", default=7 * 86400, at_least="1h", example="7d")
-    keep_at_least: int = option("Snapshots that stay however old they are.", default=20, at_least=1, example="20")
+    compact_to: Size = option("The target size of a file.", default=128 << 20, at_least="1MB", at_most="4GB", example="128MB")
+    compact_every: Duration = option("How often small files are compacted.", default=3600, at_least="1m", example="1h")
+    keep_snapshots_for: Duration = option("How long old snapshots are kept.", default=7 * 86400, at_least="1h", example="7d")
+    keep_at_least: int = option("How many snapshots are kept, however old.", default=20, at_least=1, example="20")
     orphans_after: Duration = option(
-        "How old a file that no snapshot knows must be before it goes.", default=3 * 86400, at_least="1d", example="3d"
+        "The age at which a file without a snapshot is deleted.", default=3 * 86400, at_least="1d", example="3d"
     )
 
 
 @dataclass(frozen=True)
 class Pipeline(Kind):
-    """From a topic, through steps, into a table."""
+    """A pipeline from a topic, through steps, into a table."""
 
     partly: ClassVar[bool] = True
 
-    from_: From = option("Where the rows come from.", example="{topic: stock_trades}", aka=["source", "input", "topic"])
+    from_: From = option("The source of the rows.", example="{topic: stock_trades}", aka=["source", "input", "topic"])
     into: Into = option(
-        "The table.", example="{table: markets.trades}", aka=["to", "sink", "target", "output", "table", "destination"]
+        "The table that the rows are written to.",
+        example="{table: markets.trades}",
+        aka=["to", "sink", "target", "output", "table", "destination"],
     )
-    doc: str | None = option("What a row is.", default=None, aka=["description", "comment"])
-    owner: Owner | None = option("Who answers for it.", default=None, example="team:markets", aka=["owners", "team"])
-    tags: dict[str, str] = option("Names and values to find it by.", default={}, example="{tier: gold}", aka=["labels"])
-    steps: tuple[Step, ...] = option("What is done to the rows, in order.", default=(), aka=["transforms", "transform"])
-    batch: Batch = option("How much is done at once.", default=Batch(), example="{rows: 5000000}")
+    doc: str | None = option("What one row stands for.", default=None, aka=["description", "comment"])
+    owner: Owner | None = option("Who is responsible.", default=None, example="team:markets", aka=["owners", "team"])
+    tags: dict[str, str] = option("Names and values to search by.", default={}, example="{tier: gold}", aka=["labels"])
+    steps: tuple[Step, ...] = option("Steps that change the rows, in order.", default=(), aka=["transforms", "transform"])
+    batch: Batch = option("The size of a batch.", default=Batch(), example="{rows: 5000000}")
     run: Literal["on_new_data", "by_hand"] | Run = option(
-        "When Dagster runs it, if messages wait: every so often, by a schedule, soon after they came, or only when a person asks.",
+        "When Dagster runs the pipeline, if messages are waiting: at an interval, by a schedule, soon after messages arrive "
+        "(`on_new_data`), or only when a person starts it (`by_hand`).",
         default=Run(60),
         example="{every: 1m}",
         aka=["schedule", "trigger", "cron", "every"],
     )
     bad_rows: Literal["quarantine", "stop", "drop"] = option(
-        "What becomes of bad rows: they are kept in a table of their own, or every run stops until a person accepts them, or they "
-        "are counted and left out.",
+        "What happens to bad rows: `quarantine` writes them to a table of their own, `stop` stops every run until a person accepts "
+        "them, `drop` counts and drops them.",
         default="quarantine",
         aka=["on_error", "errors", "dead_letter"],
     )
     fresh_within: Duration | None = option(
-        "How old the last batch may be while messages wait, before the table counts as not fresh.",
+        "How old the last batch may be while messages are waiting. An older table is not fresh.",
         default=None,
         at_least="1m",
         example="15m",
         aka=["freshness", "sla"],
     )
     expect: tuple[Expectation, ...] = option(
-        "What must hold for the rows.", default=(), example="[{column: price, not_null: true}]", aka=["expectations", "checks"]
+        "Tests and conditions for the rows.",
+        default=(),
+        example="[{column: price, not_null: true}]",
+        aka=["expectations", "checks"],
     )
     maintain: Maintain = option(
-        "How files and snapshots are kept small; this version does not do it yet.", default=Maintain(), aka=["maintenance"]
+        "Compaction of files, and expiry of snapshots; this version does neither.", default=Maintain(), aka=["maintenance"]
     )
     warn_after: Duration | None = option(
-        "After how long Dagster warns, before `fresh_within`.", default=None, at_least="1m", example="10m"
+        "The age of the last batch at which Dagster warns; shorter than `fresh_within`.",
+        default=None,
+        at_least="1m",
+        example="10m",
     )
-    also: None = later("Other places for the rows.")
-    publish: None = later("Other catalogs that show the table.")
+    also: None = later("Further targets for the rows.")
+    publish: None = later("Further catalogs that list the table.")
     tests: tuple[Test, ...] = option(
-        "Examples of messages and the rows made of them, for `sluice test`.", default=(), aka=["test", "examples"],
+        "Messages and the rows that they become, for `sluice test`.", default=(), aka=["test", "examples"],
         example="[{name: a price is kept, given: [{price: 5.0}], expect: [{price: 5.0}]}]",
     )  # fmt: skip
 
@@ -323,7 +337,7 @@ class Pipeline(Kind):
             return
         if self.fresh_within is None:
             yield Problem(
-                self.key_place("warn_after"), "missing-key", "`warn_after` needs `fresh_within`, before which it warns",
+                self.key_place("warn_after"), "missing-key", "`warn_after` needs `fresh_within`, which must be longer",
                 "add `fresh_within: 15m`",
             )  # fmt: skip
         elif self.warn_after >= self.fresh_within:
@@ -339,21 +353,21 @@ class Pipeline(Kind):
         if whole and self.from_.table is None:
             yield Problem(
                 self.into.place("write"), "replace-needs-table",
-                f"`write: {self.into.write}` computes the whole table from another one, and this pipeline reads a topic",
+                f"`write: {self.into.write}` computes the whole table from another table, and this pipeline reads a topic",
                 "read a table, `from: {table: …}`, or write `write: append`",
             )  # fmt: skip
         if self.from_.table is not None and not whole:
             yield Problem(
-                self.from_.place("table"), "not-in-this-version", "reading what a table has gained is not in this version",
+                self.from_.place("table"), "not-in-this-version", "reading only the new rows of a table is not in this version",
                 "write `write: replace`, which computes the whole table at each run",
             )  # fmt: skip
         if self.from_.table is not None and self.into.deletes == "ignore":
             yield Problem(
-                self.into.key_place("deletes"), "unused-key", "`deletes` means nothing with `from: {table: …}`: a table has no tombstones",
+                self.into.key_place("deletes"), "unused-key", "`deletes` has no effect with `from: {table: …}`: a table has no tombstones",
                 "remove it",
             )  # fmt: skip
         if self.from_.table is not None and self.batch.rows is not None:
             yield Problem(
-                self.key_place("batch"), "unused-key", "`batch` means nothing with `from: {table: …}`: all of it is one batch",
+                self.key_place("batch"), "unused-key", "`batch` has no effect with `from: {table: …}`: the whole table is one batch",
                 "remove it",
             )  # fmt: skip

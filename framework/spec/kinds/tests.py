@@ -1,4 +1,4 @@
-"""The tests of a pipeline: messages, and the rows and bad rows that are to come of them."""
+"""The tests of a pipeline: messages, and the expected rows and bad rows."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from framework.spec.scalars import ColumnName, Name, Time
 
 @dataclass(frozen=True)
 class Message(Bound):
-    """A message as Kafka has it."""
+    """A message with Kafka's fields."""
 
-    key: Node | None = option("The key: text or, where keys have fields, a map; default: none.", default=None, example="User_1")
+    key: Node | None = option("The key: text, or a map if keys have fields; default: none.", default=None, example="User_1")
     at: Time | None = option(
-        "Kafka's timestamp; default: 2026-01-01T00:00:00Z and a second more for each message before it.", default=None,
+        "Kafka's timestamp; default: 2026-01-01T00:00:00Z, plus one second for each message before it.", default=None,
         example="2026-01-05T10:00:00Z", aka=["timestamp", "time"],
     )  # fmt: skip
     partition: int = option("The partition.", default=0, at_least=0, at_most=9999, example="2")
     value: Node | None = option(
-        "The columns, written as the topic says; `null`: a message without a value.", default=None, example="{price: 5.0}"
+        "The columns, in the topic's format; `null`: a message without a value.", default=None, example="{price: 5.0}"
     )
-    raw: str | None = option("The text of the value as it is.", default=None, example='"not json"', aka=["text", "bytes"])
-    headers: dict[str, Node] = option("The headers and their texts.", default={}, example="{source: web}")
+    raw: str | None = option("The value as raw text.", default=None, example='"not json"', aka=["text", "bytes"])
+    headers: dict[str, Node] = option("The headers, as names and texts.", default={}, example="{source: web}")
     topic: Name | None = option("The topic; default: the pipeline's first.", default=None, example="stock_trades")
 
     def problems(self) -> Iterable[Problem]:
         if self.value is not None and self.raw is not None:
-            yield Problem(self.key_place("raw"), "unused-key", "`raw` means nothing beside `value`", "keep one of them")
+            yield Problem(self.key_place("raw"), "unused-key", "`raw` has no effect with `value`", "keep one of them")
         elif self.value is None and self.raw is None:
             yield Problem(
                 self.place(), "missing-key", "this message has no `value`",
@@ -41,42 +41,43 @@ class Message(Bound):
 
 @dataclass(frozen=True)
 class GivenMessage(Bound):
-    """A message as a whole, not only its columns."""
+    """A whole message, not only its columns."""
 
-    told_by: ClassVar[str | None] = "message"
+    only_key: ClassVar[str | None] = "message"
 
     message: Message = option("The message.", example='{raw: "not json"}')
 
 
 @dataclass(frozen=True)
 class BadRow(Bound):
-    """A bad row that is to come."""
+    """An expected bad row."""
 
-    error: str | None = option("The code of what is wrong.", default=None, example="undecodable", aka=["code"])
-    stage: str | None = option("Where it failed: value, key, headers, or a step.", default=None, example="value")
-    message: str | None = option("What is wrong, in words.", default=None, example="the value is not JSON")
-    item: str | None = option("Which row of the message, where a list was taken apart.", default=None, example='"1"')
+    error: str | None = option("The error code.", default=None, example="undecodable", aka=["code"])
+    stage: str | None = option("The part that failed: value, key, headers, or a step.", default=None, example="value")
+    message: str | None = option("The error message.", default=None, example="the value is not JSON")
+    item: str | None = option("The number of the row, if the step `explode` made several.", default=None, example='"1"')
     topic: Name | None = option("The topic.", default=None, example="stock_trades")
     partition: int | None = option("The partition.", default=None, at_least=0, example="0")
     offset: int | None = option("The offset: the first message of a partition has 0.", default=None, at_least=0, example="0")
-    key: str | None = option("The text of the key.", default=None, example="User_1")
-    value: str | None = option("The text of the value.", default=None, example="not json", aka=["raw"])
+    key: str | None = option("The key as text.", default=None, example="User_1")
+    value: str | None = option("The value as text.", default=None, example="not json", aka=["raw"])
 
 
 @dataclass(frozen=True)
 class Test(Bound):
-    """Messages, and what is to come of them."""
+    """Messages, and the rows and bad rows that they must become."""
 
     partly: ClassVar[bool] = True
 
-    name: str = option("What it shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
+    name: str = option("What the test shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
     given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
-        "The messages, in order: the columns of each or all of it, and `new_batch` between batches; where a table is read, its rows.",
+        "The messages in order, each as its columns or as a whole `message`; `new_batch` starts another batch; if the pipeline reads "
+        "a table, the table's rows.",
         at_least=1,
         example="[{price: -1.0}]", aka=["input", "messages", "when"],
     )  # fmt: skip
     expect: tuple[dict[ColumnName, Node], ...] | None = option(
-        "The rows of the table afterwards, in any order; of each the columns that matter.", default=None,
+        "The rows of the table afterwards, in any order, each with the columns to compare.", default=None,
         example="[{anomaly_flag: NEGATIVE_PRICE}]", aka=["output", "rows", "then", "expected"],
     )  # fmt: skip
     expect_bad: tuple[BadRow, ...] | None = option(
@@ -86,5 +87,5 @@ class Test(Bound):
     def problems(self) -> Iterable[Problem]:
         if self.expect is None and self.expect_bad is None and not self.gaps:
             yield Problem(
-                self.place(), "missing-key", "a test needs `expect` or `expect_bad`", "write `expect: []` where no row is to come"
+                self.place(), "missing-key", "a test needs `expect` or `expect_bad`", "write `expect: []` if no row is expected"
             )

@@ -1,11 +1,11 @@
-"""A Kafka topic: what its messages hold.
+"""A Kafka topic and the columns of its messages.
 
-The schemas of `avro`, `json_schema`, `protobuf` and `debezium_avro` are in the cluster's registry. Each message is read by the schema
-whose id it begins with, and all fields of all versions are columns, unless `columns` says which.
+The schemas of `avro`, `json_schema`, `protobuf` and `debezium_avro` are in the cluster's registry. Each message begins with the id of
+its schema, and is decoded with that schema. The fields of all versions become columns, unless `columns` names the columns.
 
-In JSON a column of type `string` takes the text of any value; every other type takes its own kind of value only, and anything else makes
-a bad row. A timestamp without a zone is UTC; digits behind its microseconds are cut. A field that is missing is null, of two equal
-fields the last counts, and a message without a value is a bad row.
+In JSON, a column of type `string` takes any value as text. Every other type takes only its own kind of value; any other value makes a
+bad row. A timestamp without a zone is UTC, and digits after the microseconds are cut off. A missing field is null. If a field appears
+twice, the last one counts. A message without a value is a bad row.
 """
 
 from __future__ import annotations
@@ -56,13 +56,15 @@ class Column(Bound):
 
     short: ClassVar[str | None] = "type"
 
-    type: ColumnType = option("The type, as Spark writes it.", example="string", aka=["data_type", "dtype"])
-    doc: str | None = option("What it holds.", default=None, aka=["description", "comment"])
-    required: bool = option("A message where it is missing or null is a bad row.", default=False, aka=["not_null", "nullable"])
+    type: ColumnType = option("The type, in Spark's syntax.", example="string", aka=["data_type", "dtype"])
+    doc: str | None = option("What the column holds.", default=None, aka=["description", "comment"])
+    required: bool = option(
+        "Whether a message without a value for the column is a bad row.", default=False, aka=["not_null", "nullable"]
+    )
     format: Literal["epoch_millis", "epoch_micros", "epoch_days", "base64"] | None = option(
-        "How JSON has it: `epoch_millis` and `epoch_micros`, a timestamp as a number of milliseconds or microseconds since 1970;"
-        " `epoch_days`, a date as a number of days since 1970; `base64`, a decimal as Kafka Connect writes its bytes. Without it, times"
-        " are ISO text and decimals are numbers.",
+        "The value's format in JSON: `epoch_millis` and `epoch_micros`, a timestamp as milliseconds or microseconds since 1970;"
+        " `epoch_days`, a date as days since 1970; `base64`, a decimal as the bytes that Kafka Connect writes. Default: times are ISO"
+        " text, and decimals are numbers.",
         default=None,
     )
 
@@ -74,17 +76,17 @@ class Key(Bound):
     short: ClassVar[str | None] = "format"
 
     format: Annotated[str, KEYS] = option(
-        "How the key is written; `long` is a whole number of 8 bytes.", default="string", example="string", aka=["type"],
+        "The key's format; `long` is a whole number of 8 bytes.", default="string", example="string", aka=["type"],
     )  # fmt: skip
     as_: ColumnName | None = option(
-        "The column that is made of the key; without it there is none.",
+        "The column for the key; without it the key becomes no column.",
         default=None,
         example="userid",
         aka=["name", "column"],
     )
     columns: dict[ColumnName, Column] = option(
-        "With `format: json`, the fields of the key and their types; they are columns like those of the message. With a format of"
-        " the registry they may be left out.",
+        "With `format: json`, the fields of the key and their types, which become columns. With a format of the registry they may be"
+        " left out.",
         default={}, example="{order_id: long}", at_least=1, aka=["schema", "fields"],
     )  # fmt: skip
     subject: Subject | None = option(
@@ -101,7 +103,7 @@ class Key(Bound):
         if self.as_ is not None and (needs or not format_):
             why, instead = ("its fields are columns", "columns") if needs else ("there is no key", "format: string")
             yield Problem(
-                self.key_place("as"), "unused-key", f"`as` means nothing with `format: {self.format}`: {why}",
+                self.key_place("as"), "unused-key", f"`as` has no effect with `format: {self.format}`: {why}",
                 f"remove it, or write `{instead}`",
             )  # fmt: skip
         if needs and not self.columns:
@@ -111,33 +113,33 @@ class Key(Bound):
             )  # fmt: skip
         if columns_from == "format" and self.columns:
             yield Problem(
-                self.key_place("columns"), "unused-key", f"`columns` means nothing with `format: {self.format}`",
+                self.key_place("columns"), "unused-key", f"`columns` has no effect with `format: {self.format}`",
                 "remove it, or write `format: json`; `as: NAME` makes one column of the key",
             )  # fmt: skip
         if not by_schema and self.subject is not None:
             yield Problem(
-                self.key_place("subject"), "unused-key", f"`subject` means nothing with `format: {self.format}`",
+                self.key_place("subject"), "unused-key", f"`subject` has no effect with `format: {self.format}`",
                 "remove it, or write `format: avro`",
             )  # fmt: skip
         if self.as_ is not None and self.columns and by_schema:
             yield Problem(
-                self.key_place("as"), "unused-key", "`as` names the one column of a key that is a single value, and `columns` has those"
-                " of a key with fields", "keep one of them",
+                self.key_place("as"), "unused-key", "`as` is for a key that is a single value, and `columns` is for a key with fields",
+                "keep one of them",
             )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Generated(Bound):
-    """How `sluice generate` makes a column's values."""
+    """How `sluice generate` fills a column."""
 
     exactly_one: ClassVar[bool] = True
 
-    one_of: tuple[str, ...] | None = option("Any of these.", default=None, example="[BUY, SELL]", at_least=1)
+    one_of: tuple[str, ...] | None = option("One of these values.", default=None, example="[BUY, SELL]", at_least=1)
     between: tuple[int | float, int | float] | None = option(
-        "A number in this range, both ends included.", default=None, example="[1, 5000]"
+        "A number in this range, including both ends.", default=None, example="[1, 5000]"
     )
-    pattern: str | None = option("Text that fits this pattern.", default=None, example='"User_[1-9]"')
-    now: Literal[True] | None = option("The time at which it is made.", default=None, example="true")
+    pattern: str | None = option("Text that matches this pattern.", default=None, example='"User_[1-9]"')
+    now: Literal[True] | None = option("The current time.", default=None, example="true")
 
     def problems(self) -> Iterable[Problem]:
         if self.between is not None and self.between[0] > self.between[1]:
@@ -150,11 +152,11 @@ class Generated(Bound):
 
 @dataclass(frozen=True)
 class Generate(Bound):
-    """Made-up messages, for demos and tests of load."""
+    """Generated messages, for demos and load tests."""
 
-    rate: Rate = option("How many messages in how much time.", example="10/s")
+    rate: Rate = option("The number of messages per second, minute, hour or day.", example="10/s")
     columns: dict[FieldPath, Generated] = option(
-        "How each column's values are made.", example="{side: {one_of: [BUY, SELL]}}", at_least=1
+        "How each column is filled.", example="{side: {one_of: [BUY, SELL]}}", at_least=1
     )
 
 
@@ -165,31 +167,32 @@ class Topic(Kind):
     partly: ClassVar[bool] = True
 
     value: Annotated[str, VALUES] = option(
-        "How the message is written; `string` and `bytes` make one column, `value`.", example=_DEFAULT, aka=["format", "type"],
+        "The message's format; `string` and `bytes` give one column, `value`.", example=_DEFAULT, aka=["format", "type"],
     )  # fmt: skip
     doc: str | None = option("What the topic holds.", default=None, aka=["description", "comment"])
     kafka_name: KafkaName | None = option("The topic's name in Kafka; default: the name here.", default=None, aka=["topic_name"])
     partitions: int = option(
-        "Partitions of the topic where Sluice creates it.", default=1, at_least=1, at_most=10000, example="6"
+        "The number of partitions, if Sluice creates the topic.", default=1, at_least=1, at_most=10000, example="6"
     )
     key: Key = option("The message's key.", default=Key(), example="{format: string, as: userid}")
     headers: dict[ColumnName, Literal["string"]] = option("Headers that become columns.", default={}, example="{source: string}")
     columns: dict[ColumnName, Column] = option(
-        "The fields of a message and their types. With a format of the registry they may be left out: then all fields that its"
-        " schemas have are columns; otherwise these, and a run refuses schemas that do not have them.",
+        "The fields of a message and their types. With a format of the registry they may be left out: then all fields of the schemas"
+        " become columns. If they are given, a run refuses schemas that lack them.",
         default={}, example="{side: string, quantity: int}", at_least=1, aka=["schema", "fields"],
     )  # fmt: skip
     unknown_fields: Literal["ignore", "bad"] = option(
-        "A field of a message, at its top level, that is no column: it is left out, or the message is a bad row.",
+        "What happens if a top-level field of a message is not a column: `ignore` skips the field, `bad` makes the message a bad row.",
         default="ignore",
     )
-    event_time: ColumnName | None = option("The column that says when it happened; default: Kafka's timestamp.", default=None)
+    event_time: ColumnName | None = option("The column with the time of the event; default: Kafka's timestamp.", default=None)
     start_from: Literal["earliest", "latest"] | Time = option(
-        "Where a new table begins to read: at the oldest message, behind the newest, or at the first from a time on.",
+        "Where a new table starts to read: `earliest`, the oldest message; `latest`, after the newest message; or the first message"
+        " at or after a time.",
         default="earliest",
         example="earliest",
     )
-    generate: Generate | None = option("Made-up messages, which `sluice generate` sends.", default=None)
+    generate: Generate | None = option("Messages that `sluice generate` sends.", default=None)
     subject: Subject | None = option(
         "The subject in the schema registry; default: `<kafka_name>-value`.", default=None, example="stock_trades-value"
     )
@@ -209,13 +212,13 @@ class Topic(Kind):
                 formats = VALUES.components()
                 instead = next(name for name in (_DEFAULT, *formats) if _takes(formats[name], key))
                 yield Problem(
-                    self.key_place(key), "unused-key", f"`{key}` means nothing with `value: {self.value}`",
+                    self.key_place(key), "unused-key", f"`{key}` has no effect with `value: {self.value}`",
                     f"remove it, or write `value: {instead}`",
                 )  # fmt: skip
 
 
 def _takes(format_: Any, key: str) -> bool:
-    """Whether the option means something with this format of values."""
+    """Whether the option has an effect with this format of values."""
     if key == "unknown_fields":
         return bool(format_.takes_unknown_fields)
     return bool(format_.columns_from == "registry" or (key == "columns" and format_.columns_from == "spec"))

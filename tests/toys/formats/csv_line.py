@@ -33,7 +33,7 @@ def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
             faults.append(
                 Fault("value", "missing_field", f"`{field.name}` is required and empty", f"{columns[field.name]} IS NULL")
             )
-    return Decoding(None, tuple(columns.items()), tuple(faults))
+    return Decoding(tuple(columns.items()), tuple(faults))
 
 
 def encode(columns: Sequence[Column], values: Mapping[str, Any]) -> bytes:

@@ -6,25 +6,25 @@ from collections.abc import Callable, Mapping
 
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
-from framework.sql.pieces import NULL, Piece, all_of, any_of, made, strict
+from framework.sql.pieces import NULL, Piece, all_of, any_of, strict, within_limit
 from framework.types import BIGINT, BINARY, INTEGRALS, STRING, VOID, Array, Decimal, Type, holds_map, is_integral, is_numeric
 
 LONGEST_PAD = 10_000
-LONGEST_MADE = 1 << 27
-"""Bytes that a text can grow to where a message decides how often another is put into it."""
+LONGEST_RESULT = 1 << 27
+"""The most bytes of a result in which a message decides how often one text is inserted into another."""
 SMALL = 16
-"""Bytes that can be put in anywhere: as many for each byte of a message are no danger."""
+"""The most bytes of a text that can be inserted anywhere: so many for each byte of a message are no danger."""
 
 
 def coalesce(use: Use) -> Piece:
     """Each argument is evaluated only while those before it were null."""
     pieces = use.some(2) if use.name == "coalesce" else use.take("any", "any")
     type, pieces = operators.together(use.name, pieces)
-    made(Piece(use.sql(*pieces), type, None, offset=use.offset))
+    within_limit(Piece(use.sql(*pieces), type, None, offset=use.offset))
     error = pieces[-1].error
     for piece in reversed(pieces[:-1]):
         error = any_of(piece.error, all_of(f"({piece.sql} IS NULL)", error))
-    return made(Piece(use.sql(*pieces), type, error, offset=use.offset))
+    return within_limit(Piece(use.sql(*pieces), type, error, offset=use.offset))
 
 
 def nullif(use: Use) -> Piece:
@@ -32,7 +32,7 @@ def nullif(use: Use) -> Piece:
     operators.comparison("=", left, right, use.offset)
     if left.type != right.type and not (is_numeric(left.type) and is_numeric(right.type)):
         raise use.fault("compares a date with a timestamp", "cast one of them")
-    # Spark computes nullif's first argument apart from the rest of the row, before any condition around it.
+    # Spark computes nullif's first argument separately, before any condition around it.
     different = f"(({left.sql} = {right.sql}) IS NOT TRUE)"
     return strict(use.offset, f"(CASE WHEN {different} THEN {left.sql} END)", left.type, (left, right))
 
@@ -49,8 +49,8 @@ def nvl2(use: Use) -> Piece:
 
 def isnull(use: Use) -> Piece:
     (piece,) = use.take("any")
-    found = operators.test(piece, "null", use.offset)
-    return found if use.name == "isnull" else operators.negation(found, use.offset)
+    is_null = operators.test(piece, "null", use.offset)
+    return is_null if use.name == "isnull" else operators.negation(is_null, use.offset)
 
 
 def extreme(use: Use) -> Piece:
@@ -158,16 +158,16 @@ def replace(use: Use) -> Piece:
     text, search, *by = pieces = use.take("string", "string", "string?")
     if not by or small(by[0], search):
         return strict(use.offset, use.sql(*pieces), STRING, pieces)
-    # As if the whole text were what is searched for.
-    most = f"{LONGEST_MADE}L * greatest(octet_length({search.sql}), 1)"
+    # The bound for a text that consists of nothing but the searched text.
+    most = f"{LONGEST_RESULT}L * greatest(octet_length({search.sql}), 1)"
     fits = f"cast(octet_length({text.sql}) AS BIGINT) * octet_length({by[0].sql}) <= {most}"
     return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {text.sql} END", search, *by), STRING, pieces, NULL)
 
 
 def small(piece: Piece, each: Piece | None = None) -> bool:
-    """Whether a literal is small in itself, or beside another that it replaces."""
-    beside = len(each.constant.encode()) if each and each.constant else 1
-    return piece.constant is not None and len(piece.constant.encode()) <= SMALL * beside
+    """Whether a literal is small, on its own or compared with the text that it replaces."""
+    replaced_bytes = len(each.constant.encode()) if each and each.constant else 1
+    return piece.constant is not None and len(piece.constant.encode()) <= SMALL * replaced_bytes
 
 
 def substring_index(use: Use) -> Piece:
@@ -182,7 +182,7 @@ def regexp_replace(use: Use) -> Piece:
     patterns.replacement(by, patterns.regular(pattern))
     if small(by):
         return strict(use.offset, use.sql(*pieces), STRING, pieces)
-    fits = f"octet_length({text.sql}) <= {LONGEST_MADE // len((by.constant or '').encode())}"
+    fits = f"octet_length({text.sql}) <= {LONGEST_RESULT // len((by.constant or '').encode())}"
     return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {text.sql} END", pattern, by), STRING, pieces, NULL)
 
 

@@ -1,4 +1,4 @@
-"""How a run's step ends: with rows, without news, with an error or canceled; and what Dagster is told then."""
+"""The outcome of a run's step: with batches, without, with an error or canceled; and the events that Dagster gets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dagster import (
 )
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from framework.assets import checks, described, results
+from framework.assets import asset_specs, checks, results
 from framework.engine.observe.progress import newest_event, read_progress
 from framework.engine.observe.status import Status, status_from
 from framework.engine.publish.batch import Batch
@@ -28,32 +28,32 @@ from framework.engine.rules import run_record
 from framework.errors import CatalogAway, KafkaAway, SluiceError
 from framework.model import Pipeline, Plan
 
-Told: TypeAlias = MaterializeResult[Any] | AssetCheckResult
-Result: TypeAlias = Told | AssetCheckEvaluation | Output[None]
-PASSING = (KafkaAway, CatalogAway)  # what does not answer may be back in a moment
+TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
+Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
+PASSING = (KafkaAway, CatalogAway)  # may answer again in a moment
 _TRIES = 3
 
 
 def failed(
     context: AssetExecutionContext, status: Status, error: SluiceError, between: float, batches: list[Batch]
 ) -> Iterator[Result]:
-    """Tries again what may pass; else tells the checks and ends the step. What was committed before is recorded in any case."""
+    """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
     bad = record(context, status, batches)
     if isinstance(error, PASSING) and context.retry_number < _TRIES:
-        context.log.warning(f"{error}\n  trying again in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        context.log.warning(f"{error}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
         raise RetryRequested(_TRIES, between) from Failure(str(error))
     stopped = list(checks.stopped(pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(pipeline, batches, bad) if each.check_name not in names] if batches else []
-    yield from told(context, [*stopped, *others, *checks.now(status)])
-    # A person must do something first; trying again would find the same.
+    yield from step_results(context, [*stopped, *others, *checks.now(status)])
+    # A person must do something first; a retry would fail in the same way.
     raise Failure(str(error), allow_retries=False) from None
 
 
 def record(context: AssetExecutionContext, status: Status, batches: list[Batch]) -> Counter[str]:
-    """What a run committed that did not come to its end, and its bad rows by their message. A step that fails has no outputs, so it is
-    told by events."""
+    """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
+    are events."""
     bad: Counter[str] = Counter()
     try:
         if batches:
@@ -71,7 +71,7 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
         context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
-def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
+def with_batches(status: Status, batches: list[Batch]) -> Iterator[TableResult]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, batches)
     yield from results.committed(pipeline, status.progress, batches, bad, status.newest_event)
@@ -79,21 +79,21 @@ def with_news(status: Status, batches: list[Batch]) -> Iterator[Told]:
     yield from checks.now(status)
 
 
-def without_news(context: AssetExecutionContext, status: Status, says: str) -> Iterator[Told]:
+def without_batches(context: AssetExecutionContext, status: Status, says: str) -> Iterator[TableResult]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
     context.log_event(results.up_to_date(pipeline, status.progress, status.newest_event, says))
-    yield results.nothing_new(described.table_key(pipeline))
+    yield results.nothing_new(asset_specs.table_key(pipeline))
     if pipeline.bad_rows != "drop":
-        yield results.nothing_new(described.bad_rows_key(pipeline))
+        yield results.nothing_new(asset_specs.bad_rows_key(pipeline))
     yield from checks.now(status)
 
 
-def told(context: AssetExecutionContext, found: Iterable[Told]) -> Iterator[Result]:
-    """A run is of the table and its bad rows, whichever of them was selected: what was not is told as an event. Checks that the run
-    did not judge stay as they were."""
+def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
+    """The results of a step. A run always writes the table and its bad rows: the one that was not selected is recorded by an event.
+    Checks that the run did not evaluate keep their last results."""
     left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
-    for result in found:
+    for result in table_results:
         if isinstance(result, AssetCheckResult):
             if (result.asset_key, result.check_name) in left:
                 left.remove((result.asset_key, result.check_name))
@@ -104,18 +104,18 @@ def told(context: AssetExecutionContext, found: Iterable[Told]) -> Iterator[Resu
             _event(context, result)
     for key, name in sorted(left):
         check = AssetCheckKey(key, name)
-        # Without its output Dagster warns that a check that blocks has no result.
+        # Without this output Dagster warns that a blocking check has no result.
         yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")
         yield from checks.as_last_judged(context.instance, [check])
 
 
 def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline) -> bool:
-    """Whether the run is of this table alone, though there are others."""
-    keys = {described.table_key(pipeline), described.bad_rows_key(pipeline)}
+    """Whether the run was started for this table alone, though the plan has others."""
+    keys = {asset_specs.table_key(pipeline), asset_specs.bad_rows_key(pipeline)}
     return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
-    (seen,) = read_progress(plan, [pipeline])
-    latest = None if seen.catalog_away else newest_event(pipeline)
-    return status_from(pipeline, seen, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))
+    (watched,) = read_progress(plan, [pipeline])
+    latest = None if watched.catalog_away else newest_event(pipeline)
+    return status_from(pipeline, watched, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))

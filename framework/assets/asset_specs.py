@@ -1,4 +1,4 @@
-"""What Dagster shows of topics, tables and bad rows: keys, columns and what they are made of, owners, and the line of the spec."""
+"""Asset specs for topics, tables and bad rows: keys, columns with their lineage, owners, and the line of the spec."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def _sources(pipeline: Pipeline) -> list[AssetKey]:
 
 
 def _description(pipeline: Pipeline) -> str | None:
-    """What the spec says of it, and its steps."""
+    """The description from the spec, and the pipeline's steps."""
     steps = "\n".join(f"{at}. **{step.name}** {'; '.join(step.says)}" for at, step in enumerate(pipeline.steps, 1))
     return "\n\n".join(part for part in (pipeline.doc, steps) if part) or None
 
 
 def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
-    """For tools that read it: Dagster's own pages do not show it, so each column's description says it, too."""
+    """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
     sources = _sources(pipeline)
     there = {column.name for column in (pipeline.source or pipeline.topic).columns}
     return TableColumnLineage({
@@ -103,14 +103,14 @@ def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
 
 
 def _schema(columns: Iterable[Column], origins: Mapping[str, Collection[str]] | None = None) -> TableSchema:
-    """With what each column is made of, where that is known and other than itself."""
-    made = []
+    """The schema. A column's description names its source columns if they are known and differ from the column itself."""
+    columns_of_table = []
     for column in columns:
         of = set((origins or {}).get(column.name, ()))
         names = ", ".join(f"`{name}`" for name in sorted(of)) if of != {column.name} else ""
         says = "; ".join(part for part in (column.doc, f"from {names}" if names else "") if part)
-        made.append(TableColumn(column.name, str(column.type), says or None))
-    return TableSchema(made)
+        columns_of_table.append(TableColumn(column.name, str(column.type), says or None))
+    return TableSchema(columns_of_table)
 
 
 def code(where: Where) -> dict[str, Any]:

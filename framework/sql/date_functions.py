@@ -33,7 +33,7 @@ _SECONDS, _MILLIS = 9223372036854, 9223372036854775
 def date_trunc(use: Use) -> Piece:
     unit, piece = use.take("string", "timestamp")
     use.word(unit, _UNITS)
-    # The first year of Spark's calendar is not whole: cutting down to its start throws.
+    # The first year of Spark's calendar is not complete: truncating to its start throws.
     late = f"({piece.sql} >= timestamp'-290307-01-01 00:00:00')"
     return strict(use.offset, use.sql(unit, f"CASE WHEN {late} THEN {piece.sql} END"), TIMESTAMP, (piece,), NULL)
 
@@ -42,7 +42,7 @@ def trunc(use: Use) -> Piece:
     piece, unit = use.take("date", "string")
     use.word(unit, _DATE_UNITS)
     if piece.type != DATE:
-        # Guarding it too would make Spark compare the timestamp with a date that no timestamp reaches, and throw.
+        # A guard here would make Spark compare the timestamp with a date that no timestamp reaches, and throw.
         return strict(use.offset, use.sql(piece, unit), DATE, (piece,))
     late = f"({piece.sql} >= date'-5877640-01-01')"
     return strict(use.offset, use.sql(f"CASE WHEN {late} THEN {piece.sql} END", unit), DATE, (piece,), NULL)
@@ -111,8 +111,8 @@ def make_date(use: Use) -> Piece:
     year, month, day = pieces = use.take("int", "int", "int")
     leap = f"(({year.sql} % 4 = 0 AND {year.sql} % 100 <> 0) OR {year.sql} % 400 = 0)"
     last = f"CASE WHEN {month.sql} IN (4, 6, 9, 11) THEN 30 WHEN {month.sql} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
-    known = f"{year.sql} >= -5877640 AND {year.sql} <= 5881579 AND {month.sql} >= 1 AND {month.sql} <= 12"
-    real = f"{known} AND {day.sql} >= 1 AND {day.sql} <= {last}"
+    in_calendar = f"{year.sql} >= -5877640 AND {year.sql} <= 5881579 AND {month.sql} >= 1 AND {month.sql} <= 12"
+    real = f"{in_calendar} AND {day.sql} >= 1 AND {day.sql} <= {last}"
     return strict(use.offset, f"CASE WHEN {real} THEN {use.sql(*pieces)} END", DATE, pieces, NULL)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.sql import operators, patterns, special
+from framework.sql import operators, patterns, special_functions
 from framework.sql.arguments import Use
 from framework.sql.pieces import NULL, Piece, strict
 from framework.types import BOOLEAN, INT, STRING, VOID, Array, Field, Map, Struct, Type, holds_map
@@ -117,9 +117,9 @@ def array_join(use: Use) -> Piece:
     pieces = use.take("array", "string")
     if pieces[0].type != Array(STRING):
         raise use.fault(f"joins strings, not {pieces[0].type}", "name an array of strings", pieces[0])
-    if special.small(pieces[1]):
+    if special_functions.small(pieces[1]):
         return strict(use.offset, use.sql(*pieces), STRING, pieces)
-    fits = f"cast(size({pieces[0].sql}) AS BIGINT) * octet_length({pieces[1].sql}) <= {special.LONGEST_MADE}"
+    fits = f"cast(size({pieces[0].sql}) AS BIGINT) * octet_length({pieces[1].sql}) <= {special_functions.LONGEST_RESULT}"
     return strict(use.offset, use.sql(f"CASE WHEN {fits} THEN {pieces[0].sql} END", pieces[1]), STRING, pieces, NULL)
 
 

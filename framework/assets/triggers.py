@@ -1,5 +1,5 @@
-"""When Dagster's daemon starts a run: every so often or by a schedule, where messages wait, no run of that pipeline waits or is under way,
-and the run would not end as the last one did."""
+"""Sensors and schedules: Dagster's daemon starts a run if messages wait, no run of that pipeline is queued or under way, and the run
+would not fail as the last one did."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dagster import (
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from framework.assets.described import bad_rows_key, table_key
+from framework.assets.asset_specs import bad_rows_key, table_key
 from framework.assets.outages import Outages
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
@@ -36,8 +36,8 @@ from framework.model import Pipeline, Plan
 TAG = "sluice/pipeline"
 
 
-class Starts:
-    """What all sensors and schedules of one process share: connections, and which clusters do not answer."""
+class Triggers:
+    """The sensors and schedules of one process. They share connections, and the clusters that do not answer."""
 
     def __init__(self, plan: Plan) -> None:
         self.engine = Context(plan)
@@ -65,7 +65,7 @@ class Starts:
         return ask
 
     def _asked(self, instance: DagsterInstance, pipeline: Pipeline) -> RunRequest | SkipReason:
-        """An outage is raised: a tick that failed is red on the sensor's page, one that skips looks well."""
+        """The answer of a tick. An outage is raised, because a failed tick is red on the sensor's page and a skipped one is not."""
         if run := unfinished(instance, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
@@ -88,7 +88,7 @@ class Starts:
 
 
 def unfinished(instance: DagsterInstance, pipeline: Pipeline) -> DagsterRun | None:
-    """A run of the pipeline that waits in the queue, starts, runs or is being canceled, whoever asked for it."""
+    """A run of the pipeline that is queued, starting, running or being canceled, however it was started."""
     keys = {table_key(pipeline), bad_rows_key(pipeline)}
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         of_all = run.asset_selection is None and run.job_name == IMPLICIT_ASSET_JOB_NAME

@@ -1,0 +1,169 @@
+"""The catalogs, one file each: `type: sql` of a spec is the file `sql.py`. Here is what the rest of Sluice asks a catalog.
+
+A catalog's file has `Options`, what a spec says of it, `CATALOG`, its class, and `EXAMPLE`, a document. The one that new projects and
+tests of pipelines get also has `in_folder` and `ABOUT`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from framework import components, model
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+PACKAGE = "framework.catalogs"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why something failed, where what runs Sluice is to blame."""
+
+    code: str
+    says: str
+    hint: str
+
+
+DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
+DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
+
+
+@dataclass(frozen=True)
+class Files(ABC):
+    """The files of tables, wherever they are. A location is what Iceberg calls a file or a folder, such as `file:/lake/shop/orders`."""
+
+    root: str  # the location of the warehouse
+
+    @abstractmethod
+    def path(self, location: str) -> str:
+        """As people write it, and as DuckDB reads it."""
+
+    @abstractmethod
+    def read(self, location: str) -> bytes:
+        """Raises OSError where it cannot be read."""
+
+    @abstractmethod
+    def folders(self, *locations: str) -> tuple[str, ...]:
+        """Those of these folders in which files may be deleted: metadata can name any place."""
+
+    @abstractmethod
+    def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The files that may be deleted, since they are in one of these `folders`, and those that stay."""
+
+    @abstractmethod
+    def exists(self, location: str) -> bool:
+        """Whether there is such a file."""
+
+    @abstractmethod
+    def size(self, files: Iterable[str]) -> int:
+        """The bytes of files that may be deleted."""
+
+    @abstractmethod
+    def delete(self, files: Iterable[str], folder: str) -> None:
+        """Deletes files that may be deleted, and what this leaves empty of a table's folder."""
+
+    @abstractmethod
+    def left(self, folders: Iterable[str]) -> int:
+        """How many files are in folders."""
+
+    def metadata(self, location: str) -> Mapping[str, Any]:
+        """What a metadata file holds."""
+        data = self.read(location)
+        content: Mapping[str, Any] = json.loads(gzip.decompress(data) if ".gz." in location else data)
+        return content
+
+
+@dataclass(frozen=True)
+class Catalog(ABC):
+    """A catalog with its options. What is asked without a JVM raises whatever its libraries raise: the engine makes `CatalogAway` of it.
+    A table is called `namespace.table`."""
+
+    name: str
+    options: Any
+
+    does: ClassVar[str]  # completes "`sql` …" in the help of `type`
+    causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text in what its errors say
+
+    @property
+    @abstractmethod
+    def files(self) -> Files:
+        """The files of its tables."""
+
+    @abstractmethod
+    def settings(self) -> Mapping[str, str]:
+        """What Spark is told, as properties of Iceberg's catalog, such as `type`."""
+
+    @abstractmethod
+    def where(self) -> str | None:
+        """Where its names of tables are, for people; None as long as nothing is there."""
+
+    @abstractmethod
+    def tables(self) -> Mapping[str, str]:
+        """The path of the current metadata of each table, by the table's name. Raises `CatalogAway`."""
+
+    @abstractmethod
+    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
+        """The location and content of a table's current metadata; None where there is no such table. Asked often, so PyIceberg, which
+        takes long to import, is not used here."""
+
+    @abstractmethod
+    def load(self, identifier: str) -> IcebergTable | None:
+        """The table by PyIceberg, for its rows and lists of files; None where there is no such table."""
+
+    @abstractmethod
+    def drop(self, identifier: str) -> None:
+        """Forgets a table. Its files stay."""
+
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
+        """Creates what Spark needs before it starts."""
+
+    def places(self) -> tuple[Path, ...]:
+        """All that it has on this machine, to be deleted as a whole; nothing of a catalog that is elsewhere."""
+        return ()
+
+    def pin(self, transaction: Any, branch: str) -> None:
+        """Makes a transaction, of a table with a snapshot, fail if anything was committed since it began.
+
+        Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
+        where a commit compares the whole metadata with its base and swaps it. A catalog whose commits require less has its own `pin`.
+        """
+        snapshot = transaction.table().currentSnapshot().snapshotId()
+        transaction.manageSnapshots().createBranch(branch, snapshot).removeBranch(branch).commit()
+
+
+def of(catalog: model.Catalog) -> Catalog:
+    """What a plan's catalog can do."""
+    component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
+    return component(catalog.name, catalog.options)
+
+
+def causes() -> dict[str, Cause]:
+    """Of the errors of all catalogs."""
+    return {text: cause for file in components.load_all(PACKAGE).values() for text, cause in file.CATALOG.causes.items()}
+
+
+def for_new_projects() -> ModuleType:
+    """The file of the catalog that needs nothing but a folder."""
+    return next(file for file in components.load_all(PACKAGE).values() if hasattr(file, "in_folder"))
+
+
+def in_folder(name: str, folder: Path) -> model.Catalog:
+    """A catalog that has all its files in a folder of this machine."""
+    file = for_new_projects()
+    return model.Catalog(name, file.__name__.rpartition(".")[2], file.in_folder(name, folder))
+
+
+def document(catalog: model.Catalog) -> str:
+    """As a spec says it."""
+    options = {field.name: getattr(catalog.options, field.name) for field in dataclasses.fields(catalog.options)}
+    written = {"catalog": catalog.name, "type": catalog.type, **options}
+    return "".join(f"{key}: {value}\n" for key, value in written.items() if key not in ("node", "gaps"))

@@ -1,0 +1,72 @@
+"""Tables' files in a folder of this machine. Metadata can name any file of the machine, so that what it names is not enough.
+
+Guarantee: a file is deleted only if its own path, links followed, lies in a folder of its table, and that in the catalog's warehouse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from framework.catalogs import Files
+
+
+@dataclass(frozen=True)
+class LocalFiles(Files):
+    """A location is `file:/a`, `file:///a` or `/a`."""
+
+    def path(self, location: str) -> str:
+        path = location.removeprefix("file:")
+        return path if location == path else "/" + path.lstrip("/")
+
+    def read(self, location: str) -> bytes:
+        return Path(self.path(location)).read_bytes()
+
+    def folders(self, *locations: str) -> tuple[str, ...]:
+        root = Path(self.path(self.root)).resolve()
+        folders = (Path(self.path(each)).resolve() for each in locations)
+        return tuple(str(folder) for folder in folders if root in folder.parents)
+
+    def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those that may be deleted are called by their folder's own path."""
+        roots = set(map(Path, folders))
+        inside, outside = set(), set()
+        for file in {Path(self.path(each)) for each in locations}:
+            own = file.parent.resolve() / file.name
+            if roots.intersection(own.parents) and roots.intersection(own.resolve().parents):
+                inside.add(own)
+            else:
+                outside.add(file)
+        return tuple(map(str, sorted(inside))), tuple(map(str, sorted(outside)))
+
+    def exists(self, location: str) -> bool:
+        return Path(self.path(location)).is_file()
+
+    def size(self, files: Iterable[str]) -> int:
+        return sum(Path(file).stat().st_size for file in files)
+
+    def delete(self, files: Iterable[str], folder: str) -> None:
+        whole = Path(self.path(folder)).resolve()  # as the files are
+        paths = [Path(file) for file in files]
+        for path in paths:
+            path.unlink(missing_ok=True)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
+        above = {each for path in paths for each in path.parents if whole in each.parents}
+        for each in sorted({whole, *above} if paths else (), key=lambda each: len(each.parts), reverse=True):
+            with suppress(OSError):  # not empty, or not there
+                each.rmdir()
+
+    def left(self, folders: Iterable[str]) -> int:
+        return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file())
+
+
+def local_files(folder: str) -> LocalFiles:
+    """Of a folder as a spec names it."""
+    return LocalFiles("file://" + str(Path(folder.removeprefix("file://")).absolute()))
+
+
+def is_elsewhere(location: str) -> bool:
+    """Whether what a spec names is not on this machine."""
+    return "://" in location and not location.startswith("file://")

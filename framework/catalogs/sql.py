@@ -1,0 +1,151 @@
+"""A SQLite file, which PyIceberg reads too. It names the current metadata file of each table.
+
+Guarantee: a commit compares the table's metadata file with the one on which it was made, and swaps it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause
+from framework.catalogs._local_files import LocalFiles, is_elsewhere, local_files
+from framework.errors import CatalogAway, Problem
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Location
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+EXAMPLE = """\
+catalog: lake
+type: sql
+uri: sqlite:///.sluice/lake.db
+warehouse: .sluice/warehouse
+"""
+ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
+
+_SCHEME = "sqlite:///"
+_PATIENCE = 30.0  # seconds that another program's commit is waited for
+_SHORT = 5.0  # the same, of a look at one table
+_LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
+_opened: dict[tuple[str, str, str], Any] = {}
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """A SQLite file, which PyIceberg reads too."""
+
+    uri: Location = option(
+        "The catalog's file; it is created if it is missing.", example="sqlite:///.sluice/lake.db", aka=["url"]
+    )
+    warehouse: Location = option(
+        "The folder for the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
+    )
+
+    def problems(self) -> Iterable[Problem]:
+        if "?" in self.uri:
+            message = "`uri` contains a `?`, and Spark would read the text after it as settings of SQLite"
+            yield Problem(self.place("uri"), "bad-location", message, "write only the path of the file")
+        elif not self.uri.startswith(_SCHEME):
+            hint = f"write `{_SCHEME}` and the path of a file, such as `{_SCHEME}.sluice/lake.db`"
+            yield Problem(self.place("uri"), "bad-catalog-uri", f"`{self.uri}` is not a SQLite address", hint)
+        if is_elsewhere(self.warehouse):
+            hint = "write a folder, such as `.sluice/warehouse`"
+            yield Problem(self.place("warehouse"), "not-in-this-version", "object stores are not in this version", hint)
+
+
+def in_folder(name: str, folder: Path) -> Options:
+    return Options(uri=f"{_SCHEME}{folder / name}.db", warehouse=str(folder / name))
+
+
+@dataclass(frozen=True)
+class Sql(Catalog):
+    options: Options
+
+    does = "is a SQLite file"
+    causes: ClassVar[Mapping[str, Cause]] = {
+        "database or disk is full": DISK_FULL,
+        "readonly database": DENIED,
+        "database is locked": _LOCKED,
+        "sqlite_busy": _LOCKED,
+    }
+
+    @property
+    def database(self) -> Path:
+        return Path(self.options.uri.removeprefix(_SCHEME)).absolute()
+
+    @property
+    def files(self) -> LocalFiles:
+        return local_files(self.options.warehouse)
+
+    def settings(self) -> Mapping[str, str]:
+        uri = f"jdbc:sqlite:{self.database}?busy_timeout={_PATIENCE * 1000:.0f}"
+        return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root}
+
+    def where(self) -> str | None:
+        return str(self.database) if self.database.exists() else None
+
+    def tables(self) -> Mapping[str, str]:
+        try:
+            rows = self._rows(_PATIENCE)
+        except sqlite3.Error as error:
+            hint = f"see `uri` of the catalog `{self.name}`"
+            raise CatalogAway("catalog-unreachable", f"the catalog `{self.name}` cannot be read: {error}", hint) from None
+        # A catalog of the older layout has no such column, and no views.
+        kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
+        return {f"{row['table_namespace']}.{row['table_name']}": self.files.path(row["metadata_location"]) for row in kept}
+
+    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
+        rows = self._rows(_SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
+        if not rows:
+            return None
+        location = str(rows[0]["metadata_location"])
+        return location, self.files.metadata(location)
+
+    def load(self, identifier: str) -> IcebergTable | None:
+        if not self.database.exists():
+            return None
+        from pyiceberg.exceptions import NoSuchTableError
+
+        try:
+            table: IcebergTable = self._by_pyiceberg().load_table(identifier)
+        except NoSuchTableError:
+            return None
+        return table
+
+    def drop(self, identifier: str) -> None:
+        self._by_pyiceberg().drop_table(identifier)
+
+    def prepare(self) -> None:
+        self.database.parent.mkdir(parents=True, exist_ok=True)
+
+    def places(self) -> tuple[Path, ...]:
+        database = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
+        return (*database, Path(self.files.path(self.files.root)))
+
+    def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
+        if not self.database.exists():
+            return []
+        # Not read-only: SQLite then repairs what a killed writer left unfinished.
+        with closing(sqlite3.connect(f"{self.database.as_uri()}?mode=rw", uri=True, timeout=patience)) as file:
+            file.row_factory = sqlite3.Row
+            if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
+                return []  # there is no table yet
+            return file.execute(f"SELECT * FROM iceberg_tables WHERE catalog_name = ? {more}", (self.name, *values)).fetchall()
+
+    def _by_pyiceberg(self) -> Any:
+        # The name is part of a table's key in the database: another name would see no tables.
+        key = (self.name, f"{_SCHEME}{self.database}", self.files.root)
+        if key not in _opened:
+            from pyiceberg.catalog.sql import SqlCatalog
+
+            _opened[key] = SqlCatalog(key[0], uri=key[1], warehouse=key[2])
+        return _opened[key]
+
+
+CATALOG = Sql

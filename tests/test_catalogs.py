@@ -1,0 +1,214 @@
+"""What every catalog does: Sluice's own, and a toy, `tests/toys/catalogs/hadoop_folder.py`, of which nothing else knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from framework import catalogs, components
+from framework.catalogs import Catalog
+from framework.engine import drop
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.query.one_select import ask
+from framework.engine.rules import protocol
+from framework.engine.spark import session
+from framework.engine.spark.java_errors import CommitRefused
+from framework.engine.trials.trial import Trials
+from framework.model import Pipeline, Plan
+from framework.plan.passes import make
+from framework.reference import pages
+from framework.spec.editor import as_data, document_schema
+from framework.spec.reader import read_text
+from tests import toys
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPEC = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+topic: orders
+value: json
+columns: {{id: {{type: bigint, required: true}}, price: double}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+tests:
+  - name: two batches, and a bad row
+    given: [{{id: 1, price: 1}}, {{message: {{raw: "x"}}}}, new_batch, {{id: 2}}]
+    expect: [{{id: 1}}, {{id: 2}}]
+---
+{catalog}
+"""
+TABLE = "test0_shop.orders"  # as a test calls it
+
+
+@pytest.fixture(autouse=True)
+def with_toys() -> Iterator[None]:
+    with toys.installed():
+        yield
+
+
+def every_catalog() -> list[str]:
+    with toys.installed():
+        return list(components.names(catalogs.PACKAGE))
+
+
+def example(name: str) -> str:
+    return str(components.load(catalogs.PACKAGE, name).EXAMPLE)
+
+
+@pytest.fixture
+def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """A plan with the example of a catalog, under a name that no other test has."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    own = re.sub("^catalog: .*", f"catalog: c_{abs(hash(tmp_path))}", example(name))
+    (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=own), encoding="utf-8")
+    return make(tmp_path / "specs")
+
+
+@pytest.fixture
+def asked(plan: Plan) -> Catalog:
+    return catalogs.of(plan.catalogs[0])
+
+
+@pytest.fixture
+def landed(plan: Plan, spark: SparkSession) -> Pipeline:
+    """The pipeline's table after two batches."""
+    for key, value in session.settings(plan).items():
+        if key.startswith("spark.sql.catalog."):
+            spark.conf.set(key, value)
+    session.prepare(plan)
+    (pipeline,) = plan.pipelines
+    (given,) = pipeline.examples
+    outcome = Trials(spark, plan).run(pipeline, given)
+    assert outcome.error is None
+    assert [row["id"] for row in sorted(outcome.rows, key=lambda row: int(row["id"]))] == [1, 2]
+    assert len(outcome.bad) == 1
+    return pipeline
+
+
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_file_says_all_of_its_catalog(name: str, asked: Catalog) -> None:
+    assert asked.does[0].islower()
+    assert not asked.does.endswith(".")
+    page = pages()["catalog.md"]
+    assert f"`{name}` {asked.does}" in page
+    assert f"### `type: {name}`" in page
+    assert all(text == text.lower() for text in asked.causes)
+    settings = asked.settings()
+    assert settings["type"]
+    assert all(isinstance(value, str) for value in settings.values())
+
+
+@pytest.mark.parametrize("name", every_catalog())
+def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
+    editor = Draft202012Validator(document_schema())
+    foreign = next(f"{key}: x\n" for key in ("uri", "folder") if f"{key}:" not in example(name))
+    first, *rest = example(name).splitlines(keepends=True)
+    for text, right in ((example(name), True), (example(name) + foreign, False), (first + rest[0], False)):
+        assert editor.is_valid(as_data(read_text(text, "a.yaml", [])[0])) is right
+
+
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
+    assert asked.where() is None
+    assert asked.tables() == {}
+    assert asked.current("shop.orders") is None
+    assert asked.load("shop.orders") is None
+
+
+def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
+    local = catalogs.in_folder("lake", tmp_path)
+    assert repr(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
+    assert all(tmp_path in place.parents for place in catalogs.of(local).places())
+    files = [name for name, file in components.load_all(catalogs.PACKAGE).items() if hasattr(file, "in_folder")]
+    assert files == [local.type]
+
+
+def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
+    framework = Path(catalogs.__file__).parent.parent
+    others = [path for path in framework.rglob("*.py") if path.parent.name != "catalogs"]
+    assert not [path.name for path in others if "sqlite" in path.read_text(encoding="utf-8").lower()]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+    assert asked.where()
+    assert set(asked.tables()) == {TABLE, f"{TABLE}__bad_rows"}
+    current = metadata.read(landed.table.catalog, TABLE)
+    table = table_state.table(landed.table.catalog, TABLE)
+    assert current is not None
+    assert table is not None
+    in_jvm: Any = Lake(spark, landed.table.catalog).load(TABLE)
+    assert current.uuid == str(table.metadata.table_uuid) == str(in_jvm.uuid())
+    assert current.main is not None
+    assert current.main["snapshot-id"] == in_jvm.currentSnapshot().snapshotId()
+    assert ".".join(table.name()) == TABLE
+    assert asked.files.path(current.file) == asked.tables()[TABLE]
+    assert len(list(ask([landed.table.catalog], f"select * from {TABLE}").rows())) == 2
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession) -> None:
+    """Also one that changes properties alone."""
+    lake = Lake(spark, landed.table.catalog)
+    table: Any = lake.load(TABLE)
+    late = lake.begin(table)
+    lake.mark(lake.load(TABLE), {"somebody": "else"})
+    with pytest.raises(CommitRefused):
+        lake.mark_as_seen(late, {"late": "yes"})
+    current = metadata.read(landed.table.catalog, TABLE)
+    assert current is not None
+    assert (current.properties.get("somebody"), current.properties.get("late")) == ("else", None)
+    assert not [name for name in current.refs if name.startswith(protocol.BRANCH)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("data", [True, False])
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: Pipeline, data: bool) -> None:
+    catalog = landed.table.catalog
+    table = table_state.table(catalog, TABLE)
+    assert table is not None
+    held = drop.held(catalog, table)
+    assert held.outside == ()
+    assert held.rows == 2
+    assert (drop.drop(held, data) == 0) is data
+    assert set(asked.tables()) == {f"{TABLE}__bad_rows"}
+    assert asked.current(TABLE) is None
+    assert asked.load(TABLE) is None
+    assert any(asked.files.exists(file) for file in held.files) is not data
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", every_catalog())
+def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipeline, tmp_path: Path) -> None:
+    table = table_state.table(landed.table.catalog, TABLE)
+    assert table is not None
+    folder = asked.files.path(table.metadata.location)
+    (tmp_path / "precious").write_text("x")
+    inside, outside = asked.files.split_deletable([str(tmp_path / "precious")], asked.files.folders(folder))
+    assert (inside, outside) == ((), (str(tmp_path / "precious"),))
+    assert asked.files.folders(str(tmp_path), asked.files.root) == ()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", every_catalog())
+def test_a_context_opens_a_catalog_once(landed: Pipeline, plan: Plan, spark: SparkSession) -> None:
+    context = Context(plan, spark=lambda: spark)
+    assert context.lake(landed) is context.lake(landed)
+    assert context.lake(landed).find(TABLE) is not None
+    assert context.lake(landed).find("shop.nothing") is None

@@ -1,0 +1,100 @@
+"""A folder that is its own catalog, as Hadoop's. A toy: all that a catalog needs is in this file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from framework.catalogs import Catalog
+from framework.catalogs._local_files import LocalFiles, is_elsewhere, local_files
+from framework.errors import CatalogAway, Problem
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Location
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+EXAMPLE = """\
+catalog: lake
+type: hadoop_folder
+folder: .sluice/tables
+"""
+_HINT = "version-hint.text"
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """A folder that has a folder for each namespace, and in it one for each table."""
+
+    folder: Location = option("The folder of the tables.", example=".sluice/tables", aka=["warehouse"])
+
+    def problems(self) -> Iterable[Problem]:
+        if is_elsewhere(self.folder):
+            yield Problem(self.place("folder"), "bad-location", f"`{self.folder}` is no folder", "write its path")
+
+
+@dataclass(frozen=True)
+class HadoopFolder(Catalog):
+    options: Options
+
+    does = "is a folder of tables"
+
+    @property
+    def files(self) -> LocalFiles:
+        return local_files(self.options.folder)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.files.path(self.files.root))
+
+    def settings(self) -> Mapping[str, str]:
+        return {"type": "hadoop", "warehouse": self.files.root}
+
+    def where(self) -> str | None:
+        return str(self.folder) if self.folder.exists() else None
+
+    def tables(self) -> Mapping[str, str]:
+        hints = self.folder.glob(f"*/*/metadata/{_HINT}")
+        names = (".".join(hint.parts[-4:-2]) for hint in hints)
+        try:
+            return {name: str(self._metadata(name)) for name in names}
+        except (OSError, ValueError) as error:
+            message = f"the catalog `{self.name}` cannot be read: {error}"
+            raise CatalogAway("catalog-unreachable", message, f"see `folder` of the catalog `{self.name}`") from None
+
+    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
+        file = self._metadata(identifier)
+        return (f"file:{file}", self.files.metadata(str(file))) if file else None
+
+    def load(self, identifier: str) -> IcebergTable | None:
+        from pyiceberg.table import StaticTable, Table
+
+        file = self._metadata(identifier)
+        if file is None:
+            return None
+        read = StaticTable.from_metadata(file.as_uri())
+        return Table((*identifier.split("."),), read.metadata, read.metadata_location, read.io, read.catalog)
+
+    def drop(self, identifier: str) -> None:
+        """What makes a folder a table is its metadata."""
+        folder = self.folder.joinpath(*identifier.split("."), "metadata")
+        for path in [path for pattern in ("*.metadata.json*", "*version-hint.text*") for path in folder.glob(pattern)]:
+            path.unlink()
+
+    def places(self) -> tuple[Path, ...]:
+        return (self.folder,)
+
+    def _metadata(self, identifier: str) -> Path | None:
+        """The newest version. The hint is written behind it, so that it can be too old."""
+        folder = self.folder.joinpath(*identifier.split("."), "metadata")
+        if not (folder / _HINT).exists():
+            return None
+        version = int((folder / _HINT).read_text())
+        while (folder / f"v{version + 1}.metadata.json").exists():
+            version += 1
+        return folder / f"v{version}.metadata.json"
+
+
+CATALOG = HadoopFolder
