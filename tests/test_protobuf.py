@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 import random
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from functools import lru_cache
@@ -16,11 +13,13 @@ import pyarrow as pa
 import pytest
 
 from framework.encoding.confluent_frame import decoding
-from framework.formats.protobuf import Using, encoder, read, schema_text, shapes
+from framework.formats.protobuf import encoder, read, schema_text, shapes
 from framework.formats.protobuf.compiler import to_write
+from framework.formats.protobuf.decode import structs
+from framework.formats.protobuf.shown import WRONG
 from framework.model.schemas import Schema, Version
 from framework.schemas.versions import Shape, Unsupported, merge
-from framework.types import Field, Struct, parse
+from framework.types import BOOLEAN, Field, Struct, parse
 
 IMPORTS = "".join(
     f'import "{name}.proto";'
@@ -48,12 +47,12 @@ def written(schema: Schema) -> Any:
     return GetMessageClass(to_write(schema))
 
 
-def using(*schemas: Schema) -> Using:
+def using(*schemas: Schema) -> Callable[[Any], Any]:
     """The first has the id 1 and the version 1."""
     merged = merge([(Version(at, schema, at), shapes(schema)) for at, schema in enumerate(schemas, 1)])
-    found = read("value", merged).natively[0].using
-    assert isinstance(found, Using)
-    return found
+    type_ = Struct((*(Field(shape.name, shape.type) for shape in merged.shapes), Field(WRONG, BOOLEAN)))
+    versions = [(fit.version.id, fit.version.schema, tuple(sorted(fit.names.items()))) for fit in merged.fits]
+    return lambda messages: structs(messages, versions, type_)
 
 
 def framed(message: Any, id: int = 1) -> bytes:
@@ -61,7 +60,7 @@ def framed(message: Any, id: int = 1) -> bytes:
     return b"\0" + id.to_bytes(4, "big") + b"\0" + body
 
 
-def rows(found: Using, *messages: bytes | None) -> list[Any]:
+def rows(found: Callable[[Any], Any], *messages: bytes | None) -> list[Any]:
     made = found(pa.array(messages, pa.binary()))
     made.validate(full=True)
     assert len(made) == len(messages)
@@ -295,11 +294,11 @@ def test_what_the_plan_gets() -> None:
     merged = merge([(Version(5, schema, 1), shapes(schema))])
     for of, column in (("key", "_sluice_decoded_key"), ("value", "_sluice_decoded")):
         found = read(of, merged)  # type: ignore[arg-type]
-        assert found.columns == (("a", f"{column}.`a`"),)
-        assert found.wrong == f"coalesce({column}._sluice_wrong, false)"
-        (native,) = found.natively
-        assert (native.of, native.into, str(native.type)) == (of, column, "struct<a:int,_sluice_wrong:boolean>")
-        assert decoding(of, merged, found, ()).natively == found.natively  # type: ignore[arg-type]
+        assert found.columns == ({"name": "a", "type": "int"},)
+        member = {"name": "a", "number": 1, "kind": "int32", "default": "0"}
+        assert found.writers == {5: {"first": "M", "types": {"M": [member]}, "enums": {}}}
+        sql = [("a", f"{column}.`a`")]
+        assert [name for name, _ in decoding(of, merged, found, sql, (), ()).structs] == [column]  # type: ignore[arg-type]
 
 
 def test_messages_without_a_schema_are_null_and_not_wrong() -> None:
@@ -646,16 +645,6 @@ def test_hostile_messages_are_wrong() -> None:
     ]
     assert is_wrong_all(schema, bad)
     assert row(schema, b"\x0a" + _sized(deep_ok))["v"] == "[" * 40 + "null" + "]" * 40
-
-
-def test_it_travels_to_another_process() -> None:
-    found = using(EVERYTHING, EVERYTHING)
-    assert pickle.loads(pickle.dumps(found)) == found
-    work = "import pickle, sys, pyarrow as pa; found, sent = pickle.load(sys.stdin.buffer); print(found(pa.array(sent, pa.binary())))"
-    sent = pickle.dumps((found, [framed(everything()), None]))
-    done = subprocess.run([sys.executable, "-c", work], input=sent, check=True, capture_output=True)
-    assert done.stdout.decode().strip() == str(found(pa.array([framed(everything()), None], pa.binary())))
-    assert done.stderr == b""
 
 
 def test_plain_values_become_messages() -> None:

@@ -118,7 +118,7 @@ def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str])
         case Struct():
             inside = (types.Field(each.name, _as_written(each, each.type, here, ways)) for each in shape.inside)
             return Struct(tuple(inside))
-    way = ways.get(here, "text")
+    way = ways.get(here, "integral" if types.is_integral(type_) else "text")
     return type_ if way == "text" else Written(type_, way)
 
 
