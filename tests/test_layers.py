@@ -20,7 +20,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
-        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean"),
+        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean", "jvm"),
         *("preview_text", "components", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
@@ -54,7 +54,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.messages": (*ENGINE, "engine.kafka", "formats", "encoding", "schemas", "registry"),
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
-    "engine.spark": (*ENGINE, "java", "jars", "processes"),
+    "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding"),
     "engine.rules": ("errors", "home", "model"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
@@ -72,7 +72,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "services": ("patience", "processes", "errors", "home", "java", "jars"),
     "sql": ("model", "errors", "types", "spelling"),
     "jars": ("errors", "home", "java", "jar_cache"),
-    "jvm": ("errors", "home", "java", "jars", "types", "model", "formats", "encoding", "schemas"),
+    "jvm": ("errors", "home", "java", "jars"),
     "java": ("errors",),
     "model": ("errors", "types"),
     "types": ("spelling",),
@@ -173,7 +173,7 @@ def files() -> Iterator[tuple[str, Path]]:
 BY_POSITION = {
     *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
     *("engine.rebuild.estimate.Estimate", "engine.rebuild.estimate.ForeignCommit", "engine.rebuild.estimate.LostRows"),
-    *("formats.avro.schema.Node", "encoding.confluent_frame.Read", "formats.json_schema.keyword_types.Said"),
+    *("formats.avro.schema.Node", "formats.json_schema.keyword_types.Said"),
     *("schemas.versions.Difference", "schemas.versions.Shape", "schemas.versions._Slot"),
     *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
     *("plan.messages.Messages", "plan.registered.Asked"),
