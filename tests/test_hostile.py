@@ -197,7 +197,7 @@ def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(s
     first = shop.register(schema(number=NARROW), kind="JSON")
     shop.send_keys((key(id_), message(first, {**said(id_), NUMBER: "x" if id_ == 4 else id_})) for id_ in (1, 2, 3, 4))
     shop.run()
-    assert [row["message"] for row in shop.rows(bad=True)] == [f"`{NUMBER}` is not int but string"]
+    assert [row["message"] for row in shop.rows(bad=True)] == [f'field `{NUMBER}`: wanted int, found "x"']
 
     second = shop.register(schema(LATER), kind="JSON")
     shop.into_more = into(write, [f"bucket(4, {name})" for name in (*parts, *KEYS)], (LATER, *reversed(TEXTS)))

@@ -434,7 +434,7 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
     found = merged(one, two, three)
     good: list[tuple[bytes, dict[str, Any]]] = [
         (message(101, {"id": 1, "price": "MDk=", "x": {"days": [0, None, -1]}, "either": {"a": [1, "}"]}, "other": 5}),
-         {"id": 1, "price": Decimal("123.45"), "x": {"days": [date(1970, 1, 1), None, date(1969, 12, 31)]}, "either": '{"a":[1,"}"]}'}),
+         {"id": 1, "price": Decimal("123.45"), "x": {"days": [date(1970, 1, 1), None, date(1969, 12, 31)]}, "either": '{"a": [1, "}"]}'}),
         (message(102, {"id": 2**40, "at": "2026-01-05T10:00:00Z", "raw": "YWI=", "more": {"a": 1.5, "b": "/w=="}}),
          {"id": 2**40, "at": datetime(2026, 1, 5, 10, tzinfo=timezone.utc), "raw": b"ab",
           "more": [("a", Decimal("1.50")), ("b", Decimal("-0.01"))]}),
@@ -444,19 +444,19 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
         (message(101, {"either": "日本"}), {"either": "日本"}),
     ]  # fmt: skip
     bad: list[tuple[bytes, str]] = [
-        (message(101, {"id": "1"}), "`id` is not bigint but string"),
-        (message(101, {"id": 1.5}), "a value does not fit its column"),
-        (message(101, {"x": {"days": ["2026-01-01"]}}), "a value does not fit its column"),
-        (message(102, {"at": "10:00"}), "a value does not fit its column"),
-        (message(102, {"more": {"a": "?"}}), "a value does not fit its column"),
+        (message(101, {"id": "1"}), 'field `id`: wanted bigint, found "1"'),
+        (message(101, {"id": 1.5}), "field `id`: wanted bigint, found 1.5"),
+        (message(101, {"x": {"days": ["2026-01-01"]}}), 'field `x.days[0]`: wanted date (epoch_days), found "2026-01-01"'),
+        (message(102, {"at": "10:00"}), 'field `at`: wanted timestamp, found "10:00"'),
+        (message(102, {"more": {"a": "?"}}), 'field `more.a`: wanted decimal(10,2) (base64), found "?"'),
         (message(103, {"x": {"days": []}}), "schema 103 (version 3) writes `x.days` as text, and before it was a number of days"),
-        (message(101, [1]), "the value is no JSON object but array<bigint>"),
+        (message(101, [1]), "the value is not a JSON object but a list"),
         (message(101, b""), "the value is empty"),
-        (message(101, b"\xff"), "the value is not UTF-8 text"),
-        (message(101, b'{"id":1} {"id":2}'), "more text follows the JSON object"),
-        (message(101, b'{"id":1}]'), "more text follows the JSON object"),
-        (message(101, b"{'id':1}"), "the value is not JSON"),
-        (message(101, b'{"id":'), "the value is not JSON"),
+        (message(101, b"\xff"), "the text is not JSON: the byte 0xFF is not expected at byte 5"),
+        (message(101, b'{"id":1} {"id":2}'), "more text follows the JSON object at byte 14"),
+        (message(101, b'{"id":1}]'), "more text follows the JSON object at byte 13"),
+        (message(101, b"{'id':1}"), "the text is not JSON: `'` is not expected at byte 6"),
+        (message(101, b'{"id":'), "the text is not JSON: it is cut off"),
         (message(77, {"id": 1}), "the registry has no schema 77"),
         (b'{"id":1}', "the value does not begin with the id of a schema"),
     ]
@@ -472,8 +472,8 @@ def test_keys(spark: SparkSession, lake: Path) -> None:
     outcome = run(spark, lake, merged(of(id={"type": "integer"}, day=DAY)), [b"any"] * len(keys), keys)
     assert without_kafka(outcome) == [{"id": 1, "day": date(2026, 1, 7)}, {}]
     assert sorted((each["offset"], each["stage"], each["code"], each["message"]) for each in outcome.bad) == [
-        (2, "key", "undecodable_key", "`id` is not bigint but string"),
-        (3, "key", "undecodable_key", "the key is not JSON"),
+        (2, "key", "undecodable_key", 'field `id`: wanted bigint, found "1"'),
+        (3, "key", "undecodable_key", "the key is not a JSON object but a number"),
         (4, "key", "undecodable_key", "the key does not begin with the id of a schema"),
     ]
 

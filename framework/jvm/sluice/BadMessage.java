@@ -66,6 +66,11 @@ final class BadMessage extends RuntimeException {
     return this;
   }
 
+  /** Whether this field has a JSON string where its column takes something else. */
+  boolean isTextAt(String field) {
+    return path.equals(field) && value != null && value.startsWith("\"");
+  }
+
   /** The reason, with the field before it; a masked column's value is not in it. */
   String why() {
     String given = value == null ? "" : masked ? ", found a value that does not fit" : ", found " + cut(value, LONGEST_VALUE);

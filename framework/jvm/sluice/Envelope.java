@@ -14,6 +14,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 final class Envelope {
   private static final Set<String> WITH_AFTER = Set.of("c", "u", "r");
   private static final Set<String> OPS = Set.of("c", "u", "r", "d", "t", "m");
+  private static final String TEXT = "`after` or `before` is text, as MongoDB's connector writes it: unwrap it there"
+      + " (ExtractNewDocumentState), and write `value: json`";
   private static final int OP = 0;
   private static final int BEFORE = 1;
   private static final int AFTER = 2;
@@ -46,7 +48,11 @@ final class Envelope {
   MessageReader reading(MessageReader body) {
     return (message, from, row) -> {
       Object[] envelope = new Object[type.fields.length];
-      body.read(message, from, envelope);
+      try {
+        body.read(message, from, envelope);
+      } catch (BadMessage bad) {
+        throw bad.isTextAt("before") || bad.isTextAt("after") ? BadMessage.undecodable(TEXT) : bad;
+      }
       open(envelope, row);
     };
   }

@@ -63,7 +63,7 @@ final class Type {
     this.precision = kind == Kind.DECIMAL ? ((DecimalType) spark).precision() : 0;
     this.scale = kind == Kind.DECIMAL ? ((DecimalType) spark).scale() : 0;
     String text = fields != null ? "struct" : spark.simpleString();
-    this.words = BadMessage.cut(text, 80) + (format == Format.PLAIN ? "" : " (" + format.name().toLowerCase(Locale.ROOT) + ")");
+    this.words = BadMessage.cut(text, 80) + (format == Format.PLAIN || format == Format.INTEGRAL ? "" : " (" + format.name().toLowerCase(Locale.ROOT) + ")");
   }
 
   /** A type that holds no other, by Spark's name for it. */
