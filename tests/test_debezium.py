@@ -155,12 +155,12 @@ BAD: list[tuple[Any, str]] = [
     ({"op": "c", "after": GOOD, "source": {"ts_ms": 10**18}}, "field `source.ts_ms`: wanted timestamp (epoch_millis)"),
     ([GOOD], "the value is not a JSON object but a list"),
     (b"", "the value is empty"),
-    (b"]", "the text is not JSON: `]` is not expected at byte 0"),
-    (b"\xff", "the text is not JSON: the byte 0xFF is not expected at byte 0"),
+    (b"]", "the value is not JSON: `]` is not expected at byte 0"),
+    (b"\xff", "the value is not JSON: the byte 0xFF is not expected at byte 0"),
     (b'{"op": "t"} {"op": "t"}', "more text follows the JSON object"),
     (b'{"op": "t"},{"_sluice_end": true}', "more text follows the JSON object"),
     (b'{"op": "t"}]', "more text follows the JSON object"),
-    (b'{"op": "m"', "the text is not JSON: it is cut off"),
+    (b'{"op": "m"', "the value is not JSON: it is cut off"),
 ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ GOOD: dict[bytes, dict[str, Any]] = {
 }
 
 BAD: dict[bytes | None, str] = {
-    b"not json": "the text is not JSON: `o` is not expected at byte 1",
+    b"not json": "the value is not JSON: `o` is not expected at byte 1",
     b"": "the value is empty",
     b"  ": "the value is empty",
     b"null": "the value is not a JSON object but null",
@@ -79,14 +79,14 @@ BAD: dict[bytes | None, str] = {
     b'{"id":1}]': "more text follows the JSON object at byte 8",
     b'{"id":1}] x }': "more text follows the JSON object at byte 8",
     b'{"id":1},{"_sluice_end":true}] x': "more text follows the JSON object at byte 8",
-    b'{"id":1': "the text is not JSON: it is cut off",
-    b'{"id":1,}': "the text is not JSON: `}` is not expected at byte 8",
-    b"{'id':1}": "the text is not JSON: `'` is not expected at byte 1",
-    b"{id:1}": "the text is not JSON: `i` is not expected at byte 1",
-    b'{"id":01}': "the text is not JSON: `1` is not expected at byte 7",
-    b'{"id":1 /*c*/}': "the text is not JSON: `/` is not expected at byte 8",
-    b'{"ratio":NaN}': "field `ratio`: the text is not JSON: `N` is not expected at byte 9",
-    b'{"ratio":Infinity}': "field `ratio`: the text is not JSON: `I` is not expected at byte 9",
+    b'{"id":1': "the value is not JSON: it is cut off",
+    b'{"id":1,}': "the value is not JSON: `}` is not expected at byte 8",
+    b"{'id':1}": "the value is not JSON: `'` is not expected at byte 1",
+    b"{id:1}": "the value is not JSON: `i` is not expected at byte 1",
+    b'{"id":01}': "the value is not JSON: `1` is not expected at byte 7",
+    b'{"id":1 /*c*/}': "the value is not JSON: `/` is not expected at byte 8",
+    b'{"ratio":NaN}': "field `ratio`: the value is not JSON: `N` is not expected at byte 9",
+    b'{"ratio":Infinity}': "field `ratio`: the value is not JSON: `I` is not expected at byte 9",
     b'{"ratio":"NaN"}': 'field `ratio`: wanted double, found "NaN"',
     b'{"ratio":1e400}': "field `ratio`: wanted double, found 1e400",
     b'{"ratio":-1e400}': "field `ratio`: wanted double, found -1e400",
@@ -113,13 +113,13 @@ BAD: dict[bytes | None, str] = {
     b'{"place":[]}': "field `place`: wanted struct, found []",
     b'{"place":{"floor":"q"}}': 'field `place.floor`: wanted int, found "q"',
     b'{"place":{"since":"10:00"}}': 'field `place.since`: wanted timestamp, found "10:00"',
-    b'{"text":"\xff\xfe"}': "field `text`: the text is not UTF-8 at byte 9",
+    b'{"text":"\xff\xfe"}': "field `text`: the value is not UTF-8 at byte 9",
     b'\xef\xbb\xbf{"id":1}': None,  # type: ignore[dict-item]
     b'{"id":1,"list":' + b"[" * DEEP + b"]" * DEEP + b"}": "field `list[0]`: the JSON is nested deeper than 1000 levels",
     b'{"more":' + b"[" * DEEP + b"]" * DEEP + b"}": "the JSON is nested deeper than 1000 levels",
     b'{"id":' + b"9" * 2000 + b"}": None,  # type: ignore[dict-item]
     b'{"text":"' + b"x" * 30_000_000 + b'"}': "the value is over 20000000 bytes",
-    b"\x00\x01\x02": "the text is not JSON: the byte 0x00 is not expected at byte 0",
+    b"\x00\x01\x02": "the value is not JSON: the byte 0x00 is not expected at byte 0",
     None: "the message has no value",
 }
 

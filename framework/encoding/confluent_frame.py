@@ -6,7 +6,7 @@ not have is no bad row before the registry has been asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +68,9 @@ def decoding(
         **({"absent": "null"} if may_be_missing else {}),
         **read.more,
     }
-    decoded = decoder.decoding(of, description, _codes(may_be_missing, bool(required)))
+    codes = ["too_large", "undecodable", "unknown_schema", "wrong_schema"]
+    codes = codes if may_be_missing else ["null_value", *codes]
+    decoded = decoder.decoding(of, description, codes, "is not what its schema says")
     absent = sorted(set(absent))
     unknown = f"{decoder.struct(of)}._code = 'unknown_schema'"
     if absent:
@@ -77,14 +79,6 @@ def decoding(
         tuple(columns), decoded.faults, structs=decoded.structs, keep=read.keep, schema_id=schema_id(of),
         unknown=None if ALL in absent else f"CASE WHEN {unknown} THEN {_number(of)} END",
     )  # fmt: skip
-
-
-def _codes(may_be_missing: bool, has_required: bool) -> Iterator[str]:
-    if not may_be_missing:
-        yield "null_value"
-    yield from ("too_large", "undecodable", "unknown_schema", "wrong_schema")
-    if has_required:
-        yield "missing_field"
 
 
 def schema_id(of: Of) -> str:

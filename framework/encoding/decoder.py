@@ -31,7 +31,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framework.encoding.fields import Field, Written
@@ -47,9 +47,7 @@ _SHORT = 200  # characters that are not worth compressing
 _MESSAGES = {
     "null_value": "the message has no value",
     "too_large": f"the {{}} is over {LARGEST} bytes",
-    "undecodable": "the {} is not what its format says",
     "unknown_field": "the {} has a field that is not a column",
-    "missing_field": "a required column is missing or null",
     "unknown_schema": "the registry does not have the schema that the {} names",
     "wrong_schema": "the {} has a schema that does not fit the columns",
 }
@@ -78,17 +76,23 @@ def column_sql(of: Of, name: str) -> str:
     return f"{struct(of)}.{identifier(name)}"
 
 
-def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str]) -> Decoding:
-    """All columns of a description as they are, and these faults."""
+def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_not: str) -> Decoding:
+    """All columns of a description as they are, and the faults with these codes. `is_not` completes "the value …" of a message that
+    cannot be decoded."""
     columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
-    structs = ((struct(of), call(description, raw(of))),)
-    return Decoding(columns, tuple(faults(of, codes)), structs=structs)
+    required = [f"`{each['name']}`" for each in description["columns"] if each.get("required")]
+    messages = _MESSAGES | {"undecodable": f"the {of} {is_not}"}
+    if required:
+        messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
+    faults = [
+        Fault(of, _fault_code(of, code), messages[code].format(of), f"{struct(of)}._code = '{code}'", f"{struct(of)}._why")
+        for code in (*codes, *(["missing_field"] if required else []))
+    ]
+    return Decoding(columns, tuple(faults), structs=((struct(of), call(description, raw(of))),))
 
 
-def faults(of: Of, codes: Iterable[str]) -> Iterator[Fault]:
-    for code in codes:
-        name = f"{code}_key" if of == "key" and code in _OF_KEYS else code
-        yield Fault(of, name, _MESSAGES[code].format(of), f"{struct(of)}._code = '{code}'", f"{struct(of)}._why")
+def _fault_code(of: Of, code: str) -> str:
+    return f"{code}_key" if of == "key" and code in _OF_KEYS else code
 
 
 def columns_of(fields: Iterable[Field]) -> list[Json]:

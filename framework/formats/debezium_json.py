@@ -19,9 +19,8 @@ _UNSENT: tuple[Any, ...] = (debezium.MARKER, [debezium.MARKER], list(debezium.MA
 
 def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
     """A required column is asked for where a row was made or changed: a delete may know the key alone."""
-    codes = ["too_large", "undecodable", *(["missing_field"] if any(field.required for field in fields) else [])]
     described = {**json.description(fields), "root": "payload", **debezium.ENVELOPE}
-    decoded = decoder.decoding("value", described, codes)
+    decoded = decoder.decoding("value", described, ["too_large", "undecodable"], debezium.NOT_ONE)
     own = tuple((column.name, decoder.column_sql("value", column.name)) for column in debezium.CHANGES.columns)
     return replace(decoded, columns=(*decoded.columns, *own), keep=debezium.KEEP)
 

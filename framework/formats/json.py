@@ -16,6 +16,8 @@ from framework.formats import OBJECT, Given, Guess
 from framework.model import Decoding
 from framework.types import STRING, Array, Map, Struct, Type
 
+NOT_ONE = "is not one JSON object with these columns"
+
 
 def description(fields: Sequence[Field]) -> dict[str, Any]:
     return {"format": "json", "columns": decoder.columns_of(fields), "largest": decoder.LARGEST}
@@ -24,15 +26,13 @@ def description(fields: Sequence[Field]) -> dict[str, Any]:
 def decoding(fields: Sequence[Field], only_columns: bool) -> Decoding:
     codes = ["null_value", "too_large", "undecodable"]
     codes += ["unknown_field"] if only_columns else []
-    codes += ["missing_field"] if any(field.required for field in fields) else []
-    described = description(fields)
-    return decoder.decoding("value", described | {"unknown_fields": "bad"} if only_columns else described, codes)
+    more = {"unknown_fields": "bad"} if only_columns else {}
+    return decoder.decoding("value", description(fields) | more, codes, NOT_ONE)
 
 
 def key_decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
     """The same of a message's key, which may be missing."""
-    codes = ["undecodable", *(["missing_field"] if any(field.required for field in fields) else [])]
-    return decoder.decoding("key", {**description(fields), "part": "key", "absent": "empty"}, codes)
+    return decoder.decoding("key", {**description(fields), "part": "key", "absent": "empty"}, ["undecodable"], NOT_ONE)
 
 
 def refuses(type_: Type) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ final class Json implements MessageReader {
 
   @Override
   public void read(byte[] message, int from, Object[] row) {
-    JsonText in = new JsonText(message, from);
+    JsonText in = new JsonText(message, from, description.part);
     int first = in.next();
     if (in.isAtEnd()) {
       throw BadMessage.undecodable("the " + description.part + " is empty");

@@ -26,7 +26,11 @@ final class JsonText {
   /** Whether the last number has neither a point nor an exponent. */
   boolean isWhole;
 
-  JsonText(byte[] bytes, int from) {
+  /** For the words of errors: `value` or `key`. */
+  private final String part;
+
+  JsonText(byte[] bytes, int from, String part) {
+    this.part = part;
     this.bytes = bytes;
     this.at = from;
     this.end = bytes.length;
@@ -184,7 +188,7 @@ final class JsonText {
     }
     int behind = Utf8.after(bytes, i, end);
     if (behind < 0) {
-      throw BadMessage.undecodable("the text is not UTF-8 at byte " + i);
+      throw BadMessage.undecodable("the " + part + " is not UTF-8 at byte " + i);
     }
     return behind;
   }
@@ -253,10 +257,10 @@ final class JsonText {
 
   BadMessage unexpected() {
     if (at >= end) {
-      return BadMessage.undecodable("the text is not JSON: it is cut off");
+      return BadMessage.undecodable("the " + part + " is not JSON: it is cut off");
     }
     int c = bytes[at] & 0xFF;
     String what = c > ' ' && c < 0x7F ? "`" + (char) c + "`" : String.format("the byte 0x%02X", c);
-    return BadMessage.undecodable("the text is not JSON: " + what + " is not expected at byte " + at);
+    return BadMessage.undecodable("the " + part + " is not JSON: " + what + " is not expected at byte " + at);
   }
 }
