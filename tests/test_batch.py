@@ -32,7 +32,7 @@ def test_messages_land_once_with_flags_and_bad_rows(project: Project) -> None:
     assert rows[950]["size"] == "LARGE"
     assert rows[1]["size"] == "NORMAL"
     assert {(row["stage"], row["code"], row["message"], row["value"]) for row in project.rows(bad=True)} == {
-        ("value", "undecodable", "the value is not JSON", b"not json")
+        ("value", "undecodable", "the value is not JSON: `o` is not expected at byte 1", b"not json")
     }
     assert project.run() == []
     assert project.branches() == []

@@ -108,8 +108,8 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     shop.run()
     assert landed(shop) == {1: said(1), 3: said(3)}
     assert [row["message"] for row in shop.rows(bad=True)] == [
-        f"`{NUMBER}` is not bigint but string",
-        "`last` is not bigint but string",
+        f'field `{NUMBER}`: wanted bigint, found "x"',
+        'field `last`: wanted bigint, found "x"',
     ]
     shop.assert_exactly_once()
 

@@ -194,7 +194,7 @@ def landed(pipeline: Pipeline) -> list[Row]:
 
 def bad(rows: Iterable[Row]) -> Counter[str]:
     """Exactly what was sent, and what is said of it where that depends on texts."""
-    said = (each["message"] if "` is not " in each["message"] else None for each in rows)
+    said = (each["message"].split(", found ")[0] if "`: wanted " in each["message"] else None for each in rows)
     return Counter(
         shown((each["offset"], each["key"], each["value"], each["headers"], says)) for each, says in zip(rows, said, strict=True)
     )
@@ -304,8 +304,7 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
 
 
 def says(drawn: Drawn, sent: Sent) -> str | None:
-    """Of a name with both quotes nothing could be said."""
-    return f"`{drawn.number}` is not bigint but string" if isinstance(sent.value, Mapping) else None
+    return f"field `{drawn.number}`: wanted bigint" if isinstance(sent.value, Mapping) else None
 
 
 def headers_of(message: Message) -> Sequence[Row]:

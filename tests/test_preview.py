@@ -112,7 +112,8 @@ GONE = Row(
     ),
     fate="filtered",
 )
-BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message="the value is not JSON")
+NOT_JSON = "the value is not JSON: `o` is not expected at byte 1"
+BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message=NOT_JSON)
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
     Message(
@@ -180,7 +181,7 @@ partition 0, offset 7, 2026-01-05T10:00:00.000Z, key k�
 
 partition 2, offset 1, 2026-01-05T10:00:01.000Z
   not� json
-  bad row, value: undecodable: the value is not JSON
+  bad row, value: undecodable: the value is not JSON: `o` is not expected at byte 1
 
 partition 2, offset 2, 2026-01-05T10:00:02.000Z
   (no value)

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 _PLACE = ("batch", "code", "message", "topic", "partition", "offset", "item")
+_GIVEN = r"(?s)(, found | at byte |: it is cut off|: [^:]* is not expected).*"  # what differs between bad rows of one kind
 _SHOWN = (*_PLACE, "stage", "timestamp", "key", "value")
 
 
 @dataclass(frozen=True)
 class Kind:
+    """Bad rows with the same code and the same message, apart from the values that were found."""
+
     code: str
     message: str
     rows: int
@@ -70,12 +73,14 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
     bad_rows = table.scan(selected_fields=_PLACE).to_arrow()
     if code:
         bad_rows = bad_rows.filter(pc.equal(bad_rows["code"], code))
-    counted = bad_rows.group_by(["code", "message"]).aggregate([([], "count_all")]).to_pylist()
-    counted.sort(key=lambda each: (-each["count_all"], each["code"], each["message"]))
-    kinds = tuple(Kind(each["code"], each["message"], each["count_all"]) for each in counted)
+    reasons = pc.replace_substring_regex(bad_rows["message"], _GIVEN, "")
+    bad_rows = bad_rows.append_column("reason", pc.replace_substring_regex(reasons, r"\[\d+\]", "[]"))
+    counted = bad_rows.group_by(["code", "reason"]).aggregate([([], "count_all")]).to_pylist()
+    counted.sort(key=lambda each: (-each["count_all"], each["code"], each["reason"]))
+    kinds = tuple(Kind(each["code"], each["reason"], each["count_all"]) for each in counted)
     sample_places = []
     for kind, share in zip(kinds, _shares(kinds, limit), strict=False):
-        of_kind = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["message"], kind.message)))
+        of_kind = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["reason"], kind.message)))
         ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
         sample_places += ordered.slice(0, share).to_pylist()
     return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting)

@@ -109,7 +109,8 @@ final class BinaryInput {
   /** That nothing follows. */
   void checkEnd(String part) {
     if (at != end) {
-      throw BadMessage.undecodable((end - at) + " more bytes follow the " + part);
+      int more = end - at;
+      throw BadMessage.undecodable(more + (more == 1 ? " byte follows the " : " bytes follow the ") + part);
     }
   }
 

@@ -54,7 +54,7 @@ class BadRow(Bound):
 
     error: str | None = option("The error code.", default=None, example="undecodable", aka=["code"])
     stage: str | None = option("The part that failed: value, key, headers, or a step.", default=None, example="value")
-    message: str | None = option("The error message.", default=None, example="the value is not JSON")
+    message: str | None = option("The error message.", default=None, example="the message has no value")
     item: str | None = option("The number of the row, if the step `explode` made several.", default=None, example='"1"')
     topic: Name | None = option("The topic.", default=None, example="stock_trades")
     partition: int | None = option("The partition.", default=None, at_least=0, example="0")
