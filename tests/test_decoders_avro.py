@@ -165,7 +165,7 @@ def test_hostile_bytes(type_: Any, values: list[bytes], decoders: Decoders) -> N
 def test_what_follows_and_reasons(decoders: Decoders) -> None:
     json_ = record(("id", "int"), ("in", record(("l", {"type": "array", "items": "string"}), name="In")))
     reasons = {
-        b"\x02\x00\x00": "1 more bytes follow the message",
+        b"\x02\x00\x00": "1 byte follows the message",
         b"\x02": "field `in.l`: the message is cut off",
         b"\x02\x04\x02a\x02\xff\x00": "field `in.l[1]`: the text is not UTF-8",
         b"\x02\x02\x01": "field `in.l[0]`: a length is below 0",
