@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long up down check bench-quick bench-changes
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ test-long: setup  ## Wide searches, every page of the docs done as it is written
 
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow and not long"
+
+wheel: setup  ## Build dist/*.whl, which has the decoders compiled
+	@$(BIN)/python -m framework.jvm.build
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 up: setup  ## Start the local services
 	@$(BIN)/sluice services up

@@ -19,6 +19,7 @@ from framework.engine.iceberg import table_state
 from framework.engine.rules import attempts, protocol, run_record
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
+from framework.jvm import build
 from framework.model import Catalog, Plan
 
 # Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
@@ -119,7 +120,7 @@ def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
         there = home() / "jars"
-        sets = [there / name for name in (*jars_.sets(later=True), "lock")]
+        sets = [there / name for name in (*jars_.sets(later=True), build.FOLDER, "lock")]
         set_files = [each for each in sets if each.exists()] + [
             each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
         ]

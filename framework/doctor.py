@@ -14,6 +14,7 @@ from pathlib import Path
 from framework import jars, java
 from framework.errors import SetupError
 from framework.home import home
+from framework.jvm import build
 from framework.processes import listener
 from framework.services import folder, process, registry, services
 from framework.services.ports import is_free
@@ -97,6 +98,15 @@ def check_jars() -> Iterator[Finding]:
             yield Finding(subject, f"{len(locked)} checked")
 
 
+def check_decoders() -> Iterator[Finding]:
+    try:
+        build.built()
+    except SetupError as error:
+        yield Finding("decoders", error.message, error.hint)
+    else:
+        yield Finding("decoders", "compiled")
+
+
 def check_registry() -> Iterator[Finding]:
     """The registry; a problem only if it was ever started here."""
     asked = folder("registry").exists()
@@ -164,6 +174,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_java,
     check_packages,
     check_jars,
+    check_decoders,
     check_registry,
     check_ports,
     check_disk,

@@ -78,6 +78,7 @@ def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: 
         ("problem  Java", "11.0.2"),
         ("problem  spark jars", "iceberg-spark-runtime"),
         ("problem  kafka jars", "and 45 more"),
+        ("problem  decoders", "not on this machine"),
         ("problem  kafka ports", f"{port} by process"),
         ("ok       memory", "GiB"),
     ):

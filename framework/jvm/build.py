@@ -16,24 +16,23 @@ from pathlib import Path
 
 from framework import jars
 from framework.errors import SetupError
-from framework.home import private
+from framework.home import home
 from framework.java import installed
 
 SOURCES = Path(__file__).parent / "sluice"
+PACKAGED = Path(__file__).parent / "built"
 RELEASE = "17"
+FOLDER = "sluice"  # of the jars' folder
 _SET = "compiler"  # of jars.lock
 _PATIENCE = 300  # seconds
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can say
 _LONGEST = 2_000  # characters of a compiler's words
 
 
-def folder() -> Path:
-    return private("jars", "sluice")
-
-
 def jar(into: Path | None = None) -> Path:
-    """Where the jar of these sources is, be it built or not."""
-    return (into or folder()) / f"sluice-decoders-{digest()}.jar"
+    """Where the jar of these sources is, be it built or not. A wheel has it next to the sources."""
+    name = f"sluice-decoders-{digest()}.jar"
+    return PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or home() / "jars" / FOLDER) / name
 
 
 def built() -> Path:
@@ -112,3 +111,7 @@ def _pack(classes: Path, target: Path) -> None:
             entry = zipfile.ZipInfo(file.relative_to(classes).as_posix(), _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
+
+
+if __name__ == "__main__":  # for a wheel
+    print(build(PACKAGED))

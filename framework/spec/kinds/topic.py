@@ -4,8 +4,8 @@ The schemas of `avro`, `json_schema`, `protobuf` and `debezium_avro` are in the 
 its schema, and is decoded with that schema. The fields of all versions become columns, unless `columns` names the columns.
 
 In JSON, a column of type `string` takes any value, as the message has it. Every other type takes only its own kind of value, and only if no
-digit is lost; any other value makes a bad row. A timestamp without an offset is UTC, and digits after the microseconds are cut off. A missing
-field is null. If a field appears twice, the last one counts. A message without a value is a bad row.
+digit is lost; any other value makes a bad row. A timestamp without an offset is UTC, and digits after the microseconds are cut off. A
+missing field is null. If a field appears twice, the last one counts. A message without a value is a bad row.
 """
 
 from __future__ import annotations
