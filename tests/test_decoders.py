@@ -100,10 +100,10 @@ def test_reasons_name_the_field_what_was_wanted_and_what_was_found(decoders: Dec
         "": "the value is empty", " ": "the value is empty",
         "[1]": "the value is not a JSON object but a list", "5": "the value is not a JSON object but a number",
         '{"id": 1} x': "more text follows the JSON object at byte 10",
-        '{"id": 1': "the text is not JSON: it is cut off",
-        '{"id": 01}': "the text is not JSON: `1` is not expected at byte 8",
-        "{'id': 1}": "the text is not JSON: `'` is not expected at byte 1",
-        '{"id": nil}': "field `id`: the text is not JSON: `i` is not expected at byte 8",
+        '{"id": 1': "the value is not JSON: it is cut off",
+        '{"id": 01}': "the value is not JSON: `1` is not expected at byte 8",
+        "{'id': 1}": "the value is not JSON: `'` is not expected at byte 1",
+        '{"id": nil}': "field `id`: the value is not JSON: `i` is not expected at byte 8",
     }  # fmt: skip
     rows = decoded(decoders, columns, *(each.encode() for each in reasons))
     assert {text: row.why for text, row in zip(reasons, rows, strict=True)} == reasons

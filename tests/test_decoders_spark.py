@@ -56,7 +56,7 @@ def test_a_function_in_sql(with_functions: SparkSession) -> None:
     rows = {row["n"]: row.asDict(recursive=True) for row in frame.collect()}
     assert [(rows[at]["_code"], rows[at]["_why"]) for at in range(5)] == [
         (None, None), (None, None), ("undecodable", "field `price`: wanted decimal(10,2), found 1.505"),
-        ("undecodable", "the text is not JSON: `o` is not expected at byte 1"), ("null_value", "the message has no value"),
+        ("undecodable", "the value is not JSON: `o` is not expected at byte 1"), ("null_value", "the message has no value"),
     ]  # fmt: skip
     assert rows[1]["name`$"] == "\U0001f680"
     assert (str(rows[0]["price"]), rows[0]["place"]) == ("1.50", {"tags": ["a", None], "m": {"k": 0.5}})
@@ -83,6 +83,6 @@ def test_it_is_called_from_generated_code(with_functions: SparkSession) -> None:
 def test_what_is_no_description_is_an_error_of_the_query(with_functions: SparkSession) -> None:
     for text in ("no description", '{"format": "nothing", "columns": []}', "z:AAAA"):
         with pytest.raises(Exception, match=r"(?i)description|there is no format"):
-            with_functions.sql(f"SELECT fn.`{text}`(X'00')").collect()
+            with_functions.sql(f"SELECT {decoder.CATALOG}.`{text}`(X'00')").collect()
     with pytest.raises(Exception, match="one argument"):
         with_functions.sql(f"SELECT {decoder.call(of_json(COLUMNS), repr('text'))}").collect()

@@ -99,8 +99,8 @@ def test_another_name_by_alias(trades: Registered) -> None:
     )
     with pytest.raises(ColumnsChanged) as refused:
         trades.run()
-    assert "`who` is `customer` in the newest schema, and `rename: refuse`" in refused.value.message
-    assert "`who.mail` is `email` in the newest schema, and `rename: refuse`" in refused.value.message
+    assert "`who` is `customer` in the newest schema, and the spec says `rename: refuse`" in refused.value.message
+    assert "`who.mail` is `email` in the newest schema, and the spec says `rename: refuse`" in refused.value.message
     assert "which renames who to customer; renames who.mail to email" in accepted(trades)
     trades.run()
     assert columns(trades) == {"id": "int", "customer": "struct<email:string,age:int>", "note": "string"}

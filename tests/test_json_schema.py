@@ -456,7 +456,7 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
         (message(101, b'{"id":1} {"id":2}'), "more text follows the JSON object at byte 14"),
         (message(101, b'{"id":1}]'), "more text follows the JSON object at byte 13"),
         (message(101, b"{'id':1}"), "the value is not JSON: `'` is not expected at byte 6"),
-        (message(101, b'{"id":'), "the value is not JSON: it is cut off"),
+        (message(101, b'{"id":'), "field `id`: the value is not JSON: it is cut off"),
         (message(77, {"id": 1}), "the registry has no schema 77"),
         (b'{"id":1}', "the value does not begin with the id of a schema"),
     ]
@@ -473,7 +473,7 @@ def test_keys(spark: SparkSession, lake: Path) -> None:
     assert without_kafka(outcome) == [{"id": 1, "day": date(2026, 1, 7)}, {}]
     assert sorted((each["offset"], each["stage"], each["code"], each["message"]) for each in outcome.bad) == [
         (2, "key", "undecodable_key", 'field `id`: wanted bigint, found "1"'),
-        (3, "key", "undecodable_key", "the key is not a JSON object but a number"),
+        (3, "key", "undecodable_key", "the key is not JSON: `x` is not expected at byte 5"),
         (4, "key", "undecodable_key", "the key does not begin with the id of a schema"),
     ]
 

@@ -112,7 +112,7 @@ GONE = Row(
     ),
     fate="filtered",
 )
-NOT_JSON = "the value is not JSON: `o` is not expected at byte 1"
+NOT_JSON = "the value is not JSON: it is cut off"
 BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message=NOT_JSON)
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
@@ -181,7 +181,7 @@ partition 0, offset 7, 2026-01-05T10:00:00.000Z, key k�
 
 partition 2, offset 1, 2026-01-05T10:00:01.000Z
   not� json
-  bad row, value: undecodable: the value is not JSON: `o` is not expected at byte 1
+  bad row, value: undecodable: the value is not JSON: it is cut off
 
 partition 2, offset 2, 2026-01-05T10:00:02.000Z
   (no value)
