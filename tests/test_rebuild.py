@@ -286,7 +286,7 @@ def test_commits_of_others(project: Project) -> None:
     begun(project)
     project.sql("delete from {table} where id = 1")
     with_flag(project, 3)
-    with pytest.raises(RefusedError, match=r"what others committed: (delete|overwrite) by spark 4\S* \(snapshot") as refused:
+    with pytest.raises(RefusedError, match=r"commits of other programs: (delete|overwrite) by spark 4\S* \(snapshot") as refused:
         run_rebuild(project)
     assert refused.value.code == "commits-of-others"
     run_rebuild(project, without_lost=True)
