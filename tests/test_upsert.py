@@ -262,7 +262,7 @@ def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(c
     assert table is not None
     table.manageSnapshots().setMinSnapshotsToKeep(day, 1).commit()
     expire(customers)
-    with pytest.raises(RefusedError, match="what the pipeline remembered before the rollback is gone") as told:
+    with pytest.raises(RefusedError, match="the pipeline's state from before the rollback is gone") as told:
         accept_it(customers)
     assert told.value.code == "deletes-expired"
 
