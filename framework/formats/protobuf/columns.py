@@ -22,7 +22,7 @@ SCALARS: dict[int, Type] = {
     4: UNSIGNED, 6: UNSIGNED,  # uint64, fixed64
     14: STRING,  # an enum's names
 }  # fmt: skip
-BOOL_FIELD, STRING_FIELD, GROUP, MESSAGE, ENUM = 8, 9, 10, 11, 14
+STRING_FIELD, GROUP, MESSAGE, ENUM = 9, 10, 11, 14
 
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:

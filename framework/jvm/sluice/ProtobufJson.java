@@ -109,7 +109,7 @@ final class ProtobufJson {
         }
       }
     }
-    return exact.round(new MathContext(17)).stripTrailingZeros();
+    return exact.round(new MathContext(17, RoundingMode.HALF_EVEN)).stripTrailingZeros();
   }
 
   static void quote(String text, StringBuilder out) {
