@@ -58,12 +58,17 @@ def running(request: pytest.FixtureRequest) -> None:
         _RUNNING["jvm"] = request.getfixturevalue("decoders")
 
 
-def using(*schemas: Schema) -> Callable[[Sequence[bytes | None]], Rows]:
-    """The first has the id 1 and the version 1. A row is None where the message has no schema."""
+def description(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
+    """How the decoder reads messages of these schemas, and its columns. The first has the id 1 and the version 1."""
     merged = merge([(Version(at, schema, at), shapes(schema)) for at, schema in enumerate(schemas, 1)])
-    types_ = {shape.name: shape.type for shape in merged.shapes}
     asked = read("value", merged)
     described = {"format": asked.format, "columns": asked.columns, "writers": asked.writers}
+    return described, {shape.name: shape.type for shape in merged.shapes}
+
+
+def using(*schemas: Schema) -> Callable[[Sequence[bytes | None]], Rows]:
+    """A row is None where the message has no schema."""
+    described, types_ = description(*schemas)
     return lambda messages: [_flagged(each, types_) for each in _RUNNING["jvm"].rows(described, types_, messages)]
 
 
