@@ -63,7 +63,9 @@ def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pyt
     command = [*build.ecj(), f"-{build.RELEASE}", "-proc:none", "-nowarn"]
     monkeypatch.setattr(build, "compiler", lambda: command)
     by_ecj = build.build(tmp_path / "ecj")
-    names = [{name.removesuffix(".class").split("$")[0] for name in zipfile.ZipFile(jar).namelist()} for jar in (by_javac, by_ecj)]
+    names = [
+        {name.removesuffix(".class").split("$")[0] for name in zipfile.ZipFile(jar).namelist()} for jar in (by_javac, by_ecj)
+    ]
     assert names[0] == names[1]
 
 
