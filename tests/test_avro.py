@@ -46,8 +46,9 @@ def test_what_is_no_message_of_a_schema(trades: Registered) -> None:
     id_ = trades.register(record(("id", "long"), ("side", "string")))
     good = trades.avro(id_, {"id": 1, "side": "BUY"})[0]
     trades.send(
-        [good, good[:-1], good + b"\0", good[:7], b"", b"text", good[:5], None, b"\0" + (77777).to_bytes(4, "big") + b"x"]
-    )
+        [good, good[:-1], good + b"\0", good[:7], b"", b"text", good[:5], None, b"\0" + (77777).to_bytes(4, "big") + b"x",
+         b"\0\xff\xff\xff\xff"]
+    )  # fmt: skip
     trades.run()
     assert values(trades, "id") == [(1,)]
     assert bad(trades) == sorted([
@@ -57,6 +58,7 @@ def test_what_is_no_message_of_a_schema(trades: Registered) -> None:
         ("undecodable", id_, "1 byte follows the message"),
         ("undecodable", id_, "field `id`: the message is cut off"),
         ("unknown_schema", 77777, "the registry has no schema 77777"),
+        ("unknown_schema", None, "the registry has no schema 4294967295"),  # no INT
     ], key=str)  # fmt: skip
     trades.assert_exactly_once()
 

@@ -318,3 +318,25 @@ def changed(chance: random.Random, whole: bytes) -> bytes:
             case _:
                 body[at:] = body[at:][: chance.randint(0, len(body))]
     return bytes(body)
+
+
+def test_a_single_value_is_of_its_own_column(decoders: Decoders) -> None:
+    """Another version of the schema has fields, which are columns, too."""
+    columns = [decoder.column("id", types.STRING), decoder.column("value", types.STRING)]
+    writers = {"1": {}, "2": {"single": True}}
+    fields, single = decoders.rows(
+        of_json(columns, writers=writers), types_of(columns), [b'\0\0\0\0\1{"id": "a"}', b'\0\0\0\0\2"abc"']
+    )
+    assert fields.values == {"id": "a", "value": None}
+    assert single.values == {"id": None, "value": "abc"}
+
+
+def test_structs_that_columns_make_wide_are_bounded(decoders: Decoders) -> None:
+    items = types.Array(types.Struct(tuple(types.Field(f"c{at}", types.STRING) for at in range(2_000))))
+    columns = [decoder.column("items", items)]
+    item = {"type": "record", "name": "I", "fields": [{"name": "c0", "type": "boolean"}]}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "items", "type": {"type": "array", "items": item}}]}
+    described = {"format": "avro", "columns": columns, "writers": {"1": {"schema": schema}}}
+    count = bytes([0x80 | 64, 0x9A | 0x80, 0x0C])  # 100,000 items, as Avro writes it
+    (row,) = decoders.rows(described, {"items": items}, [b"\0\0\0\0\1" + count + bytes(100_000) + b"\0"])
+    assert row.code == "too_large"

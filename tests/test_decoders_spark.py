@@ -54,7 +54,7 @@ def test_a_function_in_sql(with_functions: SparkSession) -> None:
     frame = spark.createDataFrame([(at, each) for at, each in enumerate(MESSAGES)], "n int, value binary")
     frame = frame.repartition(2).selectExpr("n", f"{call} AS d").selectExpr("n", "d.*")
     rows = {row["n"]: row.asDict(recursive=True) for row in frame.collect()}
-    assert [(rows[at]["_code"], rows[at]["_why"]) for at in range(5)] == [
+    assert [(rows[at]["_sluice_code"], rows[at]["_sluice_why"]) for at in range(5)] == [
         (None, None), (None, None), ("undecodable", "field `price`: wanted decimal(10,2), found 1.505"),
         ("undecodable", "the value is not JSON: `o` is not expected at byte 1"), ("null_value", "the message has no value"),
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def test_it_is_called_from_generated_code(with_functions: SparkSession) -> None:
     spark = with_functions
     call = decoder.call(of_json(COLUMNS), "value")
     frame = spark.range(10).selectExpr("CAST(concat('{\"id\": ', id, '}') AS BINARY) AS value")
-    decoded = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._code").where("_code IS NULL")
+    decoded = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._sluice_code").where("_sluice_code IS NULL")
     jvm: Any = spark._jvm
     plan = decoded._jdf.queryExecution().executedPlan()
     code = jvm.org.apache.spark.sql.execution.debug.__getattr__("package$").__getattr__("MODULE$").codegenString(plan)

@@ -72,7 +72,7 @@ def decoding(
     codes = codes if may_be_missing else ["null_value", *codes]
     decoded = decoder.decoding(of, description, codes, "is not what its schema says")
     absent = sorted(set(absent))
-    unknown = f"{decoder.struct(of)}._code = 'unknown_schema'"
+    unknown = f"{decoder.code_sql(of)} = 'unknown_schema'"
     if absent:
         unknown += f" AND {_number(of)} NOT IN ({', '.join(map(str, absent))})"
     return Decoding(

@@ -25,9 +25,8 @@ SOURCE_AT = Column("_source_at", TIMESTAMP, "When the database did it")
 OPS = tuple("cudrtm")  # m: a message of the database's log
 ENVELOPE = {"envelope": "debezium", "absent": "null"}  # of a description
 NOT_ONE = "is not an envelope of Debezium with these columns"
-_STRUCT = decoder.struct("value")
 # Without a value, or of the database's log or schema, a message is left out; one that is not an envelope is a bad row.
-KEEP = f"_sluice_value IS NOT NULL AND coalesce({_STRUCT}._op <> 'm', {_STRUCT}._code IS NOT NULL)"
+KEEP = f"_sluice_value IS NOT NULL AND coalesce({decoder.struct('value')}._op <> 'm', {decoder.code_sql('value')} IS NOT NULL)"
 MARKER = "__debezium_unavailable_value"
 
 

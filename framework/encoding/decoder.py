@@ -14,7 +14,7 @@ reads it.
 | `absent` | a message without bytes is `bad` (default: `null_value`), `empty` (required columns are missing) or `null` (no fault) |
 | `largest` | bytes; a larger message is `too_large` |
 | `writers` | by the ids in Confluent's frame, how messages with this id are read; without it a message has no frame |
-| `code`, `why` | other names for the last two columns of the result, `_code` and `_why` |
+| `code`, `why` | other names for the last two columns of the result, `_sluice_code` and `_sluice_why` |
 
 A column has a `name`, a `type`, and where needed its `source` (its name in the message), a `format` (`epoch_millis`, `epoch_micros`,
 `epoch_days`, `base64` of a decimal, `integral`), `required`, and `masked` (its values are in no error). The types `array` (`element`),
@@ -40,7 +40,7 @@ from framework.sql.quote import identifier
 from framework.types import Array, Map, Struct, Type
 
 Json = Any
-CATALOG = "sluice_decoders"
+CATALOG = "_sluice_decoders"  # a name that no catalog of a spec can have
 CLASS = "sluice.Functions"
 LARGEST = 20_000_000  # bytes of a message in JSON
 _SHORT = 200  # characters that are not worth compressing
@@ -81,14 +81,26 @@ def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_n
     cannot be decoded."""
     columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
     required = [f"`{each['name']}`" for each in description["columns"] if each.get("required")]
-    messages = _MESSAGES | {"undecodable": f"the {of} {is_not}"}
+    messages = {code: message.format(of) for code, message in _MESSAGES.items()} | {"undecodable": f"the {of} {is_not}"}
     if required:
         messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
     faults = [
-        Fault(of, _fault_code(of, code), messages[code].format(of), f"{struct(of)}._code = '{code}'", f"{struct(of)}._why")
+        Fault(of, _fault_code(of, code), messages[code], _when(of, code), f"{struct(of)}._sluice_why")
         for code in (*codes, *(["missing_field"] if required else []))
     ]
     return Decoding(columns, tuple(faults), structs=((struct(of), call(description, raw(of))),))
+
+
+def code_sql(of: Of) -> str:
+    """SQL of what is wrong with the message, null where nothing is."""
+    return f"{struct(of)}._sluice_code"
+
+
+def _when(of: Of, code: str) -> str:
+    if code != "undecodable":
+        return f"{code_sql(of)} = '{code}'"
+    others = ", ".join(f"'{each}'" for each in (*_MESSAGES, "missing_field"))
+    return f"{code_sql(of)} NOT IN ({others})"  # no code is left without a fault
 
 
 def _fault_code(of: Of, code: str) -> str:

@@ -32,7 +32,9 @@ def decoding(fields: Sequence[Field], only_columns: bool) -> Decoding:
 
 def key_decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
     """The same of a message's key, which may be missing."""
-    return decoder.decoding("key", {**description(fields), "part": "key", "absent": "empty"}, ["undecodable"], NOT_ONE)
+    return decoder.decoding(
+        "key", {**description(fields), "part": "key", "absent": "empty"}, ["too_large", "undecodable"], NOT_ONE
+    )
 
 
 def refuses(type_: Type) -> tuple[str, str] | None:

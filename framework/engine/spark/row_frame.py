@@ -202,7 +202,7 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     message = f"coalesce(CASE fault {why} END, message)" if why else "message"
     return rows.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
-        f"CAST({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+        f"try_cast({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
     )  # fmt: skip
 
 

@@ -45,7 +45,6 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
-        f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS,
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),
@@ -66,7 +65,11 @@ def settings(plan: Plan) -> dict[str, str]:
     for catalog in plan.catalogs:
         conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
-    return {**conf, **SQL_SETTINGS, **(LOCAL_SETTINGS if conf["spark.master"].startswith("local") else {})}
+    conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS}
+    if conf["spark.master"].startswith("local"):
+        return {**conf, **LOCAL_SETTINGS}
+    # Executors on other machines get the jars from the driver.
+    return {"spark.jars": ",".join(map(str, (*jars.files("spark"), build.built()))), **conf}
 
 
 def _classes() -> Iterator[str]:

@@ -105,6 +105,7 @@ final class Avro {
         Member[] members = members(type, column, path);
         int width = column.fields.length;
         return in -> {
+          in.budget.spend(width);
           Object[] row = new Object[width];
           fill(members, in, row);
           return new GenericInternalRow(row);
@@ -149,6 +150,7 @@ final class Avro {
     Member[] alone = {new Member(name, place, field, reader(union.members.get(i), field.type, inside))};
     int width = struct.fields.length;
     return in -> {
+      in.budget.spend(width);
       Object[] row = new Object[width];
       fill(alone, in, row);
       return new GenericInternalRow(row);

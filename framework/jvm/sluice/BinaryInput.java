@@ -10,6 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class BinaryInput {
   private final byte[] bytes;
+  /** What the structs of this message may take. */
+  final Budget budget = new Budget();
   int at;
   int end;
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The SQL function that makes a struct of a message's bytes: the columns, then `_code` and `_why`, which are null for a good message.
+ * The SQL function that makes a struct of a message's bytes: the columns, then `_sluice_code` and `_sluice_why`, which are null for a good message.
  *
  * <p>Of a bad message all columns are null. Spark calls `invoke` from generated code.
  */

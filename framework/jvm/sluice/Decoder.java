@@ -55,6 +55,8 @@ final class Decoder {
       return row;
     } catch (BadMessage bad) {
       return bad(bad.code, bad.why());
+    } catch (RuntimeException error) { // a fault of ours must not stop all messages behind this one
+      return bad(BadMessage.UNDECODABLE, "the decoder failed: " + error);
     }
   }
 

@@ -48,8 +48,8 @@ final class Description {
     isFramed = json.has("writers");
     absent = json.path("absent").asText("bad");
     largest = json.path("largest").asInt(Integer.MAX_VALUE);
-    codeColumn = json.path("code").asText("_code");
-    whyColumn = json.path("why").asText("_why");
+    codeColumn = json.path("code").asText("_sluice_code");
+    whyColumn = json.path("why").asText("_sluice_why");
     writers = json.path("writers");
   }
 

@@ -8,12 +8,15 @@ final class Json implements MessageReader {
   private final Description description;
   private final Type type;
   private final boolean isSingle;
+  /** The place of the column that takes a single value: versions with fields may have made others. */
+  private final int single;
   private final byte[] root;
 
   Json(Description description, Type type, boolean isSingle) {
     this.description = description;
     this.type = type;
     this.isSingle = isSingle;
+    this.single = isSingle ? single(type) : -1;
     this.root = description.root == null ? null : description.root.getBytes(StandardCharsets.UTF_8);
   }
 
@@ -26,7 +29,7 @@ final class Json implements MessageReader {
     }
     JsonFields fields = new JsonFields(in);
     if (isSingle) {
-      row[0] = single(fields);
+      row[single] = single(fields);
     } else if (first != '{') {
       in.skip();
       throw BadMessage.undecodable("the " + description.part + " is not a JSON object but " + kind(first));
@@ -43,11 +46,20 @@ final class Json implements MessageReader {
     }
   }
 
+  private static int single(Type type) {
+    for (int place = 0; place < type.fields.length; place++) {
+      if (type.fields.length == 1 || type.fields[place].source.equals("value")) {
+        return place;
+      }
+    }
+    throw new IllegalArgumentException("no column takes a single value");
+  }
+
   private Object single(JsonFields fields) {
     try {
-      return fields.value(type.fields[0].type);
+      return fields.value(type.fields[single].type);
     } catch (BadMessage bad) {
-      throw bad.within(type.fields[0]);
+      throw bad.within(type.fields[single]);
     }
   }
 

@@ -2,6 +2,7 @@ package sluice;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
 
 /**
  * The bytes of a JSON text and a place in them. It knows the grammar of RFC 8259, to the letter, and nothing of columns.
@@ -260,7 +261,7 @@ final class JsonText {
       return BadMessage.undecodable("the " + part + " is not JSON: it is cut off");
     }
     int c = bytes[at] & 0xFF;
-    String what = c > ' ' && c < 0x7F ? "`" + (char) c + "`" : String.format("the byte 0x%02X", c);
+    String what = c > ' ' && c < 0x7F ? "`" + (char) c + "`" : String.format(Locale.ROOT, "the byte 0x%02X", c);
     return BadMessage.undecodable("the " + part + " is not JSON: " + what + " is not expected at byte " + at);
   }
 }

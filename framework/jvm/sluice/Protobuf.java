@@ -134,6 +134,7 @@ final class Protobuf {
     }
     Cell[] cells = cells(member.message, column, path);
     int width = column.fields.length;
+    member.message.widest = Math.max(member.message.widest, width);
     return read -> {
       Object[] row = new Object[width];
       fill(cells, (Object[]) read, row);

@@ -5,6 +5,7 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -94,7 +95,7 @@ final class ProtobufJson {
     String text = digits.unscaledValue().abs().toString();
     String fraction = text.length() > 1 ? "." + text.substring(1) : "";
     String sign = number < 0 ? "-" : "";
-    return sign + text.charAt(0) + fraction + String.format("e%s%02d", exponent < 0 ? "-" : "+", Math.abs(exponent));
+    return sign + text.charAt(0) + fraction + String.format(Locale.ROOT, "e%s%02d", exponent < 0 ? "-" : "+", Math.abs(exponent));
   }
 
   private static BigDecimal shortest(double number) {
@@ -120,7 +121,7 @@ final class ProtobufJson {
       if (place >= 0) {
         out.append('\\').append("\"\\bfnrt".charAt(place));
       } else if (c < ' ') {
-        out.append(String.format("\\u%04x", (int) c));
+        out.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
       } else {
         out.append(c);
       }

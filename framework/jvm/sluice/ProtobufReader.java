@@ -17,7 +17,6 @@ final class ProtobufReader {
   private static final int SIZED = 2;
 
   private final BinaryInput in;
-  private final Budget budget = new Budget();
 
   ProtobufReader(BinaryInput in) {
     this.in = in;
@@ -32,7 +31,7 @@ final class ProtobufReader {
   }
 
   private Object[] values(ProtobufType type) {
-    budget.spend(type.members.size());
+    in.budget.spend(Math.max(type.members.size(), type.widest));
     return new Object[type.members.size()];
   }
 

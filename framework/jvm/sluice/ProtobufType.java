@@ -44,7 +44,9 @@ final class ProtobufType {
   List<Member> members = new ArrayList<>();
   private Map<Integer, Member> byNumber = new HashMap<>();
   private Member[] byLowNumber = new Member[64];
-  private Boolean hasRequired;
+  private boolean hasRequired;
+  /** Fields of the widest struct that a message of this type becomes. */
+  int widest;
 
   private ProtobufType(String name) {
     this.name = name;
@@ -56,11 +58,11 @@ final class ProtobufType {
 
   /** Whether a field is required, here or further inside. */
   boolean hasRequired() {
-    if (hasRequired == null) {
-      hasRequired = false; // of a type that contains itself
-      hasRequired = members.stream().anyMatch(each -> each.isRequired || each.message != null && each.message.hasRequired());
-    }
     return hasRequired;
+  }
+
+  private boolean requires() {
+    return members.stream().anyMatch(each -> each.isRequired || each.message != null && each.message.hasRequired);
   }
 
   /** The type of the messages, from the description's `types`, `enums` and `first`. */
@@ -69,6 +71,14 @@ final class ProtobufType {
     writer.get("types").fieldNames().forEachRemaining(name -> types.put(name, new ProtobufType(name)));
     for (ProtobufType type : types.values()) {
       type.readMembers(writer.get("types").get(type.name), writer.get("enums"), types);
+    }
+    for (boolean more = true; more;) { // types may contain each other
+      more = false;
+      for (ProtobufType type : types.values()) {
+        boolean isNew = !type.hasRequired && type.requires();
+        type.hasRequired |= isNew;
+        more |= isNew;
+      }
     }
     return types.get(writer.get("first").asText());
   }

@@ -1,6 +1,7 @@
 package sluice;
 
 import java.math.BigInteger;
+import java.util.Locale;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Google's and Confluent's message types that are a single value in a table: times, decimals, wrappers and JSON. */
@@ -65,7 +66,7 @@ final class WellKnown {
 
   private static int date(long year, long month, long day, Type column) {
     boolean fits = year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 && day <= 31;
-    String text = String.format("%04d-%02d-%02d", year, month, day);
+    String text = String.format(Locale.ROOT, "%04d-%02d-%02d", year, month, day);
     int days = fits ? Times.date(text.getBytes(java.nio.charset.StandardCharsets.US_ASCII), 0, 10) : Times.NO_DAY;
     if (days == Times.NO_DAY) {
       throw BadMessage.misfit(column, text);
@@ -76,11 +77,11 @@ final class WellKnown {
   private static UTF8String timeOfDay(long hours, long minutes, long seconds, long nanos, Type column) {
     boolean fits = hours >= 0 && hours <= 24 && minutes >= 0 && minutes < 60 && seconds >= 0 && seconds <= 60 && nanos >= 0 && nanos < BILLION;
     boolean isBehindTheEnd = hours == 24 && (minutes != 0 || seconds != 0 || nanos != 0);
-    String text = String.format("%02d:%02d:%02d", hours, minutes, seconds);
+    String text = String.format(Locale.ROOT, "%02d:%02d:%02d", hours, minutes, seconds);
     if (!fits || isBehindTheEnd) {
       throw BadMessage.misfit(column, text);
     }
-    return UTF8String.fromString(nanos == 0 ? text : text + String.format(".%09d", nanos).replaceAll("0+$", ""));
+    return UTF8String.fromString(nanos == 0 ? text : text + String.format(Locale.ROOT, ".%09d", nanos).replaceAll("0+$", ""));
   }
 
   private static Object decimal(byte[] bytes, long scale, Type column) {
