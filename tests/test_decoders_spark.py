@@ -8,13 +8,10 @@ import pytest
 
 from framework import types
 from framework.encoding import decoder
-from framework.jvm import build
 from framework.types import parse
 from tests.decoding import of_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -35,21 +32,7 @@ MESSAGES = [
 ]
 
 
-@pytest.fixture
-def with_functions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    """The shared Spark, to which the jar is added: only its driver's class path could not be changed any more."""
-    jar = build.build(tmp_path_factory.getbasetemp().parent / "decoders")
-    add(spark, jar)
-    return spark
-
-
-def add(spark: SparkSession, jar: Path) -> None:
-    spark.sql(f"ADD JAR '{jar}'")
-    spark.conf.set(f"spark.sql.catalog.{decoder.CATALOG}", decoder.CLASS)
-
-
-def test_a_function_in_sql(with_functions: SparkSession) -> None:
-    spark = with_functions
+def test_a_function_in_sql(spark: SparkSession) -> None:
     call = decoder.call(of_json(COLUMNS), "value")
     frame = spark.createDataFrame([(at, each) for at, each in enumerate(MESSAGES)], "n int, value binary")
     frame = frame.repartition(2).selectExpr("n", f"{call} AS d").selectExpr("n", "d.*")
@@ -65,8 +48,9 @@ def test_a_function_in_sql(with_functions: SparkSession) -> None:
     assert types_["at"] == "timestamp"
 
 
-def test_it_is_called_from_generated_code(with_functions: SparkSession) -> None:
-    spark = with_functions
+def test_it_is_called_from_generated_code(spark: SparkSession) -> None:
+    spark = spark.newSession()  # which no other test has given settings
+    spark.conf.set(f"spark.sql.catalog.{decoder.CATALOG}", decoder.CLASS)
     call = decoder.call(of_json(COLUMNS), "value")
     frame = spark.range(10).selectExpr("CAST(concat('{\"id\": ', id, '}') AS BINARY) AS value")
     decoded = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._sluice_code").where("_sluice_code IS NULL")
@@ -80,9 +64,9 @@ def test_it_is_called_from_generated_code(with_functions: SparkSession) -> None:
     assert frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b").sameSemantics(twice)
 
 
-def test_what_is_no_description_is_an_error_of_the_query(with_functions: SparkSession) -> None:
+def test_what_is_no_description_is_an_error_of_the_query(spark: SparkSession) -> None:
     for text in ("no description", '{"format": "nothing", "columns": []}', "z:AAAA"):
         with pytest.raises(Exception, match=r"(?i)description|there is no format"):
-            with_functions.sql(f"SELECT {decoder.CATALOG}.`{text}`(X'00')").collect()
+            spark.sql(f"SELECT {decoder.CATALOG}.`{text}`(X'00')").collect()
     with pytest.raises(Exception, match="one argument"):
-        with_functions.sql(f"SELECT {decoder.call(of_json(COLUMNS), repr('text'))}").collect()
+        spark.sql(f"SELECT {decoder.call(of_json(COLUMNS), repr('text'))}").collect()

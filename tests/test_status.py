@@ -176,8 +176,8 @@ def test_history_and_bad_rows(project: Project) -> None:
     project.run()
     found = json.loads(sluice(project, "bad-rows", "trades", "--json", "--limit", "4").output)
     assert (found["rows"], found["waiting"]) == (13, 0)
-    assert found["kinds"][0] == {"code": "undecodable", "message": "the value is not JSON", "rows": 10}
-    assert sorted(kind["rows"] for kind in found["kinds"]) == [1, 1, 1, 10]
+    assert found["kinds"][0] == {"code": "undecodable", "message": "the value is not JSON", "rows": 11}
+    assert sorted(kind["rows"] for kind in found["kinds"]) == [1, 1, 11]
     values = {(each["offset"], each["partition"]): each.get("value", each.get("value_base64")) for each in found["samples"]}
     assert values[10, 0] == "//4="
     assert values[10, 2] is None

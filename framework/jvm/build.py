@@ -32,7 +32,9 @@ _LONGEST = 2_000  # characters of a compiler's words
 def jar(into: Path | None = None) -> Path:
     """Where the jar of these sources is, be it built or not. A wheel has it next to the sources."""
     name = f"sluice-decoders-{digest()}.jar"
-    return PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or home() / "jars" / FOLDER) / name
+    return (
+        PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or (home() / "jars" / FOLDER).resolve()) / name
+    )
 
 
 def built() -> Path:
