@@ -235,16 +235,6 @@ def test_text_after_the_object_and_bytes_around_it(decoders: Decoders) -> None:
     assert [row.code for row in rows] == [None] * len(good) + ["undecodable"] * len(bad)
 
 
-def test_plain_formats(decoders: Decoders) -> None:
-    def of(format_: str, type_: Type, *messages: bytes | None, **more: Any) -> list[Any]:
-        description_ = {"format": format_, "columns": [decoder.column("v", type_)], **more}
-        return [row.code or (row.values and row.values["v"]) for row in decoders.rows(description_, {"v": type_}, messages)]
-
-    assert of("string", types.STRING, "ü".encode(), b"", b"\xff", None) == ["ü", "", "undecodable", "null_value"]
-    assert of("bytes", types.BINARY, b"\xff", b"", None, absent="null") == [b"\xff", b"", None]
-    assert of("long", types.BIGINT, b"\xff" * 8, bytes(7) + b"\x05", b"1", part="key") == [-1, 5, "undecodable"]
-
-
 def test_frames(decoders: Decoders) -> None:
     columns = [decoder.column("id", types.INT)]
     writers = {"5": {}, "6": {"refused": "the value's schema 6 does not fit"}, "4294967295": {}}

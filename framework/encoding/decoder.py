@@ -5,7 +5,7 @@ reads it.
 
 | key | what it says |
 | --- | --- |
-| `format` | `json`, `avro`, `protobuf`, `string`, `bytes` or `long` (eight bytes, the highest first) |
+| `format` | `json`, `avro` or `protobuf` |
 | `part` | `value` (default) or `key`: which part of the message it is, for the words of errors |
 | `columns` | a list of columns |
 | `unknown_fields` | `bad`: a field at the top level that is no column makes a bad row; JSON only |
@@ -14,14 +14,15 @@ reads it.
 | `absent` | a message without bytes is `bad` (default: `null_value`), `empty` (required columns are missing) or `null` (no fault) |
 | `largest` | bytes; a larger message is `too_large` |
 | `writers` | by the ids in Confluent's frame, how messages with this id are read; without it a message has no frame |
-| `code`, `why` | other names for the last two columns of the result, `_sluice_code` and `_sluice_why` |
+
+The result has the columns, then `_sluice_code` and `_sluice_why`, which are null for a good message.
 
 A column has a `name`, a `type`, and where needed its `source` (its name in the message), a `format` (`epoch_millis`, `epoch_micros`,
 `epoch_days`, `base64` of a decimal, `integral`), `required`, and `masked` (its values are in no error). The types `array` (`element`),
 `map` (`value`) and `struct` (`fields`) hold others; all else is Spark's name of a type.
 
 A writer is `{"refused": why, "code": code}` for a schema whose messages are all bad rows, or
-of JSON `{"single": true}` (the message is one value, of the only column) or `{}`;
+of JSON `{"single": true}` (the message is one value, of the column `value`, or of the only one) or `{}`;
 of Avro `schema`, the schemas that it refers to as `references`, and `names`: paths of fields whose columns have another name;
 of Protobuf the message types, their fields and enums (`formats/protobuf/descriptions.py`), and `names`.
 """
@@ -46,7 +47,7 @@ LARGEST = 20_000_000  # bytes of a message in JSON
 _SHORT = 200  # characters that are not worth compressing
 _MESSAGES = {
     "null_value": "the message has no value",
-    "too_large": f"the {{}} is over {LARGEST} bytes",
+    "too_large": "the {} is too large",
     "unknown_field": "the {} has a field that is not a column",
     "unknown_schema": "the registry does not have the schema that the {} names",
     "wrong_schema": "the {} has a schema that does not fit the columns",
@@ -82,6 +83,8 @@ def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_n
     columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
     required = [f"`{each['name']}`" for each in description["columns"] if each.get("required")]
     messages = {code: message.format(of) for code, message in _MESSAGES.items()} | {"undecodable": f"the {of} {is_not}"}
+    if "largest" in description:
+        messages |= {"too_large": f"the {of} is over {description['largest']} bytes"}
     if required:
         messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
     faults = [

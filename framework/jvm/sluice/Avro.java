@@ -103,13 +103,7 @@ final class Avro {
           return misfitting(type, column);
         }
         Member[] members = members(type, column, path);
-        int width = column.fields.length;
-        return in -> {
-          in.budget.spend(width);
-          Object[] row = new Object[width];
-          fill(members, in, row);
-          return new GenericInternalRow(row);
-        };
+        return struct(members, column.fields.length);
       case "array":
         return column.kind == Type.Kind.ARRAY
             ? AvroReaders.array(reader(type.members.get(0), column.element, path)) : misfitting(type, column);
@@ -148,11 +142,14 @@ final class Avro {
     }
     Field field = struct.fields[place];
     Member[] alone = {new Member(name, place, field, reader(union.members.get(i), field.type, inside))};
-    int width = struct.fields.length;
+    return struct(alone, struct.fields.length);
+  }
+
+  private static AvroReader struct(Member[] members, int width) {
     return in -> {
       in.budget.spend(width);
       Object[] row = new Object[width];
-      fill(alone, in, row);
+      fill(members, in, row);
       return new GenericInternalRow(row);
     };
   }

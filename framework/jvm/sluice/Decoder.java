@@ -26,7 +26,7 @@ final class Decoder {
     MessageReader body = Readers.of(description, message);
     reader = envelope == null ? body : envelope.reading(body);
     width = columns.fields.length;
-    resultType = ((StructType) columns.spark).add(description.codeColumn, "string").add(description.whyColumn, "string");
+    resultType = ((StructType) columns.spark).add("_sluice_code", "string").add("_sluice_why", "string");
   }
 
   static Decoder of(String description) {

@@ -32,8 +32,6 @@ final class Description {
   /** What a message without bytes is: `bad`, `empty` (an object without fields) or `null` (a row of nulls). */
   final String absent;
   final int largest;
-  final String codeColumn;
-  final String whyColumn;
   /** The writers' schemas by their ids; each format reads its own. */
   final JsonNode writers;
 
@@ -48,8 +46,6 @@ final class Description {
     isFramed = json.has("writers");
     absent = json.path("absent").asText("bad");
     largest = json.path("largest").asInt(Integer.MAX_VALUE);
-    codeColumn = json.path("code").asText("_sluice_code");
-    whyColumn = json.path("why").asText("_sluice_why");
     writers = json.path("writers");
   }
 

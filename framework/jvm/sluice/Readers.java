@@ -17,12 +17,6 @@ final class Readers {
         return framed(description, writer -> Avro.reader(writer, message));
       case "protobuf":
         return framed(description, writer -> Protobuf.reader(writer, message));
-      case "string":
-        return new Plain.Text(description.part);
-      case "bytes":
-        return new Plain.Bytes();
-      case "long":
-        return new Plain.BigEndianLong(description.part);
       default:
         throw new IllegalArgumentException("there is no format " + description.format);
     }
