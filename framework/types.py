@@ -108,6 +108,11 @@ TIMESTAMP_NTZ = Atom("timestamp_ntz")
 VOID = Atom("void")
 """The type of a bare NULL: no column has it."""
 
+MONTHS = Atom("interval year to month")
+TIME = Atom("interval day to second")
+INTERVALS: dict[str, Type] = {"interval_months": MONTHS, "interval_time": TIME}
+"""The types of intervals, by names of one word. A column has none of them either."""
+
 INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 """From the narrowest to the widest."""
 

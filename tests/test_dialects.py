@@ -40,7 +40,7 @@ def test_the_suggested_expressions_are_allowed() -> None:
 
 
 def test_the_tables_name_no_function_of_this_language() -> None:
-    assert sorted(functions.NAMES & dialects.WRITE.keys()) == []
+    assert sorted(functions.names() & dialects.WRITE.keys()) == []
 
 
 def test_every_word_of_the_tables_gets_its_hint() -> None:
@@ -51,16 +51,7 @@ def test_every_word_of_the_tables_gets_its_hint() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("lcase(s)", "`lower(s)`"),
-        ("len(s)", "`length(s)`"),
-        ("decode(s, 'a', 1)", "`case s when"),
-        ("extract(year from t)", "`year(t)`"),
-        ("position('a' in s)", "`instr(s, 'a')`"),
-        ("substring(s from 1 for 2)", "`substring(s, 1, 3)`"),
-        ("trim(both ' ' from s)", "`trim(s)`"),
-        ("exists(list, x -> x = 'a')", "the step `explode`"),
         ("a && b", "`a and b`"),
-        ("a || b", "`a or b`"),
         ("s !~ 'a'", "`not s rlike"),
         ("s ->> 'a'", "struct<building:string>"),
         ("s:field", "struct<building:string>"),
@@ -76,9 +67,7 @@ def test_every_word_of_the_tables_gets_its_hint() -> None:
         ("date_trunc(t, month)", "date_trunc('month', at)"),
         ("coalesce(s, 0)", "write it as text: '0'"),
         ("coalesce(s, i)", "cast the int to text: cast(x as string)"),
-        ("s || 1", "write it as text: '1'"),
         ("s = 1", "write it as text: '1'"),
-        ("i = '1'", "without quotes: 1"),
         ("cast(s as signed)", "bigint"),
     ],
 )
@@ -88,7 +77,7 @@ def test_words_of_other_dialects_get_a_hint_with_the_sql_to_write(text: str, say
 
 def test_units_without_quotes_are_no_second_problem() -> None:
     with pytest.raises(ExpressionError) as caught:
-        check("dateadd(day, 1, t) > convert(int, s)", COLUMNS)
+        check("timestamp_add(day, 1, t) > convert(int, s)", COLUMNS)
     assert [fault.code for fault in caught.value.faults] == ["sql-not-allowed"] * 2
 
 

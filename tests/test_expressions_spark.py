@@ -12,14 +12,15 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from framework import types
+from framework.model import ColumnSql
 from framework.sql import functions
-from framework.sql.expressions import Checked, check
+from framework.sql.expressions import Checked, check, guarded
 from framework.sql.select import select
 from tests.wide import few
 
@@ -355,10 +356,16 @@ def pairs() -> Iterator[str]:
 
 def samples() -> list[Sample]:
     texts = [text for template in templates() for text in variants(template)]
-    found = [Sample(text, check(text, TYPES)) for text in dict.fromkeys([*texts, *pairs()])]
+    found = [Sample(text, safe(text)) for text in dict.fromkeys([*texts, *pairs()])]
     for rows, edge in EDGES.values():
-        found += [Sample(text, check(text, TYPES), rows) for template in edge for text in variants(template)]
+        found += [Sample(text, safe(text), rows) for template in edge for text in variants(template)]
     return found
+
+
+def safe(text: str) -> Checked:
+    """The expression in a form that never throws; its error is a condition."""
+    tried = guarded(check(text, TYPES))
+    return replace(tried, error=ColumnSql(f"{tried.error} IS NOT NULL", tried.sql.reads)) if tried.error else tried
 
 
 def drawn(kind: str, name: str, draw: random.Random) -> Any:
@@ -390,7 +397,7 @@ def test_every_function_has_a_sample() -> None:
         for template in [*templates(), *(each for _, edge in EDGES.values() for each in edge)]
         for name in re.findall(r"(\w+)\(", template)
     }
-    assert called >= functions.NAMES
+    assert called | {"both", "leading", "trailing"} >= functions.names()
 
 
 def test_types_are_those_of_spark(rows: Any) -> None:
@@ -453,7 +460,7 @@ def configured(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
 @pytest.mark.parametrize("nth", few([1, 3], 3))
 def test_safe_forms_survive_shared_parts_and_filters(nth: int, rows: Any) -> None:
     """As an engine uses them: error and value side by side, under Spark's usual optimizer."""
-    found = [check(text, TYPES) for template in templates() for text in variants(template)]
+    found = [safe(text) for template in templates() for text in variants(template)]
     failing = [checked for checked in found if checked.error]
     assert len(failing) > 200
     failing = failing[::nth]
@@ -481,13 +488,17 @@ def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
     kept = []
     for text in SELECTS.strip().splitlines():
         found = select(text, TYPES)
-        safe = rows.where(found.where.sql) if found.where else rows
-        safe = safe.selectExpr(*(f"{item.value.sql} AS {types.identifier(item.name)}" for item in found.items))
+        kept_rows = guarded(found.where).sql if found.where else "true"
+        tried_items = [guarded(item.value) for item in found.items]
+        safe = rows.where(kept_rows).selectExpr(
+            *(f"{tried.sql} AS {types.identifier(item.name)}" for item, tried in zip(found.items, tried_items, strict=True))
+        )
         meant = spark.sql(text.rstrip(";"))
         assert [field.dataType.simpleString() for field in meant.schema] == [str(item.value.type) for item in found.items], text
         assert [field.dataType.simpleString() for field in safe.schema] == [str(item.value.type) for item in found.items], text
         assert [name.lower() for name in meant.columns] == [item.name.lower() for item in found.items], text
-        failed = rows.where(" OR ".join(f"({when})" for _, when in found.faults) or "false").count()
+        errors = [tried.error for tried in tried_items if tried.error]
+        failed = rows.where(" OR ".join(f"{error} IS NOT NULL" for error in errors) or "false").where(kept_rows).count()
         if failed:
             # Spark throws for one row what fails no other here.
             with pytest.raises(Exception, match=r"(?i)overflow|DIVIDE_BY_ZERO"):
@@ -505,7 +516,7 @@ def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
 
 
 def test_an_index_that_ends_the_jvm_in_spark_is_an_error(rows: Any) -> None:
-    checked = check("element_at(ints, i)", TYPES)
+    checked = safe("element_at(ints, i)")
     found = (
         rows.where("i = -2147483648 AND ints IS NOT NULL").selectExpr(checked.sql, checked.error or "false").distinct().collect()
     )

@@ -72,18 +72,6 @@ def test_a_star_stands_for_all_columns_except_those_left_out() -> None:
     assert [item.name for item in found.items] == ["quantity", "Symbol", "location", "paid", "at_offset"]
     assert [item.value.sql for item in found.items] == ["`quantity`", "`Symbol`", "`location`", "`paid`", "`_kafka_offset`"]
     assert found.where is None
-    assert found.faults == ()
-
-
-def test_an_item_fails_only_rows_that_are_kept() -> None:
-    found = chosen("select quantity + 1 as more, price, 1 / quantity as part from input where cast(symbol as int) > 1")
-    where, more, part = found.faults
-    kept = "((try_cast(`Symbol` AS int) > 1) IS TRUE)"
-    assert found.where is not None
-    assert where == ("cast(symbol as int) > 1", found.where.error)
-    assert more == ("quantity + 1", f"({kept} AND {found.items[0].value.error})")
-    assert part == ("1 / quantity", f"({kept} AND {found.items[2].value.error})")
-    assert chosen("select quantity + 1 as more from input").faults == (("quantity + 1", check("quantity + 1", COLUMNS).error),)
 
 
 def test_words_are_read_in_any_case_and_on_any_line() -> None:

@@ -24,6 +24,9 @@ class Step:
     name: str
     where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
+    attempts: tuple[
+        tuple[str, str], ...
+    ] = ()  # structs of a value and an error, which `assign`, `keep` and `faults` read by name
     assign: tuple[tuple[str, str], ...] = ()
     keep: str | None = None
     faults: tuple[Fault, ...] = ()

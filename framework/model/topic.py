@@ -42,14 +42,15 @@ def raw(of: Of) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of one message: `when` is SQL that is true for a message with the fault. `why` is SQL over `_sluice_key` and
-    `_sluice_value` for the error text of one message, where one text does not fit all messages."""
+    """A fault of one message: `when` is SQL that is true for a message with the fault. Where one text does not fit all messages, `why` is
+    SQL over `_sluice_key` and `_sluice_value` of the text of one, or `cause` is SQL over the row of what completes the text."""
 
     stage: str
     code: str
     message: str
     when: str
     why: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.spec.kinds.pipeline import TESTS
 from framework.spec.scalars import read_time
-from framework.sql.expressions import Checked, ExpressionError
+from framework.sql.expressions import Checked, ExpressionError, guarded
 from framework.sql.patterns import groups
 from framework.sql.quote import identifier, literal
 from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
@@ -56,18 +56,18 @@ def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
 def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
     """An expectation's name, its text, and SQL that is true for a row that meets it and false for any other. A null fails."""
     if spec.when is not None:
-        return spec.name or spec.when, spec.when, _never_null(rows.condition(spec.when, spec.place("when")))
+        return spec.name or spec.when, spec.when, _never_null(rows.unguarded_condition(spec.when, spec.place("when")))
     key = _tests(spec)[0]
     column = rows.column(spec.column or "", spec.place("column"), kafka=True)
     type_ = column.type if column else VOID
     text, says = _test(spec, key, type_, rows)
     if type_ == VOID or text is None:
         return spec.name or says, says, ColumnSql("true", ())
-    return spec.name or says, says, _never_null(rows.condition(text, spec.place(key), as_written=False))
+    return spec.name or says, says, _never_null(rows.unguarded_condition(text, spec.place(key), as_written=False))
 
 
 def _never_null(checked: Checked) -> ColumnSql:
-    return ColumnSql(f"coalesce({checked.sql}, false)", checked.sql.reads)
+    return ColumnSql(f"coalesce({guarded(checked).sql}, false)", checked.sql.reads)
 
 
 def _tests(spec: kinds.Expectation) -> list[str]:

@@ -12,6 +12,7 @@ from framework.plan.change_events import changes_of, is_end, is_one_of
 from framework.plan.modes import Mode, mode
 from framework.plan.rows import Rows
 from framework.spec import kinds
+from framework.sql.expressions import guarded
 from framework.sql.quote import identifier
 from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 
@@ -208,6 +209,6 @@ def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[ColumnSql 
     ended = "_sluice_tombstone" if ends else ""
     if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
         return ColumnSql(ended, ()) if ended else None, ()
-    checked = rows.condition(into.deletes.when, into.deletes.place("when"))
+    checked = guarded(rows.unguarded_condition(into.deletes.when, into.deletes.place("when")))  # the write reads it, too
     when = " OR ".join(filter(None, (ended, f"coalesce({checked.sql}, false)")))
     return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

@@ -174,12 +174,14 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
             rows = _after(item, rows)
             continue
         resolved = _resolved_step(written, rows)
-        rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more)
+        attempts = tuple((name, sql) for sql, name in rows.attempts.items())
+        rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more, attempts={})
         steps.append(
             Step(
                 name=written.name,
                 where=written.place(),
                 says=resolved.says,
+                attempts=attempts,
                 assign=resolved.assign,
                 keep=resolved.keep,
                 faults=resolved.faults,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 
 from framework.errors import Problem, Where
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
 from framework.spelling import did_you_mean
-from framework.sql.expressions import Checked, ExpressionError, check
+from framework.sql.expressions import Checked, ExpressionError, attempt, check
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 
@@ -40,6 +40,7 @@ class Rows:
     event_time: bool = True  # whether rows have an event time; rows of a table have none
     document: Node = NOWHERE  # the document that contains the texts of the expressions
     more: bool = False  # there may be other columns
+    attempts: dict[str, str] = field(default_factory=dict)  # of one step: the name of each attempt, by its SQL
 
     @property
     def types(self) -> dict[str, Type]:
@@ -48,13 +49,26 @@ class Rows:
         return types | {EVENT_TIME: TIMESTAMP} if self.event_time else types
 
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
-        """The checked expression. Unless the text is `as_written` by the user, its problems have the place of its beginning."""
+        """The checked expression, in a form that never throws. Unless the text is `as_written` by the user, its problems have the place
+        of its beginning."""
+        return self.attempted(self.unguarded(text, where, as_written))
+
+    def unguarded(self, text: str, where: Where, as_written: bool = True) -> Checked:
+        """The same in a form that throws where it cannot be computed."""
         try:
             return check(text, self.types, self.more)
         except ExpressionError as error:
             self.refuse(error, text if as_written else "\n", where)
             # The type VOID lets later steps be checked, and one mistake stays one problem.
-            return Checked(ColumnSql("NULL", ()), VOID, None)
+            return Checked(ColumnSql("NULL", ()), VOID)
+
+    def attempted(self, checked: Checked) -> Checked:
+        """The expression as an attempt that the step makes: its value is null where it throws, and its error says why."""
+        if not checked.fails:
+            return checked
+        name = self.attempts.setdefault(attempt(checked.sql), f"_sluice_attempt_{len(self.attempts)}")
+        reads = checked.sql.reads
+        return Checked(ColumnSql(f"{name}.value", reads), checked.type, error=ColumnSql(f"{name}.error", reads))
 
     def refuse(self, error: ExpressionError, text: str, where: Where) -> None:
         for fault in error.faults:
@@ -82,7 +96,10 @@ class Rows:
         return column
 
     def condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
-        checked = self.expression(text, where, as_written)
+        return self.attempted(self.unguarded_condition(text, where, as_written))
+
+    def unguarded_condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
+        checked = self.unguarded(text, where, as_written)
         if checked.type not in (BOOLEAN, VOID):
             self.problems.append(
                 Problem(where, "not-a-condition", f"`{text}` is {checked.type}, not true or false", "compare it: `… > 0`")
@@ -92,8 +109,11 @@ class Rows:
     def faults(self, stage: str, text: str, checked: Checked) -> tuple[Fault, ...]:
         return () if checked.error is None else (self.fault(stage, text, checked.error),)
 
-    def fault(self, stage: str, text: str, when: str) -> Fault:
-        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when)
+    def fault(self, stage: str, text: str, error: ColumnSql, only: ColumnSql | None = None) -> Fault:
+        """The fault of an attempt with this error, or `only` of rows for which a condition is true."""
+        failed = f"{error} IS NOT NULL"
+        when = ColumnSql(f"({only}) AND {failed}", only.reads | error.reads) if only else ColumnSql(failed, error.reads)
+        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when, cause=error)
 
     def new_column(self, name: str, type_: Type, where: Where, doc: str = "", others: Iterable[str] | None = None) -> Column:
         """A new column of a step. Its name is checked against `others`, by default all columns so far."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from framework.reference.options import table
 from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, REFUSED, ROW
-from framework.reference.signatures import signature
+from framework.reference.signatures import called, others
 from framework.sql.expressions import ExpressionError, check
 
 INTRODUCTION = """\
@@ -24,9 +24,11 @@ columns there are `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_
 
 The examples below use this row:"""
 TAKEN = """\
-The brackets name the types of the arguments: `number` takes any number, `int` and `bigint` also narrower ones, `date` also a
-timestamp, `timestamp` also a date, `value` anything, and values of one call must have types that fit together. `?` marks an optional
-argument, `…` a repeated one; a `literal` is written in the spec and comes from no column. The type is that of the example."""
+Any function of Spark can be called that gives the same value for the same row and reads nothing but the row. The type is that of the
+example. The functions without an example are below these, with the types that they take and
+give: `text` is any value of one part, `number` a number
+or a text with one, `time` a date, a timestamp or a text with one, `T`, `K`, `V` any type, `T->U` a lambda. `?` marks an optional argument,
+`...` a repeated one, `!` a literal."""
 PATTERNS = """\
 Patterns of dates: `yyyy` `yy` year, `MM` `MMM` `MMMM` month, `dd` day, `HH` hour to 23, `hh` hour to 12 with `a`, `mm` minute, `ss` second,
 `SSS` milliseconds, `EEE` weekday, `X` `XXX` zone; other letters in single quotes, which are doubled inside a text.
@@ -43,7 +45,8 @@ def page() -> str:
             INTRODUCTION,
             table(("column", "type", "value"), columns),
             *["## Operators", *_examples(OPERATORS, ("write", "gives", "type"))],
-            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS, ("function", "example", "gives", "type"))],
+            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS, ("write", "gives", "type"))],
+            f"### All others\n\n```text\n{chr(10).join(others(_shown()))}\n```",
             f"## Patterns\n\n{PATTERNS}\n\n## Refused\n\n{refused}\n",
         ]
     )
@@ -58,8 +61,11 @@ def groups(text: str) -> Mapping[str, Sequence[tuple[str, str]]]:
 def _examples(text: str, head: Sequence[str]) -> Iterator[str]:
     for title, lines in groups(text).items():
         rows = [(f"`{written}`", f"`{value}`", f"`{check(written, COLUMNS).type}`") for written, value in lines]
-        called = [(f"`{signature(written)}`",) for written, _ in lines] if "function" in head else [()] * len(lines)
-        yield f"### {title}\n\n{table(head, (front + row for front, row in zip(called, rows, strict=True)))}"
+        yield f"### {title}\n\n{table(head, rows)}"
+
+
+def _shown() -> set[str]:
+    return {called(written) for lines in groups(FUNCTIONS).values() for written, _ in lines}
 
 
 def _refusal(expression: str) -> tuple[str, ...]:

@@ -223,7 +223,7 @@ REFUSED = (
     "sum(quantity)",
     "row_number()",
     "lag(price)",
-    "transform(tags, x -> upper(x))",
+    "current_user()",
     "explode(tags)",
     "(select 1)",
     "price -- per share",

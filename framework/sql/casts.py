@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from framework.sql.faults import refused
-from framework.sql.pieces import NULL, Piece, as_timestamp, strict
+from framework.sql.pieces import Piece, guard, made
 from framework.types import (
     BINARY,
     BOOLEAN,
     DATE,
     INTEGRALS,
+    MONTHS,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    Array,
     Atom,
     Decimal,
+    Map,
+    Struct,
     Type,
     is_fractional,
     is_integral,
@@ -27,24 +32,26 @@ _TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     """`cast`, or `try_cast` which gives null instead of an error."""
     source = piece.type
-    if source == VOID:
-        if not isinstance(type, Atom | Decimal):
-            raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
-        return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
-    if not _allowed(source, type):
+    if source == VOID and not isinstance(type, Atom | Decimal):
+        raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
+    if source != VOID and not _allowed(source, type):
         raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", _way(source, type))
-    if source == DATE and type in (TIMESTAMP, TIMESTAMP_NTZ):
-        whole = as_timestamp(piece)
-        sql = whole.sql if type == TIMESTAMP else f"cast({whole.sql} AS TIMESTAMP_NTZ)"
-        return strict(offset, sql, type, (piece if tries else whole,))
-    if _always(source, type):
-        return strict(offset, f"cast({piece.sql} AS {type.sql})", type, (piece,))
-    sql = f"CASE WHEN {piece.sql} RLIKE {DIGITS} THEN {piece.sql} END" if _runs_away(piece, type) else piece.sql
-    return strict(offset, f"try_cast({sql} AS {type.sql})", type, (piece,), None if tries else NULL)
+    sql = _bounded(piece, tries) if _runs_away(piece, type) else piece.sql
+    fails = not (tries or source == VOID or _always(source, type)) or (tries and source in _TIMES)
+    return made(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
 
 
-DIGITS = r"r'^[^eE]{0,1000}([eE][-+]?[0-9]{1,4}\s*)?$'"
-"""Text that Java parses as a decimal quickly. For 1e-1000000000 Java computes for hours; for 1e2147483647 even try_cast throws."""
+ENDLESS = r"r'[eE][-+]?[0-9]{5}|^[^eE]{1000}'"
+"""Text that Java would read as a decimal for hours, such as 1e-1000000000, or for which even try_cast throws, such as 1e2147483647."""
+
+
+def _bounded(piece: Piece, tries: bool) -> str:
+    fits = f"NOT {piece.sql} RLIKE {ENDLESS}"
+    return (
+        f"CASE WHEN ({fits}) IS NOT FALSE THEN {piece.sql} END"
+        if tries
+        else guard(fits, piece.sql, "a number of too many digits")
+    )
 
 
 def _runs_away(piece: Piece, type: Type) -> bool:
@@ -55,10 +62,21 @@ def _runs_away(piece: Piece, type: Type) -> bool:
 def _allowed(source: Type, type: Type) -> bool:
     if source == type:
         return True
+    match source, type:
+        case Array(), Array():
+            return _part(source.element, type.element)
+        case Map(), Map():
+            return _part(source.key, type.key) and _part(source.value, type.value)
+        case Struct(), Struct() if len(source.fields) == len(type.fields):
+            return all(_part(one.type, other.type) for one, other in zip(source.fields, type.fields, strict=True))
+    if type == STRING:
+        return True
     if not isinstance(type, Atom | Decimal) or not isinstance(source, Atom | Decimal):
         return False
-    if source == STRING or type == STRING:
+    if source == STRING:
         return True
+    if source in (MONTHS, TIME):
+        return is_integral(type) or isinstance(type, Decimal)
     if is_numeric(source):
         return is_numeric(type) or type == BOOLEAN or (type == TIMESTAMP and not isinstance(source, Decimal))
     if source == BOOLEAN:
@@ -68,19 +86,18 @@ def _allowed(source: Type, type: Type) -> bool:
     return source in _TIMES and type in _TIMES
 
 
+def _part(source: Type, type: Type) -> bool:
+    """Of lists, maps and structs. A text in them can say 1e1000000000, which Java computes for hours; outside of them it is looked at."""
+    return _allowed(source, type) and not (source == STRING and isinstance(type, Decimal))
+
+
 def _always(source: Type, type: Type) -> bool:
-    """Whether every value of the one type has one in the other."""
-    if source == type or (type in (STRING, BOOLEAN) and source != STRING):
+    """Whether every value of the one type surely has one in the other."""
+    if source == type or type == STRING:
         return True
     if is_integral(source) and is_integral(type):
         return INTEGRALS.index(source) <= INTEGRALS.index(type)
-    if is_fractional(type):
-        return source != STRING
-    if source == STRING:
-        return type == BINARY
-    if source == BOOLEAN:
-        return is_integral(type)
-    return type in _TIMES and not is_fractional(source)
+    return is_fractional(type) and is_numeric(source)
 
 
 def _way(source: Type, type: Type) -> str:

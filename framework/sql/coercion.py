@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from framework.types import BIGINT, DOUBLE, FLOAT, INTEGRALS, VOID, Decimal, Type, is_fractional, is_integral, is_numeric
+from framework.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGRALS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Array,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+    Type,
+    folded,
+    is_fractional,
+    is_integral,
+    is_numeric,
+)
 
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _DIGITS = dict(zip(INTEGRALS, (3, 5, 10, 20), strict=True))
 _MOST = 38
 _KEPT = 6
@@ -16,20 +37,61 @@ def as_decimal(type: Type) -> Decimal:
 
 
 def wider(left: Type, right: Type) -> Type | None:
-    """The type that both sides of a comparison, or two branches, take; None where Spark or this language has none."""
+    """The type that both sides of a comparison, or two branches, take; None where Spark has none, and for a text beside something else."""
     if left == right or right == VOID:
         return left
     if left == VOID:
         return right
-    if not (is_numeric(left) and is_numeric(right)):
+    if left in _TIMES and right in _TIMES:
+        return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
+    match left, right:
+        case Array(), Array():
+            element = wider(left.element, right.element)
+            return Array(element) if element else None
+        case Map(), Map():
+            key, value = wider(left.key, right.key), wider(left.value, right.value)
+            return Map(key, value) if key and value else None
+        case Struct(), Struct():
+            return _wider_struct(left, right)
+    return _wider_number(left, right) if is_numeric(left) and is_numeric(right) else None
+
+
+def beside_text(other: Type) -> Type | None:
+    """The type that Spark gives a text and a value of another type together."""
+    if is_integral(other):
+        return BIGINT
+    if is_numeric(other):
+        return DOUBLE
+    return other if other in (BOOLEAN, BINARY, *_TIMES) else None
+
+
+def _wider_struct(left: Struct, right: Struct) -> Type | None:
+    """Of structs with the same names in the same order."""
+    if [folded(field.name) for field in left.fields] != [folded(field.name) for field in right.fields]:
         return None
+    pairs = zip(left.fields, right.fields, strict=True)
+    both = [(one.name, wider(one.type, other.type)) for one, other in pairs]
+    return Struct(tuple(Field(name, type) for name, type in both if type)) if all(type for _, type in both) else None
+
+
+def holds(type: Type, narrower: Type) -> bool:
+    """Whether a number of the narrower type surely has a value in the other."""
+    if not is_numeric(narrower) or not is_numeric(type):
+        return False
+    if isinstance(type, Decimal) and not is_fractional(narrower):
+        digits = as_decimal(narrower)
+        return digits.scale <= type.scale and digits.precision - digits.scale <= type.precision - type.scale
+    return is_fractional(type) or is_integral(type)
+
+
+def _wider_number(left: Type, right: Type) -> Type:
     if isinstance(left, Decimal) or isinstance(right, Decimal):
         if is_fractional(left) or is_fractional(right):
             return DOUBLE
         return _wider_decimal(as_decimal(left), as_decimal(right))
     if is_integral(left) and is_integral(right):
         return max(left, right, key=INTEGRALS.index)
-    return FLOAT if left == right else DOUBLE
+    return DOUBLE
 
 
 def _wider_decimal(left: Decimal, right: Decimal) -> Decimal:
@@ -54,9 +116,9 @@ def arithmetic(operator: str, left: Type, right: Type) -> Type:
         return BIGINT
     if operator == "/" or decimal:
         return DOUBLE
-    both = wider(left, right)
-    assert both is not None, "two numeric types always have a wider one"
-    return both
+    if left == right:
+        return left
+    return _wider_number(left, right)
 
 
 def _decimal(operator: str, left: Decimal, right: Decimal) -> Type:

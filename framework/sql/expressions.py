@@ -1,45 +1,57 @@
-"""An analyst's SQL expression, checked and typed before Spark runs, and rewritten so that it never throws for a row.
+"""An analyst's SQL expression, checked and typed before Spark runs.
 
-*Guarantee* For every row: `error` is true where Spark under ANSI would have thrown, and elsewhere `sql` gives what Spark would
-have given.
-*Limit* Only what the tables in `functions` and `operators` name; time zone UTC.
+*Guarantee* Spark gives the same value for the same row, of the type that is said here. For a row for which it throws, `guarded` is null.
+*Limit* The functions of `functions`; time zone UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from framework import types
 from framework.model.column_sql import ColumnSql
 from framework.spelling import did_you_mean, listed
 from framework.sql import casts, dialects, functions, grammar, literals, operators
+from framework.sql.attempt import attempt
 from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.pieces import Piece, column
+from framework.sql.quote import identifier
 from framework.sql.reserved import CHANGING
-from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
-from framework.types import DATE, VOID, Struct, Type, is_integral
+from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Lambda, Literal, Member, Node, Operation, walk
+from framework.types import INTERVALS, VOID, Array, Struct, Type
 
 MOST_FAULTS = 20
 """The most unknown names that are reported for one expression."""
 
 _UNIT = "a unit of time is a text, in front: date_trunc('month', at)"
 
-__all__ = ["Checked", "ExpressionError", "Fault", "check"]
+__all__ = ["Checked", "ExpressionError", "Fault", "attempt", "check", "guarded"]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """`error` is SQL that is never null, or None where nothing can fail; both read the columns by their declared names."""
+    """SQL over columns by their declared names. `fails`: it throws for some row; then an attempt has its value and its `error`, which is
+    null for a row for which it does not throw."""
 
     sql: ColumnSql
     type: Type
-    error: ColumnSql | None
+    fails: bool = False
+    error: ColumnSql | None = None
+
+
+def guarded(checked: Checked) -> Checked:
+    """The expression with an attempt of its own."""
+    if not checked.fails:
+        return checked
+    tried = attempt(checked.sql)
+    value, error = (ColumnSql(f"{tried}.{part}", tried.reads) for part in ("value", "error"))
+    return Checked(value, checked.type, error=error)
 
 
 def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked:
-    """The safe expression; or ExpressionError, with all unknown names or with the first pair of types that does not fit.
+    """The expression, checked; or ExpressionError, with all unknown names or with the first pair of types that does not fit.
 
     If there are `more` columns than those given, any name can be one of them.
     """
@@ -53,18 +65,38 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     """Like `check`, for an expression that is already parsed."""
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)
-    units = {id(node) for call in nodes for node in _units(call)}
-    faults = list(islice((fault for node in nodes if id(node) not in units for fault in _unknown(node, declared)), MOST_FAULTS))
+    passed_over = {id(node) for call in nodes for node in (*_units(call), *_own_variables(call))}
+    faults = list(
+        islice((fault for node in nodes if id(node) not in passed_over for fault in _unknown(node, declared)), MOST_FAULTS)
+    )
     if faults:
         raise ExpressionError(*faults)
-    used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column))
+    used = frozenset(declared[node.name.lower()] for node in nodes if isinstance(node, Column) and id(node) not in passed_over)
     if any(columns[name] == VOID for name in used):
         # The step that computes the column is wrong and already reported, so its uses report nothing.
-        return Checked(ColumnSql("NULL", used), VOID, None)
+        return Checked(ColumnSql("NULL", used), VOID)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
         raise refused(piece.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
-    return Checked(ColumnSql(piece.sql, used), piece.type, ColumnSql(piece.error, used) if piece.error else None)
+    if piece.type in INTERVALS.values():
+        hint = "take a part of it: extract(day from b - a), or datediff(a, b)"
+        raise refused(piece.offset, "sql-type", f"an {piece.type} cannot be a column", hint)
+    if len(piece.sql) > LARGEST:
+        raise refused(piece.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
+    return Checked(ColumnSql(piece.sql, used), piece.type, piece.fails)
+
+
+LARGEST = 60_000
+"""Characters of SQL: guards of memory name their argument twice, and double with every level."""
+
+
+def _own_variables(node: Node) -> Iterator[Node]:
+    """The parameters of a lambda, where its body names them."""
+    if isinstance(node, Lambda):
+        parameters = {name.lower() for name in node.parameters}
+        for part, _ in walk(node.body):
+            if isinstance(part, Column) and part.name.lower() in parameters:
+                yield part
 
 
 def _units(node: Node) -> Iterator[Node]:
@@ -76,7 +108,7 @@ def _units(node: Node) -> Iterator[Node]:
 
 
 def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
-    if isinstance(node, Call) and node.name not in functions.NAMES:
+    if isinstance(node, Call) and node.name not in functions.names():
         return list(functions.unknown(node.name, node.offset).faults)
     if not isinstance(node, Column) or node.name.lower() in declared:
         return []
@@ -128,11 +160,16 @@ class _Typing:
                 return self.operation(operator, operands, at)
             case Call():
                 return self.call(node)
+            case Lambda():
+                raise refused(
+                    at, "sql-lambda", "a lambda can only be an argument of a function", "transform, filter and exists take one"
+                )
         raise AssertionError(f"a node without a meaning: {node}")
 
     def member(self, piece: Piece, name: str, at: int) -> Piece:
-        if isinstance(piece.type, Struct) and piece.type.field(name) is None:
-            field_names = [field.name for field in piece.type.fields]
+        struct = piece.type.element if isinstance(piece.type, Array) else piece.type
+        if isinstance(struct, Struct) and struct.field(name) is None:
+            field_names = [field.name for field in struct.fields]
             raise refused(
                 at,
                 "unknown-column",
@@ -142,43 +179,45 @@ class _Typing:
         return operators.member(piece, name, at)
 
     def call(self, node: Call) -> Piece:
-        if node.name in ("try_add", "try_subtract") and len(node.arguments) == 2 and _interval(node.arguments[1]):
-            operator = "+" if node.name == "try_add" else "-"
-            interval = node.arguments[1]
-            assert isinstance(interval, Literal), "an interval is one"
-            return operators.moved(operator, self.piece(node.arguments[0]), interval, node.offset, tries=True)
-        return functions.called(node, [self.piece(argument) for argument in node.arguments])
+        arguments = [None if isinstance(argument, Lambda) else self.piece(argument) for argument in node.arguments]
+
+        def body(index: int, given: Sequence[Type]) -> Piece | None:
+            argument = node.arguments[index]
+            assert isinstance(argument, Lambda), "only a lambda is typed late"
+            return self.typed_lambda(argument, given)
+
+        return functions.called(node, arguments, body)
+
+    def typed_lambda(self, node: Lambda, given: Sequence[Type]) -> Piece | None:
+        """A lambda whose parameters have these types, or None if it has not so many. Its columns are those of the row, but for its
+        parameters."""
+        if len(node.parameters) != len(given):
+            return None
+        types = dict(zip(node.parameters, given, strict=True))
+        declared = {**self.declared, **{name.lower(): name for name in types}}
+        piece = _Typing({**self.columns, **types}, declared).piece(node.body)
+        parameters = ", ".join(identifier(name) for name in node.parameters)
+        return replace(piece, sql=f"({parameters}) -> {piece.sql}", constant=None)
 
     def operation(self, operator: str, operands: tuple[Node, ...], at: int) -> Piece:
-        if operator in ("+", "-") and len(operands) == 2:
-            return self.sum(operator, operands[0], operands[1], at)
         pieces = [self.piece(operand) for operand in operands]
-        if operator in ("and", "or"):
-            return operators.logic(operator, pieces, at)
-        if operator == "not":
-            return operators.negation(pieces[0], at)
-        if len(pieces) == 1:
-            return operators.signed(operator, pieces[0], at)
-        left, right = pieces
-        if operator in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
-            return operators.comparison(operator, left, right, at)
-        if operator in ("like", "ilike", "rlike"):
-            return operators.matching(operator, left, right, at)
-        if operator in ("&", "|", "^"):
-            return operators.bits(operator, pieces, at)
-        return operators.joined(left, right, at) if operator == "||" else operators.arithmetic(operator, left, right, at)
-
-    def sum(self, operator: str, first: Node, second: Node, at: int) -> Piece:
-        """`+` and `-`, which also move dates and timestamps."""
-        if operator == "+" and _interval(first):
-            first, second = second, first
-        if isinstance(second, Literal) and _interval(second):
-            return operators.moved(operator, self.piece(first), second, at)
-        left, right = self.piece(first), self.piece(second)
-        if left.type == DATE and is_integral(right.type):
-            return operators.days(operator, left, right, at)
-        return operators.arithmetic(operator, left, right, at)
-
-
-def _interval(node: Node) -> bool:
-    return isinstance(node, Literal) and node.kind == "interval"
+        match operator, pieces:
+            case "and" | "or", _:
+                return operators.logic(operator, pieces, at)
+            case "not", [piece]:
+                return operators.negation(piece, at)
+            case _, [piece]:
+                return operators.signed(operator, piece, at)
+            case "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", [left, right]:
+                return operators.comparison(operator, left, right, at)
+            case "like" | "ilike" | "rlike", [left, pattern, *escape]:
+                return operators.matching(operator, left, pattern, escape[0] if escape else None, at)
+            case "&" | "|" | "^", _:
+                return operators.bits(operator, pieces, at)
+            case "<<" | ">>" | ">>>", [left, right]:
+                return operators.shifted(operator, left, right, at)
+            case "||", [left, right]:
+                return operators.joined(pieces, at, f"({left.sql} || {right.sql})")
+            case _, [left, right]:
+                return operators.arithmetic(operator, left, right, at)
+        raise AssertionError(f"an operator without a meaning: {operator}")

@@ -1,118 +1,97 @@
-"""The functions that an expression may call: what they take, what they give, and their form that never throws.
-
-Most are one line of SIGNATURES: they are null when an argument is, and fail for nothing. The others are a function each
-in `special_functions`, `collection_functions` and `date_functions`.
-Kinds of arguments: a type's name takes that type and the narrower numbers; `date` also takes a timestamp and `timestamp` a
-date, as Spark does, `day` a date only; `double` any number; `bytes` a string or binary; `?` marks what can be left out.
-"""
+"""The functions that an expression may call: any of Spark's that gives the same value for the same row and reads nothing but the row."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from framework import types
 from framework.spelling import did_you_mean
-from framework.sql import collection_functions, date_functions, dialects, special_functions
+from framework.sql import bounded_functions, dialects, operators, special_functions
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
-from framework.sql.pieces import Piece, strict
+from framework.sql.pieces import Piece, made
+from framework.sql.reserved import words
+from framework.sql.signatures import Match, Term, table
 from framework.sql.tree import Call
-from framework.types import Type
+from framework.types import STRING, VOID, Type
 
-SIGNATURES = """
-    ascii(string) int
-    base64(binary) string
-    cbrt(double) double
-    char_length(string) int
-    contains(string, string) boolean
-    crc32(bytes) bigint
-    date_add(date, int) date
-    date_from_unix_date(int) date
-    date_sub(date, int) date
-    datediff(date, date) int
-    day(date) int
-    dayofmonth(date) int
-    dayofweek(date) int
-    dayofyear(date) int
-    endswith(string, string) boolean
-    exp(double) double
-    hour(timestamp) int
-    initcap(string) string
-    instr(string, string) int
-    isnan(double) boolean
-    last_day(date) date
-    left(string, int) string
-    length(bytes) int
-    ln(double) double
-    locate(string, string) int
-    log10(double) double
-    log2(double) double
-    lower(string) string
-    ltrim(string) string
-    md5(bytes) string
-    minute(timestamp) int
-    month(date) int
-    pow(double, double) double
-    power(double, double) double
-    quarter(date) int
-    right(string, int) string
-    rtrim(string) string
-    second(timestamp) int
-    sign(double) double
-    signum(double) double
-    sqrt(double) double
-    startswith(string, string) boolean
-    substr(string, int, int?) string
-    substring(string, int, int?) string
-    timestamp_micros(bigint) timestamp
-    translate(string, string, string) string
-    trim(string) string
-    unix_date(day) int
-    unix_timestamp(timestamp) bigint
-    upper(string) string
-    weekday(date) int
-    weekofyear(date) int
-    year(date) int
-"""
+LEFT_OUT = words("""
+    aes_decrypt aes_encrypt try_aes_decrypt assert_true raise_error java_method reflect try_reflect
+    current_catalog current_database current_schema current_user session_user user version
+    input_file_block_length input_file_block_start input_file_name monotonically_increasing_id spark_partition_id uuid
+    from_avro to_avro schema_of_avro from_protobuf to_protobuf collate collation
+    and between in like ilike not or regexp rlike when case cast extract timestampadd timestampdiff
+    make_interval try_make_interval make_time to_time try_to_time time_diff time_trunc current_time
+    window window_time session_window
+""")
+"""Spark's functions of these groups that no expression calls: secrets as text, errors, what is outside of the row, operators, and
+types that no column has."""
+ALIASES = {
+    "iff": "if",
+    "strpos": "instr",
+    "mid": "substring",
+    "safe_cast": "try_cast",
+    "safe_divide": "try_divide",
+    "list_contains": "array_contains",
+}
+"""Names that other dialects have for the same function with the same arguments."""
+NEVER_FAILS = words("""
+    array_contains array_distinct array_max array_min array_size ascii base64 btrim cardinality cbrt char_length character_length contains
+    crc32 date_add date_diff date_from_unix_date date_sub datediff day dayname dayofmonth dayofweek dayofyear endswith exp get hour initcap
+    instr isnan isnotnull isnull last_day lcase left len length ln locate log10 log2 lower ltrim map_contains_key map_keys map_values md5
+    minute month monthname pow power quarter regexp_like reverse right rlike rtrim second sha sha1 sha2 sign signum size sort_array sqrt
+    startswith substr substring timestamp_micros translate trim ucase unix_date upper weekday weekofyear year
+""")
+"""Functions that have a value for every row; with a text in place of a number or a time, Spark's own cast can fail."""
+SPECIAL = frozenset(special_functions.TABLE)
 
 
-@dataclass(frozen=True)
-class Signature:
-    name: str
-    kinds: tuple[str, ...]
-    result: Type
-
-
-def _read(line: str) -> Signature:
-    match = re.fullmatch(r"(\w+)\((.*)\) (\w+)", line.strip())
-    assert match is not None, line
-    return Signature(match[1], tuple(match[2].split(", ")), types.NAMES[match[3]])
-
-
-_SPECIAL = {**special_functions.TABLE, **collection_functions.TABLE, **date_functions.TABLE}
-_SIMPLE = {signature.name: signature for signature in map(_read, SIGNATURES.strip().splitlines())}
-
-NAMES: frozenset[str] = frozenset(_SIMPLE) | frozenset(_SPECIAL)
-"""Every function that can be called."""
+def names() -> frozenset[str]:
+    """Every function that can be called."""
+    return SPECIAL | table().keys() | ALIASES.keys()
 
 
 def unknown(name: str, offset: int) -> ExpressionError:
-    return refused(
-        offset,
-        "sql-not-allowed",
-        f"{name} is not an allowed function",
-        dialects.WRITE.get(name)
-        or did_you_mean(name, NAMES, "allowed are functions of one row, such as upper, coalesce, round, to_date"),
-    )
+    otherwise = "allowed are functions of one row, such as upper, coalesce, round, to_date"
+    hint = dialects.WRITE.get(name) or did_you_mean(name, names(), otherwise)
+    return refused(offset, "sql-not-allowed", f"{name} is not an allowed function", hint)
 
 
-def called(call: Call, arguments: Sequence[Piece]) -> Piece:
-    """A call of a known function."""
-    use = Use(call.name, tuple(arguments), call.offset)
-    if call.name in _SPECIAL:
-        return _SPECIAL[call.name](use)
-    signature = _SIMPLE[call.name]
-    taken = use.take(*signature.kinds)
-    return strict(call.offset, use.sql(*taken), signature.result, taken)
+def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int, Sequence[Type]], Piece | None]) -> Piece:
+    """A call of a known function. A lambda is typed when the types that it takes are known."""
+    name = ALIASES.get(call.name, call.name)
+    if name in special_functions.TABLE:
+        return special_functions.TABLE[name](Use(name, _values(name, arguments, call), call.offset))
+    typed: dict[int, Piece] = {}
+
+    def body(index: int, given: Sequence[Type]) -> Piece | None:
+        piece = lambdas(index, given)
+        if piece:
+            typed[index] = piece
+        return piece
+
+    for signature in table()[name]:
+        type = Match(signature, body).result(arguments)
+        if type is not None and type != VOID:
+            pieces = tuple(typed[at] if piece is None else piece for at, piece in enumerate(arguments))
+            use = Use(name, pieces, call.offset)
+            fails = name not in NEVER_FAILS or any(_is_cast(signature.at(at), piece) for at, piece in enumerate(pieces))
+            return made(call.offset, bounded_functions.TABLE.get(name, Use.sql)(use), type, pieces, fails)
+    raise _misfit(call, name, arguments)
+
+
+def _is_cast(term: Term | None, piece: Piece) -> bool:
+    """Whether Spark has to read a text as a number or a time."""
+    return term is not None and term.name in ("number", "time") and piece.type == STRING
+
+
+def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[Piece, ...]:
+    for piece, node in zip(arguments, call.arguments, strict=True):
+        if piece is None:
+            raise refused(node.offset, "sql-lambda", f"{name} takes no lambda", "transform, filter and exists take one")
+    return tuple(piece for piece in arguments if piece)
+
+
+def _misfit(call: Call, name: str, arguments: Sequence[Piece | None]) -> ExpressionError:
+    given = ", ".join("a lambda" if piece is None else operators.name(piece.type) for piece in arguments)
+    forms = [signature.text.rpartition(" ")[0].replace("!", "") for signature in table()[name]]
+    return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", f"it takes {' or '.join(forms[:4])}")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 
 from framework import types
-from framework.sql import foreign_operators, reserved
+from framework.sql import foreign_operators, intervals, reserved, special_syntax
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token, tokens
-from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Literal, Member, Node, Operation, walk
+from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Lambda, Literal, Member, Node, Operation, walk
 
 NESTED = 25
 """Parentheses, calls and signs inside each other; each costs the parser a dozen Python frames."""
@@ -41,11 +41,26 @@ def too_deep(offset: int) -> ExpressionError:
 
 
 _SAME = {"==": "=", "!=": "<>", "!": "not", "regexp": "rlike"}
+_CASTS = (
+    "boolean",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "decimal",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+)
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"),
     ("|",),
     ("^",),
     ("&",),
+    ("<<", ">>", ">>>"),
     ("+", "-", "||"),
     ("*", "/", "%", "div"),
 )
@@ -185,14 +200,8 @@ class Parser:
                     "join several LIKE with OR or AND",
                 )
             pattern = self.binary(0, depth)
-            if self.next.word == "escape":
-                raise refused(
-                    self.next.offset,
-                    "sql-not-allowed",
-                    "ESCAPE is not allowed",
-                    "the escape character is the backslash: '100\\\\%'",
-                )
-            return Operation(offset, _SAME.get(word, word), (node, pattern))
+            escape = (self.primary(depth),) if word in ("like", "ilike") and self.skip("escape") else ()
+            return Operation(offset, _SAME.get(word, word), (node, pattern, *escape))
         return None
 
     def binary(self, level: int, depth: int) -> Node:
@@ -267,7 +276,7 @@ class Parser:
         if word in ("cast", "try_cast"):
             return self.cast(depth)
         if word == "interval":
-            return self.interval()
+            return intervals.read(self)
         if self.after.kind == "string" and word in ("date", "timestamp", "timestamp_ntz"):
             self.take()
             text = self.take()
@@ -282,17 +291,15 @@ class Parser:
 
     def call(self, depth: int) -> Node:
         token = self.take()
-        asks = token.word == "exists" and self.after.word in ("select", "with", "values", "table", "from", "(")
+        asks = token.word == "exists" and self.after.word in ("select", "with", "values", "table", "from")
         error = reserved.subquery(token) if asks else reserved.function(token)
         if error:
             raise error
         self.expect("(")
-        if self.next.word in ("both", "leading", "trailing") and self.after.text not in (",", ")"):
-            hint = "write `trim(s)`, `ltrim(s)` or `rtrim(s)`, which remove spaces"
-            raise refused(self.next.offset, "sql-syntax", f"{self.next.text.upper()} is not allowed", hint)
-        arguments: tuple[Node, ...] = ()
+        node: Node = Call(token.offset, token.word, ())
         if not self.skip(")"):
-            arguments = self.list(depth)
+            own = special_syntax.SYNTAX.get(token.word)
+            node = own(self, token, depth) if own else self.plain_call(token, self.list(depth))
         if self.next.word in ("over", "filter", "within"):
             raise refused(
                 self.next.offset,
@@ -300,17 +307,50 @@ class Parser:
                 f"{self.next.text.upper()} is not allowed: an expression sees one row",
                 reserved.ONE_ROW,
             )
+        return node
+
+    def plain_call(self, token: Token, arguments: tuple[Node, ...]) -> Node:
+        """A call, or a cast that is written as one: `int(s)`."""
+        if token.word in _CASTS and len(arguments) == 1:
+            return Cast(token.offset, arguments[0], types.parse(token.word), False)
         return Call(token.offset, token.word, arguments)
 
     def list(self, depth: int) -> tuple[Node, ...]:
         """Values between commas, up to the closing parenthesis."""
         if self.next.word in ("select", "with"):
             raise reserved.subquery(self.next)
-        values = [self.either(depth)]
+        values = [self.argument(depth)]
         while self.skip(","):
-            values.append(self.either(depth))
+            values.append(self.argument(depth))
         self.expect(")")
         return tuple(values)
+
+    def more(self, depth: int) -> tuple[Node, ...]:
+        """The rest of a list whose first value was read."""
+        if self.skip(")"):
+            return ()
+        self.expect(",")
+        return self.list(depth)
+
+    def argument(self, depth: int) -> Node:
+        """A value, or a lambda."""
+        start, offset = self.at, self.next.offset
+        names = self.parameters()
+        if not names:
+            self.at = start
+            return self.either(depth)
+        return Lambda(offset, names, self.either(self.deeper(depth)))
+
+    def parameters(self) -> tuple[str, ...]:
+        """The names in front of an arrow; none if no lambda stands here."""
+        several = self.skip("(")
+        names = []
+        while self.next.kind in ("name", "quoted"):
+            names.append(self.take().value)
+            if not several or not self.skip(","):
+                break
+        closed = not several or self.skip(")")
+        return tuple(names) if closed and self.skip("->") else ()
 
     def case(self, depth: int) -> Node:
         offset = self.take().offset
@@ -349,24 +389,3 @@ class Parser:
             return types.parse(text)
         except types.TypeTextError as error:
             raise refused(start + error.offset, "sql-type", error.message, error.hint) from None
-
-    def interval(self) -> Node:
-        offset = self.take().offset
-        sign = "-" if self.skip("-") else ""
-        count, unit = self.take(), self.take()
-        digits = count.value
-        if count.kind == "string" and digits.startswith("-") and not sign:
-            sign, digits = "-", digits[1:]
-        plural = unit.word.removesuffix("s")
-        if (
-            count.kind not in ("number", "string")
-            or not (digits.isascii() and digits.isdigit() and len(digits) <= 6)
-            or plural not in reserved.UNITS
-        ):
-            raise refused(
-                offset,
-                "sql-syntax",
-                "an interval is one whole number and one unit here",
-                "write for example interval 90 minutes, interval '1' day",
-            )
-        return Literal(offset, "interval", f"interval '{sign}{int(digits)}' {plural}", plural)

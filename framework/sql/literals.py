@@ -16,8 +16,10 @@ from framework.types import (
     DOUBLE,
     FLOAT,
     INT,
+    MONTHS,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
@@ -31,8 +33,10 @@ _LARGEST: dict[Type, decimal.Decimal] = {
     FLOAT: decimal.Decimal("3.4028234663852886e38"),
     DOUBLE: decimal.Decimal("1.7976931348623157e308"),
 }
+_INTERVALS = {"months": MONTHS, "time": TIME}
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_LOOSE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,9})?)?.*)?)?)?", re.ASCII)
 _TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(Z|[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00))?)?", re.ASCII
 )
@@ -41,26 +45,21 @@ _TIME = re.compile(
 def literal(node: Literal) -> Piece:
     """Typed as Spark types it; intervals have their own place in operators."""
     if node.kind == "number":
-        return Piece(node.text, number(node), None, offset=node.offset, constant=node.value)
+        return Piece(node.text, number(node), offset=node.offset, constant=node.value)
     if node.kind == "string":
-        return Piece(node.text, STRING, None, offset=node.offset, constant=node.value)
+        return Piece(node.text, STRING, offset=node.offset, constant=node.value)
     if node.kind == "boolean":
-        return Piece(node.text.upper(), BOOLEAN, None, offset=node.offset, constant=node.value)
+        return Piece(node.text.upper(), BOOLEAN, offset=node.offset, constant=node.value)
     if node.kind == "null":
-        return Piece("NULL", VOID, None, offset=node.offset)
+        return Piece("NULL", VOID, offset=node.offset)
+    if node.kind in _INTERVALS:
+        return Piece(f"({node.text})", _INTERVALS[node.kind], offset=node.offset)
     # Dates and times are formatted again: their text may have been a raw one, and Spark has no raw dates.
     written = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
             raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
-        return Piece(written, DATE, None, offset=node.offset, constant=node.value)
-    if node.kind == "interval":
-        raise refused(
-            node.offset,
-            "sql-type",
-            "an interval is only added to or subtracted from a date or timestamp",
-            "write for example at + interval 1 day",
-        )
+        return Piece(written, DATE, offset=node.offset, constant=node.value)
     match = _TIME.fullmatch(node.value)
     zoned = match is not None and match[3] is not None
     if match is None or not real(match[1]) or not clock(match[2]) or (zoned and node.kind == "timestamp_ntz"):
@@ -70,7 +69,16 @@ def literal(node: Literal) -> Piece:
             f"'{node.value}' is not a {node.kind}",
             "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
         )
-    return Piece(written, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, None, offset=node.offset, constant=node.value)
+    return Piece(written, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, offset=node.offset, constant=node.value)
+
+
+def moment(text: str) -> bool:
+    """Whether Spark reads a text as a date or a time; it also reads `2026-1-5` and `2026-01`."""
+    match = _LOOSE.fullmatch(text)
+    if match is None:
+        return False
+    padded = f"{match[1]}-{int(match[2] or 1):02}-{int(match[3] or 1):02}"
+    return real(padded)
 
 
 def real(date: str) -> bool:

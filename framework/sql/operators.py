@@ -1,30 +1,35 @@
-"""Operators: the result type of each for its operands, and its form that never throws."""
+"""Operators: the type of each for its operands, by Spark's ANSI rules.
+
+*Limit* Stricter than Spark where it takes a text for a number or for a condition: `+`, `-`, `and` and their like refuse texts.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal as Number
+from decimal import InvalidOperation
 
 from framework.sql import coercion, patterns
 from framework.sql.faults import ExpressionError, refused
-from framework.sql.literals import exact, whole
-from framework.sql.pieces import NULL, Piece, all_of, any_of, as_timestamp, present, strict, within_limit
+from framework.sql.literals import exact, moment
+from framework.sql.pieces import Piece, made
 from framework.sql.quote import identifier
-from framework.sql.tree import Literal
 from framework.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     INT,
     INTEGRALS,
-    SMALLINT,
+    MONTHS,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TINYINT,
     VOID,
     Array,
+    Atom,
     Decimal,
     Map,
     Struct,
@@ -35,9 +40,13 @@ from framework.types import (
     is_numeric,
 )
 
-_TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
-_ZERO: dict[Type, str] = {TINYINT: "0Y", SMALLINT: "0S", INT: "0", BIGINT: "0L"}
-SMALLEST: dict[Type, str] = {TINYINT: "-128Y", SMALLINT: "-32768S", INT: "-2147483648", BIGINT: "-9223372036854775808L"}
+_INTERVALS: tuple[Type, ...] = (MONTHS, TIME)
+_TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
+
+
+def name(type: Type) -> str:
+    return "NULL" if type == VOID else str(type)
 
 
 def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionError:
@@ -47,153 +56,180 @@ def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionErr
         return refused(offset, "sql-type", f"{what} NULL is always NULL", "write x IS NULL, or IS NOT NULL")
     hint = "make both sides the same type"
     if STRING in pair:
-        hint = _beside_text(what, *((left, right) if left.type == STRING else (right, left)))
+        hint = _beside_text(what, left if right.type == STRING else right)
     needs = f"{what} needs two values that go together, not {left.type} and {right.type}"
     return refused(offset, "sql-type", needs, hint)
 
 
-def _beside_text(what: str, text: Piece, other: Piece) -> str:
+def _beside_text(what: str, other: Piece) -> str:
     """The hint for a text with another type. In a comparison the text is cast; elsewhere the text must stay as it is."""
-    if other.type in (DATE, TIMESTAMP):
-        return (
-            "write a literal as date'2026-01-31'" if other.type == DATE else "write a literal as timestamp'2026-01-31 10:00:00'"
-        )
     if other.constant is not None and re.fullmatch(r"[-\w.]+", other.constant):
         return f"write it as text: '{other.constant}'"
-    if is_numeric(other.type) and re.fullmatch(r"-?\d{1,9}(\.\d+)?", text.constant or ""):
-        return f"write the number without quotes: {text.constant}"
-    if what in _COMPARING and (is_numeric(other.type) or other.type == BOOLEAN):
+    if what in _COMPARING:
         return f"cast the text: cast(x as {other.type}), or try_cast(x as {other.type}) for null where it is none"
     return f"cast the {other.type} to text: cast(x as string)"
 
 
-_COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
-
-
-def together(what: str, pieces: Sequence[Piece]) -> tuple[Type, tuple[Piece, ...]]:
-    """The common type that Spark gives compared values or branches; next to timestamps, dates become timestamps."""
-    piece_types = [piece.type for piece in pieces]
-    if TIMESTAMP in piece_types and DATE in piece_types:
-        pieces = [as_timestamp(piece) for piece in pieces]
-    widest, type = pieces[0], pieces[0].type
-    for piece in pieces[1:]:
+def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
+    """The common type that Spark gives compared values or branches. With `texts`, a literal text is read as what stands beside it."""
+    values = [piece for piece in pieces if not (texts and piece.type == STRING and piece.constant is not None)] or [*pieces]
+    widest, type = values[0], values[0].type
+    for piece in values[1:]:
         both = coercion.wider(type, piece.type)
         if both is None:
             raise mismatch(piece.offset, what, widest, piece)
         if both != type:
             widest = piece
         type = both
-    return type, tuple(pieces)
+    literals = [piece for piece in pieces if piece not in values]
+    if not literals or type in (STRING, VOID):
+        return STRING if literals else type
+    common = coercion.beside_text(type)
+    if common is None:
+        raise mismatch(literals[0].offset, what, widest, literals[0])
+    for piece in literals:
+        _reads(piece, common, what)
+    return common
+
+
+def _reads(text: Piece, type: Type, what: str) -> None:
+    """Refuse a literal text that is nothing of the type beside which it stands: each row would be a bad one."""
+    constant = (text.constant or "").strip()
+    if is_numeric(type):
+        try:
+            good = not is_integral(type) or Number(constant) == int(Number(constant))
+        except (InvalidOperation, ValueError, OverflowError):
+            good = constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity") and is_fractional(type)
+        hint = f"as text beside a number: cast(x as string); otherwise write a {type}"
+    elif type in _TIMES:
+        good = moment(constant)
+        hint = "write date'2026-01-31'" if type == DATE else "write timestamp'2026-01-31 10:00:00'"
+    else:
+        good = type != BOOLEAN or constant.lower() in ("true", "false", "t", "f", "y", "n", "yes", "no", "1", "0")
+        hint = "write true or false"
+    if not good:
+        message = f"{what} takes '{constant[:40]}' as a {type} here, which it is not"
+        raise refused(text.offset, "sql-type", message, hint)
+
+
+def mixed(pieces: Sequence[Piece], type: Type) -> bool:
+    """Whether a value has to be cast to the common type in a way that can fail."""
+    return any(piece.type not in (type, VOID) and not coercion.holds(type, piece.type) for piece in pieces)
 
 
 def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     if VOID in (left.type, right.type):
         raise mismatch(offset, operator, left, right)
-    type, (left, right) = together(operator, (left, right))
+    type = together(operator, (left, right))
+    _comparable(type, offset)
+    return made(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), mixed((left, right), type))
+
+
+def _comparable(type: Type, offset: int) -> None:
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
-    return strict(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), eager=operator == "<=>")
 
 
 def truth(piece: Piece, what: str) -> Piece:
     if piece.type != BOOLEAN:
         hint = "write a comparison: x <> 0" if is_numeric(piece.type) else "write a comparison, or x IS NOT NULL"
-        raise refused(
-            piece.offset, "sql-type", f"{what} needs true or false, not {'NULL' if piece.type == VOID else piece.type}", hint
-        )
+        raise refused(piece.offset, "sql-type", f"{what} needs true or false, not {name(piece.type)}", hint)
     return piece
 
 
 def logic(operator: str, operands: Sequence[Piece], offset: int) -> Piece:
-    """`and`, `or`: an operand is evaluated only while the operands before it have not decided the result."""
     for operand in operands:
         truth(operand, operator.upper())
-    undecided = "IS NOT FALSE" if operator == "and" else "IS NOT TRUE"
-    error = operands[-1].error
-    for operand in reversed(operands[:-1]):
-        error = any_of(operand.error, all_of(f"({operand.sql} {undecided})", error))
-    return within_limit(
-        Piece(f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, error, offset=offset)
-    )
+    return made(offset, f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, operands, False)
 
 
 def negation(piece: Piece, offset: int) -> Piece:
-    return strict(offset, f"(NOT {truth(piece, 'NOT').sql})", BOOLEAN, (piece,))
+    return made(offset, f"(NOT {truth(piece, 'NOT').sql})", BOOLEAN, (piece,), False)
 
 
 def test(piece: Piece, what: str, offset: int) -> Piece:
     """`IS NULL`, `IS TRUE`, `IS FALSE`."""
     if what != "null":
         truth(piece, f"IS {what.upper()}")
-    return strict(offset, f"({piece.sql} IS {what.upper()})", BOOLEAN, (piece,))
+    return made(offset, f"({piece.sql} IS {what.upper()})", BOOLEAN, (piece,), False)
 
 
 def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
-    """`IN`: an option is evaluated only while no option before it was equal."""
+    """`IN`"""
     for each in (piece, *options):
         if each.type == VOID:
             raise refused(each.offset, "sql-type", "NULL in IN never matches", "leave it out, and add OR x IS NULL")
-    type, (piece, *options) = together("IN", (piece, *options))
-    if holds_map(type):
-        raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
+    all_pieces = (piece, *options)
+    type = together("IN", all_pieces)
+    _comparable(type, offset)
     sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
-    within_limit(Piece(sql, BOOLEAN, None, offset=offset))
-    error: str | None = None
-    for option in reversed(options):
-        rest = all_of(f"(({piece.sql} = {option.sql}) IS NOT TRUE)", error)
-        error = any_of(option.error, rest)
-    return within_limit(Piece(sql, BOOLEAN, any_of(piece.error, all_of(present(piece), error)), offset=offset))
+    return made(offset, sql, BOOLEAN, all_pieces, mixed(all_pieces, type))
 
 
-def matching(operator: str, piece: Piece, pattern: Piece, offset: int) -> Piece:
+def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, offset: int) -> Piece:
     if piece.type != STRING:
-        raise refused(
-            piece.offset, "sql-type", f"{operator.upper()} needs a string, not {piece.type}", "cast it: cast(x as string)"
-        )
-    (patterns.regular if operator == "rlike" else patterns.like)(pattern)
-    return strict(offset, f"({piece.sql} {operator.upper()} {pattern.sql})", BOOLEAN, (piece,))
+        hint = "cast it: cast(x as string)"
+        raise refused(piece.offset, "sql-type", f"{operator.upper()} needs a string, not {name(piece.type)}", hint)
+    if operator == "rlike":
+        patterns.regular(pattern)
+    elif escape:
+        if len(patterns.text(escape, "the escape character")) != 1:
+            raise refused(escape.offset, "sql-type", "the escape character is one character", "write escape '/'")
+    else:
+        patterns.like(pattern)
+    behind = f" ESCAPE {escape.sql}" if escape else ""
+    return made(offset, f"({piece.sql} {operator.upper()} {pattern.sql}{behind})", BOOLEAN, (piece,), bool(escape))
 
 
 def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, offset: int) -> Piece:
-    """`CASE` and `if`: only the branch that is reached is evaluated."""
+    """`CASE` and `if`"""
     for condition, _ in branches:
         truth(condition, "a condition")
-    last = otherwise or Piece("NULL", VOID, None, offset=offset)
-    type, (*values, last) = together("CASE", [*(value for _, value in branches), last])
-    error = last.error
-    for (condition, _), value in zip(reversed(branches), reversed(values), strict=True):
-        reached = all_of(f"({condition.sql} IS TRUE)", value.error)
-        error = any_of(condition.error, reached, all_of(f"({condition.sql} IS NOT TRUE)", error))
-    whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for (condition, _), value in zip(branches, values, strict=True))
-    return within_limit(Piece(f"(CASE {whens} ELSE {last.sql} END)", type, error, offset=offset))
+    values = [value for _, value in branches] + ([otherwise] if otherwise else [])
+    type = together("CASE", values)
+    whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for condition, value in branches)
+    last = f" ELSE {otherwise.sql}" if otherwise else ""
+    parts = [*values, *(condition for condition, _ in branches)]
+    return made(offset, f"(CASE {whens}{last} END)", type, parts, mixed(values, type))
 
 
-def arithmetic(operator: str, left: Piece, right: Piece, offset: int, tries: bool = False) -> Piece:
-    """`+ - * / % div`; `tries` if the analyst wrote the try_ form, which gives null instead of an error."""
+def arithmetic(operator: str, left: Piece, right: Piece, offset: int, function: str = "") -> Piece:
+    """`+ - * / % div`, or the function that computes the same."""
+    type = _of_times(operator, left, right) or _of_numbers(operator, left, right)
+    sql = f"{function}({left.sql}, {right.sql})" if function else f"({left.sql} {operator} {right.sql})"
+    safe = is_fractional(type) and operator in ("+", "-", "*")
+    return made(offset, sql, type, (left, right), not safe)
+
+
+def _of_numbers(operator: str, left: Piece, right: Piece) -> Type:
     for side in (left, right):
         if not is_numeric(side.type):
             raise _not_a_number(operator, side, left, right)
-    type = coercion.arithmetic(operator, _operand_type(left, right), _operand_type(right, left))
-    fails = None if tries else NULL
-    if operator == "div":
-        return _whole_division(left, right, offset)
-    backwards = operator in ("/", "%")
-    safe = is_fractional(type) and operator in ("+", "-", "*")
-    if safe or (backwards and not isinstance(type, Decimal) and nonzero(right)):
-        return strict(offset, f"({left.sql} {operator} {right.sql})", type, (left, right), backwards=backwards)
-    if tries and backwards:
-        # A zero on the right gives null before the left is evaluated.
-        left = replace(left, error=all_of(f"({right.sql} <> 0)", left.error))
-    return strict(offset, f"{_TRIED[operator]}({left.sql}, {right.sql})", type, (left, right), fails, backwards)
+    if operator == "div" and (is_fractional(left.type) or is_fractional(right.type)):
+        side = left if is_fractional(left.type) else right
+        raise refused(side.offset, "sql-type", f"div needs whole numbers, not {side.type}", "write floor(a / b)")
+    return coercion.arithmetic(operator, _operand_type(left, right), _operand_type(right, left))
 
 
-def nonzero(piece: Piece) -> bool:
-    """Whether a piece is a literal that is not zero."""
-    return (
-        piece.constant is not None
-        and any(digit in "123456789" for digit in piece.constant.lower().split("e")[0])
-        and is_numeric(piece.type)
-    )
+def _of_times(operator: str, left: Piece, right: Piece) -> Type | None:
+    """The type of an operation of which one side is a time or an interval; None of others and of those that there are not."""
+    one, other = left.type, right.type
+    if operator == "+" and (one in _INTERVALS or is_integral(one)) and other in _TIMES:
+        one, other = other, one
+    if operator in ("+", "-"):
+        if one in _INTERVALS and one == other:
+            return one
+        if one in _TIMES and other in _INTERVALS:
+            return TIMESTAMP if one == DATE and other == TIME else one
+        if one == DATE and other in INTEGRALS[:3]:
+            return DATE
+        if operator == "-" and one in _TIMES and other in _TIMES:
+            return TIME
+    if operator == "*" and is_numeric(one) and other in _INTERVALS:
+        return other
+    if operator in ("*", "/") and one in _INTERVALS and is_numeric(other):
+        return one
+    return BIGINT if operator == "div" and one in _INTERVALS and one == other else None
 
 
 def _operand_type(piece: Piece, other: Piece) -> Type:
@@ -202,130 +238,80 @@ def _operand_type(piece: Piece, other: Piece) -> Type:
 
 def _not_a_number(operator: str, side: Piece, left: Piece, right: Piece) -> ExpressionError:
     hint = "join texts with ||, or cast it to a number" if side.type == STRING else "name a number inside it, or cast it"
-    if side.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        hint = (
-            "use datediff(a, b), or unix_timestamp(a) - unix_timestamp(b)"
-            if left.type == right.type or operator == "-"
-            else "add an interval: at + interval 1 day"
-        )
-    return refused(side.offset, "sql-type", f"{operator} needs numbers, not {'NULL' if side.type == VOID else side.type}", hint)
-
-
-def _whole_division(left: Piece, right: Piece, offset: int) -> Piece:
-    for side in (left, right):
-        if not is_integral(side.type):
-            raise refused(side.offset, "sql-type", f"div needs whole numbers, not {side.type}", "write floor(a / b)")
-    divisor = whole(right)
-    if divisor is not None and divisor not in (0, -1):
-        return strict(offset, f"({left.sql} div {right.sql})", BIGINT, (left, right), backwards=True)
-    smallest = f" AND {left.sql} <> {SMALLEST[BIGINT]}" if left.type == BIGINT else ""
-    fits = (
-        f"WHEN {right.sql} = -1{smallest} THEN {right.sql} WHEN {right.sql} NOT IN (0, -1) THEN {right.sql}"
-        if smallest
-        else f"WHEN {right.sql} <> 0 THEN {right.sql}"
-    )
-    return strict(offset, f"({left.sql} div CASE {fits} END)", BIGINT, (left, right), NULL, backwards=True)
-
-
-def moved(operator: str, left: Piece, interval: Literal, offset: int, tries: bool = False) -> Piece:
-    """A date or timestamp plus or minus an interval."""
-    if left.type not in (DATE, TIMESTAMP):
-        raise refused(
-            left.offset, "sql-type", f"an interval is added to a date or timestamp, not to {left.type}", "cast it to timestamp"
-        )
-    clock = interval.value in ("hour", "minute", "second")
-    if left.type == DATE and clock:
-        left = as_timestamp(left)
-    if tries:
-        # For dates and times the try_ form also catches what its argument throws.
-        left = replace(left, error=None)
-    sql = f"{_TRIED[operator]}({left.sql}, {interval.text})"
-    return strict(offset, sql, left.type, (left,), None if tries else NULL)
-
-
-def days(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
-    """`date + 1`"""
-    return strict(offset, f"{'date_add' if operator == '+' else 'date_sub'}({left.sql}, {right.sql})", DATE, (left, right))
+    if side.type in _TIMES:
+        hint = "a time takes an interval, a date also a number of days: at + interval 1 day"
+    if side.type in _INTERVALS:
+        hint = "an interval is added to a date or timestamp: at + interval 1 day"
+    return refused(side.offset, "sql-type", f"{operator} needs numbers, not {name(side.type)}", hint)
 
 
 def signed(operator: str, piece: Piece, offset: int) -> Piece:
     """`-x`, `+x`, `~x`"""
     if operator == "~":
         return bits("~", (piece,), offset)
-    if not is_numeric(piece.type):
+    if not is_numeric(piece.type) and piece.type not in _INTERVALS:
         raise _not_a_number(operator, piece, piece, piece)
     if operator == "+":
         # A literal keeps its sign: in an operation with a decimal Spark counts the digits of 998, but not those of +998.
         return piece if piece.constant is None else replace(piece, sql=f"(+ {piece.sql})", constant=None)
-    if piece.type in _ZERO:
-        return strict(offset, f"try_subtract({_ZERO[piece.type]}, {piece.sql})", piece.type, (piece,), NULL)
-    precise(operator, piece)
-    return strict(offset, f"(- {piece.sql})", piece.type, (piece,))
-
-
-def precise(operator: str, piece: Piece) -> None:
-    """Spark negates a decimal in 34 digits: a longer one is rounded, and may then not fit."""
-    if isinstance(piece.type, Decimal) and piece.type.precision > 34:
-        raise refused(
-            piece.offset,
-            "sql-type",
-            f"{operator} is exact up to 34 digits, not for {piece.type}",
-            "cast it to a smaller decimal first",
-        )
+    return made(offset, f"(- {piece.sql})", piece.type, (piece,))
 
 
 def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
     """`& | ^ ~`"""
     for piece in pieces:
         if not is_integral(piece.type):
-            raise refused(
-                piece.offset, "sql-type", f"{operator} needs whole numbers, not {piece.type}", "use AND, OR or NOT for conditions"
-            )
-    type, _ = together(operator, pieces)
+            needs = f"{operator} needs whole numbers, not {name(piece.type)}"
+            raise refused(piece.offset, "sql-type", needs, "use AND, OR or NOT for conditions")
+    type = together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
-    return strict(offset, sql, type, pieces)
+    return made(offset, sql, type, pieces, False)
 
 
-def joined(left: Piece, right: Piece, offset: int) -> Piece:
-    """`a || b`"""
+def shifted(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
+    """`<<`, `>>`, `>>>`"""
     for side in (left, right):
-        if side.type != STRING:
-            hint = "write a value" if side.type == VOID else "cast it: cast(x as string)"
-            if side.type == BOOLEAN:
-                hint = "one condition or another is `a or b`; as text: cast(x as string)"
-            elif side.constant is not None:
-                hint = f"write it as text: '{side.constant}'"
-            raise refused(side.offset, "sql-type", f"|| joins strings, not {'NULL' if side.type == VOID else side.type}", hint)
-    return strict(offset, f"({left.sql} || {right.sql})", STRING, (left, right))
+        if not is_integral(side.type):
+            raise refused(side.offset, "sql-type", f"{operator} needs whole numbers, not {name(side.type)}", "cast(x as bigint)")
+    return made(offset, f"({left.sql} {operator} {right.sql})", BIGINT if left.type == BIGINT else INT, (left, right))
+
+
+def joined(pieces: Sequence[Piece], offset: int, sql: str) -> Piece:
+    """`a || b`, `concat(a, b)`: texts, binaries or lists."""
+    if any(isinstance(piece.type, Array) for piece in pieces):
+        return made(offset, sql, together("||", pieces), pieces)
+    for piece in pieces:
+        if not isinstance(piece.type, Atom | Decimal):
+            raise refused(piece.offset, "sql-type", f"|| joins texts and lists, not {piece.type}", "to_json(x) is a text")
+    binary = all(str(piece.type) in ("binary", "void") for piece in pieces)
+    return made(
+        offset, sql, next((piece.type for piece in pieces if piece.type != VOID), STRING) if binary else STRING, pieces, False
+    )
 
 
 def member(piece: Piece, name: str, offset: int) -> Piece:
-    """`struct.field`"""
-    if not isinstance(piece.type, Struct):
-        hint = f"write x['{name}']" if isinstance(piece.type, Map) else "only a struct has fields"
-        if isinstance(piece.type, Array):
-            hint = "take one item first: x[0]"
+    """`struct.field`; of a list of structs the list of that field."""
+    type = piece.type.element if isinstance(piece.type, Array) else piece.type
+    if not isinstance(type, Struct):
+        hint = f"write x['{name}']" if isinstance(type, Map) else "only a struct has fields"
         raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", hint)
-    field = piece.type.field(name)
+    field = type.field(name)
     assert field is not None, "names are checked before types"
-    return strict(offset, f"{piece.sql}.{identifier(field.name)}", field.type, (piece,))
+    of_each = Array(field.type) if isinstance(piece.type, Array) else field.type
+    return made(offset, f"{piece.sql}.{identifier(field.name)}", of_each, (piece,), False)
 
 
 def item(piece: Piece, at: Piece, offset: int) -> Piece:
     """`array[0]`, `map['key']`"""
     if isinstance(piece.type, Map):
-        keyed(piece.type, at)
-        return strict(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at))
+        if coercion.wider(piece.type.key, at.type) is None:
+            hint = f"cast it: cast(x as {piece.type.key})"
+            raise refused(at.offset, "sql-type", f"the map's keys are {piece.type.key}, not {name(at.type)}", hint)
+        return made(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at), at.type != piece.type.key)
     if not isinstance(piece.type, Array):
         raise refused(offset, "sql-type", f"a {piece.type} has no items", "only arrays and maps have")
     if at.type not in INTEGRALS[:3]:
         # Spark cuts a bigint to its lower half, and returns another item.
         hint = "cast it: cast(x as int)" if is_integral(at.type) else "the first one is x[0]"
-        raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {at.type}", hint)
-    outside = f"({at.sql} < 0 OR {at.sql} >= size({piece.sql}))"
-    return strict(offset, f"get({piece.sql}, {at.sql})", piece.type.element, (piece, at), outside)
-
-
-def keyed(map: Map, key: Piece) -> None:
-    if key.type != map.key:
-        raise refused(key.offset, "sql-type", f"the map's keys are {map.key}, not {key.type}", f"cast it: cast(x as {map.key})")
+        raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {name(at.type)}", hint)
+    return made(offset, f"{piece.sql}[{at.sql}]", piece.type.element, (piece, at))

@@ -9,8 +9,6 @@ from framework.sql.tokens import Token
 ONE_ROW = "rows are taken one by one; the step `aggregate` is not in this version"
 ITEMS = "the step `explode` makes one row from each item"
 SUBQUERY = ("sql-subquery", "an expression has no subquery", "a row sees no other table: the step `join` is not in this version")
-UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
-"""Units of an interval."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -33,10 +31,6 @@ _AGGREGATES = words("""
 _WINDOWS = words("""
     cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number session_window window window_time
 """)
-_LAMBDAS = words("""
-    aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys
-    transform_values zip_with
-""")
 _SEVERAL = words("""
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack variant_explode
     variant_explode_outer
@@ -49,12 +43,10 @@ CHANGING = words("""
 """)
 _OUTSIDE = words("""
     java_method reflect try_reflect current_catalog current_database current_schema current_timezone current_user
-    session_user user version assert_true raise_error from_json from_csv from_xml from_avro from_protobuf
-    read_files
+    session_user user version assert_true raise_error from_xml from_avro from_protobuf
+    read_files xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
 """)
-_FORMATS = words("from_json from_csv from_xml from_avro from_protobuf")
-_OWN_SYNTAX = words("extract position overlay")
-"""Functions of other dialects whose arguments this grammar cannot parse."""
+_FORMATS = words("from_xml from_avro from_protobuf")
 
 
 def subquery(token: Token) -> ExpressionError:
@@ -70,8 +62,6 @@ def function(token: Token) -> ExpressionError | None:
         return refused(at, "sql-aggregate", f"{name} is an aggregate: an expression sees one row", hint)
     if name in _WINDOWS:
         return refused(at, "sql-window", f"{name} is a window function: an expression sees one row", ONE_ROW)
-    if name in _LAMBDAS:
-        return refused(at, "sql-lambda", f"{name} takes a lambda, which is not allowed", ITEMS)
     if name in _SEVERAL:
         return refused(at, "sql-not-allowed", f"{name} makes several rows from one row", ITEMS)
     if name in CHANGING:
@@ -84,20 +74,16 @@ def function(token: Token) -> ExpressionError | None:
             f"{name} is not allowed: an expression sees only the row's columns",
             dialects.FIELDS if name in _FORMATS else "name the columns that it needs",
         )
-    if name in _OWN_SYNTAX:
-        return refused(at, "sql-not-allowed", f"{name} is not an allowed function", dialects.WRITE[name])
-    return misplaced_word(token)
+    return None if name == "exists" else misplaced_word(token)  # of a list
 
 
 _MARKS = {
     "*": ("sql-star", "`*` is not a value", "name the columns"),
     ";": ("sql-several-statements", "an expression is one value, not a statement", "delete the semicolon"),
-    "->": ("sql-lambda", "a lambda is not allowed", ITEMS),
+    "->": ("sql-lambda", "a lambda can only be an argument of a function", "write for example transform(list, x -> x + 1)"),
     "=>": ("sql-syntax", "arguments have no names here", "write them in their order"),
     "?": ("sql-parameter", "an expression has no parameters", "use ${var:NAME}"),
     ":": ("sql-parameter", "an expression has no parameters", "use ${var:NAME}"),
-    "<<": ("sql-not-allowed", "shifts are not allowed", "multiply by a power of two"),
-    ">>": ("sql-not-allowed", "shifts are not allowed", "divide by a power of two with div"),
     "select": SUBQUERY,
     "with": SUBQUERY,
     "exists": SUBQUERY,

@@ -1,4 +1,4 @@
-"""One select over the rows so far: `select a, upper(b) as c from input where d > 0`, made of expressions that never throw.
+"""One select over the rows so far: `select a, upper(b) as c from input where d > 0`, made of checked expressions.
 
 *Limit* Row by row, from `input` alone: every other clause of SQL is refused by its name.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from framework.model.column_sql import ColumnSql
 from framework.spelling import did_you_mean, listed
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
@@ -41,20 +40,9 @@ class Selected:
     where: Checked | None
     where_text: str
 
-    @property
-    def faults(self) -> tuple[tuple[str, ColumnSql], ...]:
-        """Each item that can fail, and SQL that is true where it fails. Nothing is computed for rows that WHERE leaves out."""
-        items = [(item.text, item.value.error) for item in self.items]
-        if self.where is None:
-            return tuple((text, error) for text, error in items if error)
-        kept = self.where.sql
-        first = ((self.where_text, self.where.error),) if self.where.error else ()
-        of_kept = ((text, f"(({kept} IS TRUE) AND {error})", error.reads) for text, error in items if error)
-        return (*first, *((text, ColumnSql(when, kept.reads | reads)) for text, when, reads in of_kept))
-
 
 def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None = None) -> Selected:
-    """The safe select; or ExpressionError with all errors. `*` stands for `star`, or for all columns."""
+    """The select, checked; or ExpressionError with all errors. `*` stands for `star`, or for all columns."""
     read = statement.read(text)
     names = _Names(columns, tuple(columns if star is None else star), read.tables)
     faults = list(read.faults)
@@ -100,7 +88,7 @@ class _Names:
     def items(self, written: Written) -> list[Item]:
         if written.value is None:
             return [
-                Item(name, Checked(column_path(name), self.columns[name], None), name, written.offset)
+                Item(name, Checked(column_path(name), self.columns[name]), name, written.offset)
                 for name in self.all_but(written.left_out)
             ]
         value = self.typed(written.value)

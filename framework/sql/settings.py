@@ -17,7 +17,8 @@ SQL_SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
         "spark.sql.storeAssignmentPolicy": "ANSI",
-        "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+        # Of equal keys the last counts, as in JSON. An exception would leave its keys in Spark's builder, for the map of the next row.
+        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.jsonGenerator.ignoreNullFields": "true",
         # A message with one invalid field is a bad row, not a row with a null.
@@ -26,6 +27,7 @@ SQL_SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     }
 )
+EXTENSIONS = "sluice.Extensions"  # the Java class that adds the function of `framework/sql/attempt.py` to a session
 # For a local Spark: other users of the machine can reach its ports, so each connection needs a secret.
 LOCAL_SETTINGS: Mapping[str, str] = MappingProxyType({"spark.authenticate": "true"})
 LEGACY_PREFIXES = ("spark.sql.legacy.", "spark.sql.parser.escapedStringLiterals")

@@ -15,7 +15,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz or interval; `value` is the value of the `text`."""
+    """`kind`: number, string, boolean, null, date, timestamp, timestamp_ntz, or an interval's `months` or `time`; `value` is the value of
+    the `text`."""
 
     kind: str
     text: str
@@ -55,6 +56,14 @@ class Operation(Node):
 class Call(Node):
     name: str
     arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Lambda(Node):
+    """`x -> x + 1`, `(k, v) -> v`: an argument of a function."""
+
+    parameters: tuple[str, ...]
+    body: Node
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ given:
 expect:
   - {order_id: A1, amount: 12.50}
 expect_bad:
-  - {stage: cast, error: step_failed, message: "`amount as decimal(18,2)` cannot be computed for this row"}
+  - {stage: cast, error: step_failed, message: "`amount as decimal(18,2)` cannot be computed for this row:
+      'twelve' is no decimal(18,2) in cast(amount AS decimal(18,2)) (amount = 'twelve')"}
 """
 
 Written = dict[ColumnName, ColumnType]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.model import ColumnSql, Fault
+from framework.model import ColumnSql
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Expression
@@ -55,30 +55,21 @@ ADDS = "into"
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
-    checked = [rows.condition(rule.when, rule.place("when")) for rule in written.rules]
+    checked = [rows.unguarded_condition(rule.when, rule.place("when")) for rule in written.rules]
     cases = " ".join(
         f"WHEN {condition.sql} THEN {literal(rule.label)}" for condition, rule in zip(checked, written.rules, strict=True)
     )
     otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
-    label = ColumnSql(f"CASE {cases} ELSE {otherwise} END", (name for condition in checked for name in condition.sql.reads))
+    reads = (name for condition in checked for name in condition.sql.reads)
+    # One attempt for all rules: a rule is computed only for rows for which no rule before it was true.
+    fails = any(condition.fails for condition in checked)
+    label = rows.attempted(Checked(ColumnSql(f"CASE {cases} ELSE {otherwise} END", reads), STRING, fails))
     return Resolved(
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
-        assign=((written.into, label),),
-        faults=_faults(rows, written, checked, label.reads),
+        assign=((written.into, label.sql),),
+        faults=rows.faults("flag", written.into, label),
         says=(
             *(f"{rule.label} when {rule.when}" for rule in written.rules),
             f"{'null' if written.otherwise is None else written.otherwise} otherwise",
         ),
     )
-
-
-def _faults(rows: Rows, written: Written, rules: list[Checked], reads: frozenset[str]) -> tuple[Fault, ...]:
-    """The faults of the rules. A rule can fail only for rows for which no rule before it was true; for others it is not evaluated."""
-    faults = []
-    earlier: list[str] = []
-    for rule, condition in zip(written.rules, rules, strict=True):
-        if condition.error is not None:
-            reached = "".join(f"NOT coalesce({before}, false) AND " for before in earlier)
-            faults.append(rows.fault("flag", f"{rule.label}: {rule.when}", ColumnSql(f"{reached}({condition.error})", reads)))
-        earlier.append(condition.sql)
-    return tuple(faults)

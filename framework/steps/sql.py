@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from framework.model import Column
+from framework.model import Column, ColumnSql
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
@@ -39,11 +39,21 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         return Resolved(tuple(replace(column, type=VOID) for column in rows.columns), more=True)
     names = [item.name for item in statement.items]
     columns = tuple(_column(item, before, names, rows, step) for item in statement.items)
-    assign = tuple((item.name, item.value.sql) for item in statement.items if not _as_it_is(item, before))
+    where = rows.attempted(statement.where) if statement.where else None
+    values = {item: rows.attempted(item.value) for item in statement.items}
+    kept = (
+        ColumnSql(f"{where.sql} IS TRUE", where.sql.reads) if where else None
+    )  # nothing is computed for rows that WHERE leaves out
     return Resolved(
-        columns, assign, keep=statement.where.sql if statement.where else None,
-        faults=tuple(rows.fault("sql", text, when) for text, when in statement.faults), says=tuple(step.value.strip().splitlines()),
-    )  # fmt: skip
+        columns,
+        assign=tuple((item.name, value.sql) for item, value in values.items() if not _as_it_is(item, before)),
+        keep=where.sql if where else None,
+        faults=(
+            *(rows.faults("sql", statement.where_text, where) if where else ()),
+            *(rows.fault("sql", item.text, value.error, only=kept) for item, value in values.items() if value.error),
+        ),
+        says=tuple(step.value.strip().splitlines()),
+    )
 
 
 def _as_it_is(item: Item, before: dict[str, Column]) -> bool:

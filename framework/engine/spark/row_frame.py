@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
 _TRAVELLING = (
-    "fault int, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
+    "fault int, cause string, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"
 )
 # Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
-_WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad
+_WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,8 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     rows = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
     rows = rows.selectExpr("*", *(f"{_of_bad_row(sql)} AS {name}" for name, sql in decoding.structs))
     why = " ".join(f"WHEN {at} THEN {_of_bad_row(fault.why)}" for at, fault in enumerate(faults) if fault.why)
-    message = f"coalesce(CASE fault {why} END, message)" if why else "message"
+    message = "concat_ws(': ', message, cause)"
+    message = f"coalesce(CASE fault {why} END, {message})" if why else message
     return rows.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
         f"try_cast({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
@@ -273,8 +274,11 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     if step.each:
         rows = _exploded(rows, step)
     assign = {identifier(name): sql for name, sql in step.assign}
+    before = rows.columns
+    if step.attempts:
+        rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
     # Sluice's own columns stay through every step; those of the message are the step's.
-    columns = {name: name for name in rows.columns if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
+    columns = {name: name for name in before if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
     if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
         columns.pop(EVENT_TIME, None)
     columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
@@ -311,7 +315,9 @@ def _bad_row(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE
     """SQL of the bad row, if the row has a fault: with the number of its first fault, counted over the whole pipeline."""
     any_fault = " OR ".join(f"({fault.when})" for fault in faults)
     first_fault = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
-    bad_row = substituted(bad, {"_sluice_fault": first_fault, "_sluice_of": item})
+    causes = " ".join(f"WHEN {fault.when} THEN {fault.cause or 'NULL'}" for fault in faults)
+    cause = f"CASE {causes} END" if any(fault.cause for fault in faults) else _WHOLE
+    bad_row = substituted(bad, {"_sluice_fault": first_fault, "_sluice_cause": cause, "_sluice_of": item})
     return f"CASE WHEN {any_fault} THEN {bad_row} END"
 
 
@@ -330,4 +336,5 @@ def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:
         for column in KAFKA_COLUMNS
     )
     parts = ", ".join(f"'{name}', IF({large}, NULL, _sluice_{name})" for name in ("key", "value", "headers"))
-    return f"named_struct('fault', _sluice_fault, 'item', _sluice_of, 'topic', {topic}, {kafka}, {parts}, 'dropped', {large})"
+    fault = "'fault', _sluice_fault, 'cause', _sluice_cause, 'item', _sluice_of"
+    return f"named_struct({fault}, 'topic', {topic}, {kafka}, {parts}, 'dropped', {large})"

@@ -19,7 +19,7 @@ from framework.errors import SetupError
 from framework.home import home, private
 from framework.jvm import build
 from framework.model import Plan
-from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
+from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -66,6 +66,7 @@ def settings(plan: Plan) -> dict[str, str]:
         conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
     conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS}
+    conf["spark.sql.extensions"] = ",".join(filter(None, (conf.get("spark.sql.extensions"), EXTENSIONS)))
     if conf["spark.master"].startswith("local"):
         return {**conf, **LOCAL_SETTINGS}
     # Executors on other machines get the jars from the driver.

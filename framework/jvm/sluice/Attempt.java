@@ -1,0 +1,160 @@
+package sluice;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.ConditionalExpression;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock$;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * The SQL function `_sluice_attempt(expression, column, …)`: struct&lt;value, error&gt;. What the expression throws becomes the error's words,
+ * with the values of these columns; the value is null then.
+ *
+ * <p>For Spark's optimizer it is a conditional expression: nothing of it is computed outside of it, not even what it has in common with
+ * another one. The columns are read only for an error.
+ */
+public final class Attempt extends Expression implements ConditionalExpression, Serializable {
+  private static final int VALUE = 0;
+  private static final int ERROR = 1;
+
+  private final List<Expression> children;
+  private final Cause cause;
+
+  Attempt(List<Expression> children, Cause cause) {
+    this.children = children;
+    this.cause = cause;
+  }
+
+  private Expression expression() {
+    return children.get(0);
+  }
+
+  private List<Expression> columns() {
+    return children.subList(1, children.size());
+  }
+
+  /** The cause, which knows the columns' types once these are known. */
+  private Cause cause() {
+    return cause.of(columns().stream().map(Expression::dataType).toArray(DataType[]::new));
+  }
+
+  @Override
+  public DataType dataType() {
+    return new StructType().add("value", expression().dataType(), true).add("error", DataTypes.StringType, true);
+  }
+
+  @Override
+  public boolean nullable() {
+    return false;
+  }
+
+  /** What throws is not computed before the rows are there. */
+  @Override
+  public boolean foldable() {
+    return false;
+  }
+
+  @Override
+  public Object eval(InternalRow row) {
+    Object[] values = new Object[2];
+    try {
+      values[VALUE] = expression().eval(row);
+    } catch (Throwable thrown) {
+      values[ERROR] = cause().words(thrown, columns().stream().map(column -> column.eval(row)).toArray());
+    }
+    return new GenericInternalRow(values);
+  }
+
+  @Override
+  public ExprCode doGenCode(CodegenContext context, ExprCode result) {
+    String values = context.freshName("values");
+    String thrown = context.freshName("thrown");
+    String found = context.freshName("found");
+    String words = context.addReferenceObj("cause", cause(), Cause.class.getName());
+    StringBuilder code = new StringBuilder();
+    code.append("Object[] ").append(values).append(" = new Object[2];\ntry {\n");
+    assign(code, context, values, VALUE, expression());
+    code.append("} catch (Throwable ").append(thrown).append(") {\n");
+    code.append("Object[] ").append(found).append(" = new Object[").append(columns().size()).append("];\n");
+    for (int at = 0; at < columns().size(); at++) {
+      assign(code, context, found, at, columns().get(at));
+    }
+    code.append(values).append("[1] = ").append(words).append(".words(").append(thrown).append(", ").append(found).append(");\n}\n");
+    code.append(InternalRow.class.getName()).append(" ").append(result.value()).append(" = new ");
+    code.append(GenericInternalRow.class.getName()).append("(").append(values).append(");\n");
+    return new ExprCode(CodeBlock$.MODULE$.apply(ScalaList.of(code.toString()), ScalaList.of()), FalseLiteral$.MODULE$, result.value());
+  }
+
+  /** Code that computes an expression and puts its value, boxed, at a place of an array. */
+  private static void assign(StringBuilder code, CodegenContext context, String array, int at, Expression expression) {
+    ExprCode computed = expression.genCode(context);
+    code.append(computed.code()).append("\nif (!").append(computed.isNull()).append(") ");
+    code.append(array).append("[").append(at).append("] = ").append(computed.value()).append(";\n");
+  }
+
+  @Override
+  public Seq<Expression> alwaysEvaluatedInputs() {
+    return ScalaList.of();
+  }
+
+  @Override
+  public ConditionalExpression withNewAlwaysEvaluatedInputs(Seq<Expression> inputs) {
+    return this;
+  }
+
+  @Override
+  public Seq<Seq<Expression>> branchGroups() {
+    return ScalaList.of();
+  }
+
+  @Override
+  public Seq<Expression> children() {
+    return ScalaList.of(children.toArray(Expression[]::new));
+  }
+
+  @Override
+  public Expression withNewChildrenInternal(IndexedSeq<Expression> replaced) {
+    return new Attempt(ScalaList.toJava(replaced), cause);
+  }
+
+  @Override
+  public String prettyName() {
+    return Extensions.ATTEMPT;
+  }
+
+  @Override
+  public int productArity() {
+    return children.size();
+  }
+
+  @Override
+  public Object productElement(int at) {
+    return children.get(at);
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof Attempt;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Attempt && ((Attempt) other).children.equals(children);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 + children.hashCode();
+  }
+}

@@ -1,0 +1,31 @@
+package sluice;
+
+import java.util.List;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import scala.Tuple3;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What Sluice adds to a Spark session: `spark.sql.extensions=sluice.Extensions`. */
+public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  static final String ATTEMPT = "_sluice_attempt";
+
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions session) {
+    ExpressionInfo info = new ExpressionInfo(Attempt.class.getName(), ATTEMPT);
+    session.injectFunction(new Tuple3<>(new FunctionIdentifier(ATTEMPT), info, new Build()));
+    return BoxedUnit.UNIT;
+  }
+
+  private static final class Build extends AbstractFunction1<Seq<Expression>, Expression> {
+    @Override
+    public Expression apply(Seq<Expression> arguments) {
+      List<Expression> children = ScalaList.toJava(arguments);
+      return new Attempt(children, Cause.of(children));
+    }
+  }
+}

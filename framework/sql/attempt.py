@@ -1,0 +1,18 @@
+"""SQL of an attempt: a struct of an expression's value and, where it throws for a row, of the reason with the values of its columns.
+
+`Attempt.java` is the function; it is null in no part but one: the value where there is an error, the error where there is none.
+"""
+
+from __future__ import annotations
+
+from framework.model.column_sql import ColumnSql
+from framework.sql.quote import identifier
+
+FUNCTION = "_sluice_attempt"
+MOST_SHOWN = 8
+"""The most columns whose values an error names: each is code that Spark compiles."""
+
+
+def attempt(sql: ColumnSql) -> ColumnSql:
+    columns = [identifier(name) for name in sorted(sql.reads)[:MOST_SHOWN]]
+    return ColumnSql(f"{FUNCTION}({', '.join((sql, *columns))})", sql.reads)

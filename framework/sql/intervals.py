@@ -1,0 +1,95 @@
+"""Literals of intervals: `interval 90 minutes`, `interval '1 day 2 hours'`, `interval '1-6' year to month`.
+
+Spark has two kinds: months and years, or days down to seconds. One literal is of one kind.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.tree import Literal, Node
+
+if TYPE_CHECKING:
+    from framework.sql.grammar import Parser
+
+MONTHS, TIME = "months", "time"
+_UNITS = {
+    **dict.fromkeys(("year", "quarter", "month"), MONTHS),
+    **dict.fromkeys(("week", "day", "hour", "minute", "second", "millisecond", "microsecond"), TIME),
+}
+_SCALE = {
+    "quarter": (3, "month"),
+    "week": (7, "day"),
+    "millisecond": (1000, "microsecond"),
+}  # Spark has no such unit in a literal
+_PART = re.compile(r"\s*([-+]?)\s*(\d{1,9})(\.\d{1,6})?\s*([A-Za-z]+)\s*", re.ASCII)
+_RANGES = {
+    ("year", "month"): r"[-+]?\d{1,9}-\d{1,2}",
+    ("day", "hour"): r"[-+]?\d{1,9} \d{1,2}",
+    ("day", "minute"): r"[-+]?\d{1,9} \d{1,2}:\d{1,2}",
+    ("day", "second"): r"[-+]?\d{1,9} \d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,6})?",
+    ("hour", "minute"): r"[-+]?\d{1,9}:\d{1,2}",
+    ("hour", "second"): r"[-+]?\d{1,9}:\d{1,2}:\d{1,2}(\.\d{1,6})?",
+    ("minute", "second"): r"[-+]?\d{1,9}:\d{1,2}(\.\d{1,6})?",
+}
+_HINT = "write for example interval 90 minutes, interval '1 day 2 hours', interval '1-6' year to month"
+
+
+def read(parser: Parser) -> Node:
+    offset = parser.take().offset
+    sign = "-" if parser.skip("-") else ""
+    token = parser.take()
+    if token.kind == "string" and parser.next.word not in _UNITS and parser.next.word.removesuffix("s") not in _UNITS:
+        return _literal(offset, _signed(sign, _parts(token.value, offset)), offset)
+    if token.kind == "string" and parser.after.word == "to":
+        start, end = parser.take().word, (parser.take(), parser.take())[1].word
+        form = _RANGES.get((start, end))
+        if form is None or not re.fullmatch(form, token.value):
+            raise _refused(offset)
+        return Literal(offset, _UNITS[start], f"interval {sign}'{token.value}' {start} to {end}", f"{start} to {end}")
+    parts = [_part(sign, token.value, parser.take().word, offset)]
+    while parser.next.kind == "number" and parser.after.word.removesuffix("s") in _UNITS:
+        parts.append(_part(sign, parser.take().value, parser.take().word, offset))
+    return _literal(offset, parts, offset)
+
+
+def _signed(sign: str, parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(f"-{number}".removeprefix("--") if sign else number, unit) for number, unit in parts]
+
+
+def _parts(text: str, offset: int) -> list[tuple[str, str]]:
+    parts = []
+    at = 0
+    while match := _PART.match(text, at):
+        parts.append(_part(match[1], match[2] + (match[3] or ""), match[4].lower(), offset))
+        at = match.end()
+    if not parts or at < len(text):
+        raise _refused(offset)
+    return parts
+
+
+def _part(sign: str, number: str, word: str, offset: int) -> tuple[str, str]:
+    """A signed number and its unit."""
+    unit = word.removesuffix("s") if word.removesuffix("s") in _UNITS else word
+    negative = (sign == "-") != number.startswith("-")
+    digits = number.lstrip("+-")
+    if unit not in _UNITS or not re.fullmatch(r"\d{1,9}(\.\d{1,6})?" if unit == "second" else r"\d{1,9}", digits, re.ASCII):
+        raise _refused(offset)
+    scale, unit = _SCALE.get(unit, (1, unit))
+    digits = str(int(digits) * scale) if scale > 1 else digits
+    return f"{'-' if negative else ''}{digits}", unit
+
+
+def _literal(offset: int, parts: list[tuple[str, str]], at: int) -> Literal:
+    kinds = {_UNITS[unit] for _, unit in parts}
+    if len(kinds) > 1 or len({unit for _, unit in parts}) < len(parts):
+        hint = "add one after the other: at + interval 1 month + interval 1 day"
+        raise refused(at, "sql-syntax", "an interval is of years and months, or of days and smaller units, each unit once", hint)
+    text = " ".join(f"'{number}' {unit}" for number, unit in parts)
+    return Literal(offset, kinds.pop(), f"interval {text}", text)
+
+
+def _refused(offset: int) -> ExpressionError:
+    return refused(offset, "sql-syntax", "this is no interval", _HINT)

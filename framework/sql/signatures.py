@@ -1,0 +1,214 @@
+"""Signatures of functions: which types they take, and the type that they give for these.
+
+A signature is a line such as `substring(text, number, number?) string`:
+
+| written | what it is |
+| --- | --- |
+| `int`, `string`, `decimal` … | that type, or NULL |
+| `text`, `number`, `time`, `bytes` | types that Spark casts by itself to that; see KINDS |
+| `a\\|b` | either of these |
+| `any` | any type |
+| `int!`, `string!` | a literal of that type |
+| `T`, `K`, `V`, … | any type, in all its places the one that holds all that is given |
+| `array<T>`, `map<K,V>` | with parts that fit |
+| `(T,U)->V`, `T->V` | a lambda |
+| `x?`, `x...` | may be left out; any number of them |
+| `$1` | in the result: the type of the first argument |
+
+Of several signatures of a function the first that fits counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from framework import types
+from framework.sql import coercion
+from framework.sql.pieces import Piece
+from framework.types import INTERVALS, VOID, Array, Decimal, Map, Struct, Type
+
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+KINDS: Mapping[str, frozenset[str]] = {
+    "number": frozenset((*NUMBERS, "string")),
+    "time": frozenset(("date", "timestamp", "timestamp_ntz", "string")),
+    "bytes": frozenset(("binary", "string")),
+    "text": frozenset((*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", *INTERVALS)),
+}
+_ATOMS: Mapping[str, Type] = {**types.NAMES, **INTERVALS}
+_NAMES = {interval: name for name, interval in INTERVALS.items()}
+_TOKEN = re.compile(r"(\.\.\.|->|[(),<>|?$!])|([A-Za-z_][A-Za-z_0-9]*|[0-9]+)")
+
+
+@dataclass(frozen=True)
+class Term:
+    """`name` of a type, a kind or a variable, or `|`, `->`, `$`; `parts` are those inside it."""
+
+    name: str
+    parts: tuple[Term, ...] = ()
+    literal: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    name: str
+    terms: tuple[Term, ...]
+    least: int  # arguments
+    rest: bool  # whether the last term can be repeated
+    result: Term
+    text: str
+
+    def at(self, index: int) -> Term | None:
+        if index < len(self.terms):
+            return self.terms[index]
+        return self.terms[-1] if self.rest else None
+
+
+@dataclass
+class Match:
+    """The arguments of one call against one signature. Not frozen: variables take wider types as more arguments come."""
+
+    signature: Signature
+    lambdas: Callable[[int, Sequence[Type]], Piece | None]
+    variables: dict[str, Type] = field(default_factory=dict)
+
+    def result(self, arguments: Sequence[Piece | None]) -> Type | None:
+        """The type of the call, or None where the arguments do not fit. A lambda is no piece yet."""
+        if not self.signature.least <= len(arguments) <= (len(arguments) if self.signature.rest else len(self.signature.terms)):
+            return None
+        for index, argument in enumerate(arguments):
+            term = self.signature.at(index)
+            assert term is not None, "counted"
+            if argument is None or term.name == "->":
+                if argument is not None or term.name != "->" or not self.lambda_fits(index, term):
+                    return None
+            elif not self.fits(term, argument.type) or (term.literal and argument.constant is None and argument.type != VOID):
+                return None
+        return self.type(self.signature.result, [argument.type if argument else VOID for argument in arguments])
+
+    def lambda_fits(self, index: int, term: Term) -> bool:
+        *taken, gives = term.parts
+        given = [self.type(part, ()) for part in taken]
+        if any(each is None for each in given):
+            return False
+        body = self.lambdas(index, [each for each in given if each])
+        return body is not None and self.fits(gives, body.type)
+
+    def fits(self, term: Term, type_: Type) -> bool:
+        if term.name == "|":
+            return any(self.fits(part, type_) for part in term.parts)
+        if _is_variable(term.name):
+            before = self.variables.get(term.name)
+            both = coercion.wider(before, type_) if before else type_
+            self.variables[term.name] = both or VOID
+            return both is not None
+        if type_ == VOID or term.name == "any":
+            return True
+        match type_:
+            case Array():
+                return term.name == "array" and self.fits(term.parts[0], type_.element)
+            case Map():
+                return term.name == "map" and self.fits(term.parts[0], type_.key) and self.fits(term.parts[1], type_.value)
+            case Struct():
+                return term.name == "struct"
+        name = "decimal" if isinstance(type_, Decimal) else _NAMES.get(type_, str(type_))
+        return name in KINDS.get(term.name, (term.name,))
+
+    def type(self, term: Term, given: Sequence[Type]) -> Type | None:
+        """The type that a result or a lambda's parameter stands for."""
+        if term.name == "$":
+            return given[int(term.parts[0].name) - 1]
+        if _is_variable(term.name):
+            return self.variables.get(term.name)
+        parts = [self.type(part, given) for part in term.parts]
+        if any(part is None for part in parts):
+            return None
+        inner = [part for part in parts if part]
+        if term.name == "array":
+            return Array(inner[0])
+        if term.name == "map":
+            return Map(inner[0], inner[1])
+        if term.name == "entry":
+            return Struct((types.Field("key", inner[0]), types.Field("value", inner[1])))
+        return Decimal(int(term.parts[0].name), int(term.parts[1].name)) if term.name == "decimal" else _ATOMS[term.name]
+
+
+def _is_variable(name: str) -> bool:
+    return len(name) == 1 and name.isupper()
+
+
+@cache
+def table() -> Mapping[str, tuple[Signature, ...]]:
+    """All signatures by the names of their functions: those that Spark's analyser was asked for, and those of lists, maps and lambdas."""
+    by_name: dict[str, list[Signature]] = {}
+    for file in ("spark_functions.txt", "nested_functions.txt"):
+        for line in files("framework.sql").joinpath(file).read_text().splitlines():
+            if line and not line.startswith("#"):
+                signature = read(line)
+                by_name.setdefault(signature.name, []).append(signature)
+    return {name: tuple(signatures) for name, signatures in by_name.items()}
+
+
+def read(line: str) -> Signature:
+    reader = _Reader([match[1] or match[2] for match in _TOKEN.finditer(line)])
+    name = reader.take()
+    reader.mark("(")
+    terms: list[Term] = []
+    least, rest = 0, False
+    while reader.next != ")":
+        terms.append(reader.term())
+        optional, rest = reader.skip("?"), reader.skip("...")
+        least += not optional
+        reader.skip(",")
+    reader.mark(")")
+    return Signature(name, tuple(terms), least, rest, reader.term(), line)
+
+
+class _Reader:
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def skip(self, mark: str) -> bool:
+        found = self.next == mark
+        self.at += found
+        return found
+
+    def mark(self, mark: str) -> None:
+        taken = self.take()
+        assert taken == mark, f"{mark} is missing before {taken}: {self.tokens}"
+
+    def term(self) -> Term:
+        terms = [self.single()]
+        while self.skip("|"):
+            terms.append(self.single())
+        return terms[0] if len(terms) == 1 else Term("|", tuple(terms), all(term.literal for term in terms))
+
+    def single(self) -> Term:
+        if self.skip("("):
+            taken = list(self.several(")"))
+            self.mark("->")
+            return Term("->", (*taken, self.term()))
+        name = self.take()
+        if name == "$":
+            return Term("$", (Term(self.take()),))
+        parts = tuple(self.several(">")) if self.skip("<") else ()
+        if self.skip("->"):
+            return Term("->", (Term(name, parts), self.term()))
+        return Term(name, parts, self.skip("!"))
+
+    def several(self, end: str) -> Iterator[Term]:
+        while not self.skip(end):
+            yield self.term()
+            self.skip(",")

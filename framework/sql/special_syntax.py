@@ -1,0 +1,128 @@
+"""Functions whose arguments do not stand between commas, or whose first argument is a word: `extract(year from at)`, `dateadd(day, 1, at)`.
+
+Each becomes a plain call, so that nothing behind the parser knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from framework.sql.faults import refused
+from framework.sql.tokens import Token
+from framework.sql.tree import Call, Column, Literal, Member, Node
+
+if TYPE_CHECKING:
+    from framework.sql.grammar import Parser
+
+UNITS = ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second", "millisecond", "microsecond")
+"""Units of `dateadd` and `datediff`."""
+
+
+def extract(parser: Parser, name: Token, depth: int) -> Node:
+    """`extract(year from at)`"""
+    field = parser.take()
+    if field.kind not in ("name", "string"):
+        raise refused(field.offset, "sql-syntax", "extract takes a part of a time here", "write extract(year from at)")
+    parser.expect("from")
+    source = parser.either(depth)
+    parser.expect(")")
+    return Call(name.offset, "date_part", (_text(field.offset, field.value), source))
+
+
+def trim(parser: Parser, name: Token, depth: int) -> Node:
+    """`trim(both '-' from s)`; the words can be left out."""
+    side = parser.take().word if parser.next.word in _SIDES and parser.after.text not in (",", ")") else ""
+    if side and parser.skip("from"):
+        return _closed(parser, Call(name.offset, _SIDES[side], (parser.either(depth),)))
+    first = parser.either(depth)
+    if parser.skip("from"):
+        return _closed(parser, Call(name.offset, f"{side or 'both'} trim", (first, parser.either(depth))))
+    if side:
+        raise parser.unexpected("FROM is missing")
+    return Call(name.offset, name.word, (first, *parser.more(depth)))
+
+
+def substring(parser: Parser, name: Token, depth: int) -> Node:
+    """`substring(s from 2 for 3)`"""
+    arguments = [parser.either(depth)]
+    if not parser.skip("from"):
+        return Call(name.offset, name.word, (*arguments, *parser.more(depth)))
+    arguments.append(parser.either(depth))
+    if parser.skip("for"):
+        arguments.append(parser.either(depth))
+    return _closed(parser, Call(name.offset, name.word, tuple(arguments)))
+
+
+def position(parser: Parser, name: Token, depth: int) -> Node:
+    """`position('a' in s)`"""
+    first = parser.binary(0, depth)
+    if not parser.skip("in"):
+        return Call(name.offset, name.word, (first, *parser.more(depth)))
+    return _closed(parser, Call(name.offset, name.word, (first, parser.binary(0, depth))))
+
+
+def overlay(parser: Parser, name: Token, depth: int) -> Node:
+    """`overlay(s placing 'x' from 2 for 3)`"""
+    arguments = [parser.either(depth)]
+    if not parser.skip("placing"):
+        return Call(name.offset, name.word, (*arguments, *parser.more(depth)))
+    arguments.append(parser.either(depth))
+    parser.expect("from")
+    arguments.append(parser.either(depth))
+    if parser.skip("for"):
+        arguments.append(parser.either(depth))
+    return _closed(parser, Call(name.offset, name.word, tuple(arguments)))
+
+
+def moved(parser: Parser, name: Token, depth: int) -> Node:
+    """`dateadd(day, 1, at)` and `datediff(day, a, b)`: a unit, and what `timestampadd` and `timestampdiff` take. Without a unit they
+    are functions of dates."""
+    arguments = parser.list(depth)
+    unit = arguments[0]
+    if len(arguments) != 3 or not isinstance(unit, Column) or unit.name.lower().removesuffix("s") not in UNITS:
+        return Call(name.offset, name.word, arguments)
+    whole = "timestampadd" if "add" in name.word else "timestampdiff"
+    return Call(name.offset, whole, (_text(unit.offset, unit.name.lower().removesuffix("s")), *arguments[1:]))
+
+
+def struct(parser: Parser, name: Token, depth: int) -> Node:
+    """`struct(a, b * 2 as twice)`: a field has the name of its column, or the one behind AS."""
+    parts: list[Node] = []
+    while True:
+        value = parser.either(depth)
+        parts += [_field(parser, value, len(parts) // 2 + 1), value]
+        if not parser.skip(","):
+            return _closed(parser, Call(name.offset, "named_struct", tuple(parts)))
+
+
+def _field(parser: Parser, value: Node, number: int) -> Literal:
+    if parser.skip("as"):
+        token = parser.take()
+        if token.kind not in ("name", "quoted"):
+            raise refused(token.offset, "sql-syntax", "a field's name is missing after AS", "write struct(a, b as c)")
+        return _text(token.offset, token.value)
+    own = value.name if isinstance(value, Column | Member) else f"col{number}"  # as Spark names it
+    return _text(value.offset, own)
+
+
+def _text(offset: int, text: str) -> Literal:
+    return Literal(offset, "string", "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'", text)
+
+
+def _closed(parser: Parser, call: Call) -> Call:
+    parser.expect(")")
+    return call
+
+
+_SIDES = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}
+SYNTAX: Mapping[str, Callable[[Parser, Token, int], Node]] = {
+    "extract": extract,
+    "trim": trim,
+    "substring": substring,
+    "substr": substring,
+    "position": position,
+    "overlay": overlay,
+    "struct": struct,
+    **dict.fromkeys(("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"), moved),
+}
