@@ -110,8 +110,9 @@ VOID = Atom("void")
 
 MONTHS = Atom("interval year to month")
 TIME = Atom("interval day to second")
-INTERVALS: dict[str, Type] = {"interval_months": MONTHS, "interval_time": TIME}
-"""The types of intervals, by names of one word. A column has none of them either."""
+DAYS = Atom("interval day")
+INTERVALS: dict[str, Type] = {"interval_months": MONTHS, "interval_time": TIME, "interval_days": DAYS}
+"""The types of intervals, by names of one word. A column has none of them either. An interval of days is also one down to seconds."""
 
 INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 """From the narrowest to the widest."""

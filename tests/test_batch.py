@@ -149,8 +149,16 @@ def test_a_step_that_fails_makes_a_bad_row(project: Project) -> None:
     assert [row["id"] for row in project.rows()] == [2]
     bad = {row["value"]: (row["stage"], row["code"], row["message"]) for row in project.rows(bad=True)}
     assert bad == {
-        good(0): ("derive", "step_failed", "`part: 10 / id` cannot be computed for this row"),
-        good(10): ("derive", "step_failed", "`share: 1000000000000000000 * id` cannot be computed for this row"),
+        good(0): (
+            "derive",
+            "step_failed",
+            "`part: 10 / id` cannot be computed for this row: division by zero in 10 / id (id = 0)",
+        ),
+        good(10): (
+            "derive",
+            "step_failed",
+            "`share: 1000000000000000000 * id` cannot be computed for this row: long overflow in 1000000000000000000 * id (id = 10)",
+        ),
     }
 
 

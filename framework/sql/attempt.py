@@ -1,6 +1,6 @@
 """SQL of an attempt: a struct of an expression's value and, where it throws for a row, of the reason with the values of its columns.
 
-`Attempt.java` is the function; it is null in no part but one: the value where there is an error, the error where there is none.
+The function is `Attempt.java`. Where there is an error, the value is null; where there is none, the error is.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from framework.sql import patterns
+from framework.sql import intervals, patterns
 from framework.sql.arguments import Use
 from framework.sql.literals import whole
 from framework.sql.pieces import Piece, guard
@@ -60,8 +60,8 @@ def sequence(use: Use) -> str:
     if start.type == TIMESTAMP:
         if not re.match(r"\(interval '", step[0].sql):
             raise use.fault("takes a literal interval here", "write for example interval 1 hour", step[0])
-        far = f"{step[0].sql} * {MOST_ITEMS}"
-        fits = f"{stop.sql} BETWEEN {start.sql} - {far} AND {start.sql} + {far}"
+        most = intervals.seconds(step[0].sql) * MOST_ITEMS
+        fits = f"abs(cast(unix_seconds({stop.sql}) AS DOUBLE) - unix_seconds({start.sql})) <= {most}"
         return use.sql(start.sql, guard(fits, stop.sql, _large(use)))
     far = f"datediff({stop.sql}, {start.sql})" if str(start.type) == "date" else f"(cast({stop.sql} AS DOUBLE) - {start.sql})"
     by = f" / {step[0].sql}" if step and str(start.type) != "date" else ""
@@ -79,7 +79,8 @@ def replace(use: Use) -> str:
     if not by or small(by[0], search):
         return use.sql()
     # The bound for a text that consists of nothing but the searched text.
-    fits = f"{_bytes(text)} * octet_length({by[0].sql}) <= {LONGEST}L * greatest(octet_length({search.sql}), 1)"
+    most = f"{LONGEST}L * greatest(octet_length({search.sql}), 1)"
+    fits = f"{text.sql} IS NULL OR {search.sql} IS NULL OR {_bytes(text)} * octet_length({by[0].sql}) <= {most}"
     return use.sql(guard(fits, text.sql, _large(use)))
 
 

@@ -9,9 +9,8 @@ from framework.types import (
     BOOLEAN,
     DATE,
     INTEGRALS,
-    MONTHS,
+    INTERVALS,
     STRING,
-    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
@@ -75,7 +74,7 @@ def _allowed(source: Type, type: Type) -> bool:
         return False
     if source == STRING:
         return True
-    if source in (MONTHS, TIME):
+    if source in INTERVALS.values():
         return is_integral(type) or isinstance(type, Decimal)
     if is_numeric(source):
         return is_numeric(type) or type == BOOLEAN or (type == TIMESTAMP and not isinstance(source, Decimal))

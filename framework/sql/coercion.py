@@ -7,8 +7,10 @@ from framework.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DAYS,
     DOUBLE,
     INTEGRALS,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
@@ -42,6 +44,8 @@ def wider(left: Type, right: Type) -> Type | None:
         return left
     if left == VOID:
         return right
+    if left in (DAYS, TIME) and right in (DAYS, TIME):
+        return TIME
     if left in _TIMES and right in _TIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
     match left, right:

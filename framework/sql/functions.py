@@ -19,7 +19,7 @@ LEFT_OUT = words("""
     current_catalog current_database current_schema current_user session_user user version
     input_file_block_length input_file_block_start input_file_name monotonically_increasing_id spark_partition_id uuid
     from_avro to_avro schema_of_avro from_protobuf to_protobuf collate collation
-    and between in like ilike not or regexp rlike when case cast extract timestampadd timestampdiff
+    and between div in like ilike not or regexp rlike when case cast extract timestampadd timestampdiff
     make_interval try_make_interval make_time to_time try_to_time time_diff time_trunc current_time
     window window_time session_window
 """)
@@ -29,16 +29,15 @@ ALIASES = {
     "iff": "if",
     "strpos": "instr",
     "mid": "substring",
-    "safe_cast": "try_cast",
     "safe_divide": "try_divide",
     "list_contains": "array_contains",
 }
 """Names that other dialects have for the same function with the same arguments."""
 NEVER_FAILS = words("""
     array_contains array_distinct array_max array_min array_size ascii base64 btrim cardinality cbrt char_length character_length contains
-    crc32 date_add date_diff date_from_unix_date date_sub datediff day dayname dayofmonth dayofweek dayofyear endswith exp get hour initcap
+    crc32 date_add date_diff date_from_unix_date date_sub datediff day dayname dayofmonth dayofweek dayofyear endswith exp get initcap
     instr isnan isnotnull isnull last_day lcase left len length ln locate log10 log2 lower ltrim map_contains_key map_keys map_values md5
-    minute month monthname pow power quarter regexp_like reverse right rlike rtrim second sha sha1 sha2 sign signum size sort_array sqrt
+    month monthname pow power quarter regexp_like reverse right rlike rtrim sha sha1 sha2 sign signum size sort_array sqrt
     startswith substr substring timestamp_micros translate trim ucase unix_date upper weekday weekofyear year
 """)
 """Functions that have a value for every row; with a text in place of a number or a time, Spark's own cast can fail."""

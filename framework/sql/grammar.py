@@ -273,7 +273,7 @@ class Parser:
             return Literal(token.offset, "null" if word == "null" else "boolean", word, word)
         if word == "case":
             return self.case(depth)
-        if word in ("cast", "try_cast"):
+        if word in ("cast", "try_cast", "safe_cast"):
             return self.cast(depth)
         if word == "interval":
             return intervals.read(self)
@@ -374,7 +374,7 @@ class Parser:
         self.expect("as")
         type = self.type()
         self.expect(")")
-        return Cast(token.offset, operand, type, token.word == "try_cast")
+        return Cast(token.offset, operand, type, token.word != "cast")
 
     def type(self) -> types.Type:
         """The words of a type, up to what cannot belong to it."""

@@ -24,6 +24,7 @@ _SCALE = {
     "week": (7, "day"),
     "millisecond": (1000, "microsecond"),
 }  # Spark has no such unit in a literal
+_SECONDS = {"year": 31_536_000, "month": 2_419_200, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1, "microsecond": 1e-6}
 _PART = re.compile(r"\s*([-+]?)\s*(\d{1,9})(\.\d{1,6})?\s*([A-Za-z]+)\s*", re.ASCII)
 _RANGES = {
     ("year", "month"): r"[-+]?\d{1,9}-\d{1,2}",
@@ -53,6 +54,11 @@ def read(parser: Parser) -> Node:
     while parser.next.kind == "number" and parser.after.word.removesuffix("s") in _UNITS:
         parts.append(_part(sign, parser.take().value, parser.take().word, offset))
     return _literal(offset, parts, offset)
+
+
+def seconds(text: str) -> float:
+    """How long the interval of a literal is; a month has the days of the shortest."""
+    return abs(sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"'(-?[0-9.]+)' (\w+)", text)))
 
 
 def _signed(sign: str, parts: list[tuple[str, str]]) -> list[tuple[str, str]]:

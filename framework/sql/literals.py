@@ -13,6 +13,7 @@ from framework.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DAYS,
     DOUBLE,
     FLOAT,
     INT,
@@ -53,7 +54,8 @@ def literal(node: Literal) -> Piece:
     if node.kind == "null":
         return Piece("NULL", VOID, offset=node.offset)
     if node.kind in _INTERVALS:
-        return Piece(f"({node.text})", _INTERVALS[node.kind], offset=node.offset)
+        days = re.fullmatch(r"'[^']*' day", node.value)
+        return Piece(f"({node.text})", DAYS if days else _INTERVALS[node.kind], offset=node.offset)
     # Dates and times are formatted again: their text may have been a raw one, and Spark has no raw dates.
     written = f"{node.kind}'{node.value}'"
     if node.kind == "date":

@@ -20,6 +20,7 @@ from framework.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DAYS,
     INT,
     INTEGRALS,
     MONTHS,
@@ -40,7 +41,7 @@ from framework.types import (
     is_numeric,
 )
 
-_INTERVALS: tuple[Type, ...] = (MONTHS, TIME)
+_INTERVALS: tuple[Type, ...] = (MONTHS, TIME, DAYS)
 _TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
 
@@ -217,19 +218,19 @@ def _of_times(operator: str, left: Piece, right: Piece) -> Type | None:
     if operator == "+" and (one in _INTERVALS or is_integral(one)) and other in _TIMES:
         one, other = other, one
     if operator in ("+", "-"):
-        if one in _INTERVALS and one == other:
-            return one
+        if one in _INTERVALS and (both := coercion.wider(one, other)):
+            return both
         if one in _TIMES and other in _INTERVALS:
             return TIMESTAMP if one == DATE and other == TIME else one
         if one == DATE and other in INTEGRALS[:3]:
             return DATE
         if operator == "-" and one in _TIMES and other in _TIMES:
-            return TIME
+            return DAYS if one == other == DATE else TIME
     if operator == "*" and is_numeric(one) and other in _INTERVALS:
-        return other
+        one, other = other, one
     if operator in ("*", "/") and one in _INTERVALS and is_numeric(other):
-        return one
-    return BIGINT if operator == "div" and one in _INTERVALS and one == other else None
+        return MONTHS if one == MONTHS else TIME
+    return BIGINT if operator == "div" and one in _INTERVALS and coercion.wider(one, other) else None
 
 
 def _operand_type(piece: Piece, other: Piece) -> Type:

@@ -29,17 +29,19 @@ from importlib.resources import files
 from framework import types
 from framework.sql import coercion
 from framework.sql.pieces import Piece
-from framework.types import INTERVALS, VOID, Array, Decimal, Map, Struct, Type
+from framework.types import DAYS, INTERVALS, MONTHS, TIME, VOID, Array, Decimal, Map, Struct, Type
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS: Mapping[str, frozenset[str]] = {
     "number": frozenset((*NUMBERS, "string")),
     "time": frozenset(("date", "timestamp", "timestamp_ntz", "string")),
     "bytes": frozenset(("binary", "string")),
-    "text": frozenset((*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", *INTERVALS)),
+    "text": frozenset(
+        (*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", "interval_months", "interval_time")
+    ),
 }
 _ATOMS: Mapping[str, Type] = {**types.NAMES, **INTERVALS}
-_NAMES = {interval: name for name, interval in INTERVALS.items()}
+_NAMES: dict[Type, str] = {MONTHS: "interval_months", TIME: "interval_time", DAYS: "interval_time"}
 _TOKEN = re.compile(r"(\.\.\.|->|[(),<>|?$!])|([A-Za-z_][A-Za-z_0-9]*|[0-9]+)")
 
 

@@ -150,7 +150,7 @@ def operation(use: Use) -> Piece:
 
 
 _OPERATORS = {
-    "mod": "%", "pmod": "%", "div": "div", "try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%",
+    "mod": "%", "pmod": "%", "try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%",
 }  # fmt: skip
 
 
@@ -208,8 +208,8 @@ def map_from_entries(use: Use) -> Piece:
 def part(use: Use) -> Piece:
     """`extract(hour from at)`, `date_part('hour', at)`"""
     field, piece = use.some(2, 2)
-    if piece.type in (MONTHS, TIME):
-        fields = _OF_INTERVALS[piece.type]
+    if piece.type in types.INTERVALS.values():
+        fields = _OF_INTERVALS[MONTHS if piece.type == MONTHS else TIME]
         return made(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
     if piece.type not in (DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING):
         raise use.fault(

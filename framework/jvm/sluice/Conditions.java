@@ -27,6 +27,7 @@ final class Conditions {
           Map.entry("USER_RAISED_EXCEPTION", "{errorMessage}"));
   private static final Pattern AROUND = Pattern.compile("^\\[[A-Z0-9_.]+\\] |(\\. (Use|If necessary|To|Please|Try|Correct)\\b| SQLSTATE:|\\R).*$", Pattern.DOTALL);
   private static final Pattern QUOTED_TYPE = Pattern.compile("\"([A-Z][A-Z0-9_(),<>: ]*)\"");
+  private static final Pattern NUMBER = Pattern.compile("-?[0-9]+[LSY]");
   private static final int LONGEST_VALUE = 60;
 
   private Conditions() {}
@@ -50,8 +51,11 @@ final class Conditions {
     return sentence ? text.substring(0, 1).toLowerCase(Locale.ROOT) + text.substring(1) : text;
   }
 
-  /** Spark writes a type in double quotes and capitals. */
+  /** Spark writes a type in double quotes and capitals, and a number as SQL does: 5L. */
   private static String type(String parameter) {
+    if (NUMBER.matcher(parameter).matches()) {
+      return parameter.substring(0, parameter.length() - 1);
+    }
     return QUOTED_TYPE.matcher(parameter).matches() ? parameter.substring(1, parameter.length() - 1).toLowerCase(Locale.ROOT) : parameter;
   }
 }

@@ -1,0 +1,94 @@
+"""Attempts in Spark: nothing of an expression is computed outside of its attempt, and the error says the cause with the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from framework.model import ColumnSql
+from framework.sql.attempt import attempt
+from framework.sql.expressions import check
+from framework.types import parse
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = {
+    name: parse(text) for name, text in {"a": "int", "b": "int", "s": "string", "list": "array<int>", "n": "bigint"}.items()
+}
+ROWS = [(10, 0, "abc", [1, 2], 1), (10, 2, "7", [3], 2), (2147483647, None, None, None, 3)]
+
+CAUSES = {
+    "a / b": "division by zero in a / b (a = 10, b = 0)",
+    "a % b + 1": "division by zero in a % b (a = 10, b = 0)",
+    "int(s)": "'abc' is no int in cast(s AS int) (s = 'abc')",
+    "list[n]": None,
+    "list[5]": "an array of 2 has no item 5 in list[5] (list = [1, 2])",
+    "transform(list, x -> x / b)": "division by zero in x / b (b = 0)",
+    "to_date(s)": "'abc' is no date in to_date(s) (s = 'abc')",
+    "cast(a as decimal(2,1))": "10 does not fit decimal(2,1) in cast(a AS decimal(2,1)) (a = 10)",
+    "repeat(s, n * 100000000)": "the result of repeat is too large in repeat(s, (n * 100000000)) (n = 1, s = 'abc')",
+    "cast(s || 'e99999' as decimal(5,2))": "a number of too many digits in cast((s || 'e99999') AS decimal(5,2)) (s = 'abc')",
+}
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any) -> Any:
+    return spark.createDataFrame(ROWS, "a int, b int, s string, list array<int>, n bigint").coalesce(1).localCheckpoint()
+
+
+@contextmanager
+def configured(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
+MODES = {
+    "compiled": {},
+    "without whole stages": {"spark.sql.codegen.wholeStage": "false"},
+    "interpreted": {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    "without adaptive plans": {"spark.sql.adaptive.enabled": "false"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_error_says_the_cause_and_the_values(mode: str, spark: Any, rows: Any) -> None:
+    said = {}
+    with configured(spark, MODES[mode]):
+        for text, cause in CAUSES.items():
+            if cause:
+                (first, *_) = rows.selectExpr(f"{attempt(check(text, COLUMNS).sql)} AS tried").collect()
+                said[text] = first.tried.error
+                assert first.tried.value is None
+    assert said == {text: cause for text, cause in CAUSES.items() if cause}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_two_attempts_have_in_common_ends_no_job(mode: str, spark: Any, rows: Any) -> None:
+    one, two = (attempt(ColumnSql(sql, ("a", "b"))) for sql in ("`a` / `b`", "`a` / `b` + 1"))
+    with configured(spark, MODES[mode]):
+        found = rows.selectExpr(f"{one} AS one", f"{two} AS two", "explode_outer(list) AS item").collect()
+        assert [(row.one.value, row.two.value) for row in found] == [(None, None), (None, None), (5.0, 6.0), (None, None)]
+        tried = rows.selectExpr("*", f"{one} AS one", f"{two} AS two").where("one.error IS NULL AND two.value > 5")
+        assert [row.a for row in tried.where("b > 0").collect()] == [10]
+        assert (
+            rows.groupBy("n").agg({"a": "sum"}).selectExpr(f"{attempt(ColumnSql('`n` / (`n` - 1)', ('n',)))}.error").count() == 3
+        )
+
+
+def test_a_row_that_fails_leaves_nothing_for_the_next(spark: Any, rows: Any) -> None:
+    texts = ["map(s, 1, 'x', 2)", "map_from_arrays(array(s), array(1))", "transform_keys(map('x', 1), (k, v) -> s)"]
+    for mode in MODES.values():
+        with configured(spark, mode):
+            for text in texts:
+                found = rows.orderBy("n", ascending=False).selectExpr(f"{attempt(check(text, COLUMNS).sql)} AS tried").collect()
+                assert [row.tried.error is None for row in found] == [False, True, True], text
+                assert "a key of the map is null" in found[0].tried.error
+                assert all(row.tried.value for row in found[1:])

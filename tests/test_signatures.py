@@ -1,0 +1,100 @@
+"""The table of functions beside Spark's analyser."""
+
+from __future__ import annotations
+
+import random
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from framework.reference import signature_table
+from framework.sql import functions
+from framework.sql.expressions import ExpressionError, check
+from framework.sql.pieces import Piece
+from framework.sql.signatures import Match, read, table
+from framework.types import INT, Type, parse
+
+COLUMNS = {f"c_{name}": parse(text) for name, text in signature_table.COLUMNS.items() if not name.startswith("interval")}
+
+
+def piece(type: str) -> Piece:
+    return Piece("x", parse(type), offset=0)
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "result"),
+    [
+        ("f(text, number?) string", ["int"], "string"),
+        ("f(text, number?) string", ["int", "string"], "string"),
+        ("f(text, number?) string", ["int", "date"], None),
+        ("f(text, text...) int", ["int", "date", "string"], "int"),
+        ("f(array<T>, T) array<T>", ["array<int>", "bigint"], "array<bigint>"),
+        ("f(array<T>, T) T", ["array<string>", "bigint"], None),
+        ("f(map<K,V>, K) V", ["map<string,int>", "string"], "int"),
+        ("f(bytes|date) $1", ["date"], "date"),
+        ("f(map<K,V>) array<entry<K,V>>", ["map<string,int>"], "array<struct<key:string,value:int>>"),
+        ("f(int!) int", ["int"], None),
+    ],
+)
+def test_a_signature_says_what_it_takes_and_gives(line: str, given: list[str], result: str | None) -> None:
+    found = Match(read(line), lambda index, types: None).result([piece(type) for type in given])
+    assert (str(found) if found else None) == result
+
+
+def test_a_lambda_is_typed_by_the_arguments_before_it() -> None:
+    seen: list[list[Type]] = []
+
+    def body(index: int, given: Any) -> Piece:
+        seen.append(list(given))
+        return piece("string")
+
+    signature = read("f(map<K,V>, (K,V)->X) map<K,X>")
+    assert str(Match(signature, body).result([piece("map<string,int>"), None])) == "map<string,string>"
+    assert seen == [[parse("string"), INT]]
+
+
+def committed() -> list[str]:
+    lines = files("framework.sql").joinpath("spark_functions.txt").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_no_function_that_is_left_out_is_in_a_table() -> None:
+    assert functions.LEFT_OUT & table().keys() == set()
+    assert len(table()) > 230
+
+
+@pytest.mark.spark
+def test_what_is_taken_is_what_sparks_analyser_takes(spark: Any) -> None:
+    """Of any function and any types, at random: `check` takes what Spark takes, and says its type."""
+    draw = random.Random(5)
+    ask = signature_table.asking(spark)
+    arguments = [*COLUMNS, "1", "'1'"]
+    names = sorted({read(line).name for line in committed()} - CHECKED)
+    calls = [f"{draw.choice(names)}({', '.join(draw.choices(arguments, k=draw.choice((1, 1, 2, 2, 3))))})" for _ in range(4000)]
+    wrong = []
+    for call, answer in zip(calls, ask(calls), strict=True):
+        try:
+            ours = str(check(call, COLUMNS).type)
+        except ExpressionError as error:
+            ours = "!" if error.code == "sql-type" else error.code
+        spark_says = "!" if answer.startswith("!") or answer in ("void", *signature_table._RESULTS) else answer
+        if ours != spark_says:
+            wrong.append((call, ours, answer))
+    assert wrong == []
+
+
+# What they take depends on the value of a literal, too.
+CHECKED = {
+    "date_format", "date_trunc", "elt", "format_number", "format_string", "from_unixtime", "lpad", "next_day", "parse_url", "printf",
+    "regexp_count", "regexp_extract", "regexp_extract_all", "regexp_instr", "regexp_like", "regexp_replace", "regexp_substr", "repeat",
+    "replace", "rpad", "sha2", "space", "split", "to_binary", "to_char", "to_date", "to_timestamp", "to_timestamp_ltz",
+    "to_timestamp_ntz", "to_unix_timestamp", "to_varchar", "trunc", "try_parse_url", "try_to_binary", "try_to_date",
+    "try_to_timestamp", "unix_timestamp", "concat_ws", "hour", "minute", "second",
+}  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_the_table_is_what_sparks_analyser_says(spark: Any) -> None:
+    assert list(signature_table.lines(spark)) == committed()
