@@ -273,7 +273,8 @@ datepart('second', at) | extract(day from due - day) | extract(hour from at - ti
 make_dt_interval(1, t) * 2 + at | make_ym_interval(1, t) + at | make_timestamp(2026, t, 1, 2, 3, 4.5) | months_between({date}, {date})
 try_make_timestamp(2026, {int}, 1, 0, 0, 0) | try_make_timestamp_ltz(2026, t, 1, 0, 0, 0) | try_make_timestamp_ntz(2026, t, 1, 0, 0, 0)
 next_day({date}, 'MON') | to_timestamp_ltz({string}) | to_timestamp_ntz(x) | to_unix_timestamp({timestamp}) | {timestamp} > '2026-01-01'
-day = '2026-01-05' | day in ('2026-01-05', '2026-01-06') | at + interval '1 day 2 hours' | at - interval '1-2' year to month | due - day > interval 1 day
+day = '2026-01-05' | day in ('2026-01-05', '2026-01-06') | at + interval '1 day 2 hours'
+at - interval '1-2' year to month | due - day > interval 1 day
 {bigint} div -1 | {bigint} div 10 | i div 0 | t div h | i % 7 | d / 2 | i / 0 | n / 3 | n % 2 | l % -1 | i * 2.5
 i + 1Y
 {int} & {int} | i \\ l | t ^ h | ~ l | {string} || {string}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framework.reference import signature_table
+from framework.engine.spark import signature_table
 from framework.sql import functions
 from framework.sql.expressions import ExpressionError, check
 from framework.sql.pieces import Piece

@@ -54,7 +54,7 @@ class Term:
     literal: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Signature:
     name: str
     terms: tuple[Term, ...]
@@ -166,7 +166,7 @@ def read(line: str) -> Signature:
         least += not optional
         reader.skip(",")
     reader.mark(")")
-    return Signature(name, tuple(terms), least, rest, reader.term(), line)
+    return Signature(name=name, terms=tuple(terms), least=least, rest=rest, result=reader.term(), text=line)
 
 
 class _Reader:

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 
-/** The types that Spark's analyser gives to expressions. The table of functions is made of them, `framework/reference/signature_table.py`. */
+/** The types that Spark's analyser gives to expressions. The table of functions is made of them, `framework/engine/spark/signature_table.py`. */
 public final class Analyser {
   private Analyser() {}
 

@@ -1,4 +1,4 @@
-"""Makes `framework/sql/spark_functions.txt`: `python -m framework.reference.signature_table`, of the Spark that is installed.
+"""Makes `framework/sql/spark_functions.txt`: `python -m framework.engine.spark.signature_table`, of the Spark that is installed.
 
 Spark's analyser is asked for the type of each function with each combination of types. What it says of one function is then written as
 few signatures: sets of types for each argument that can be combined at will. A test in `make test-long` asks again.
@@ -14,7 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from framework.jvm import build
 from framework.sql.functions import LEFT_OUT, SPECIAL
+from framework.sql.settings import SQL_SETTINGS
 from framework.sql.signatures import KINDS
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
@@ -47,7 +49,7 @@ _RESULTS = {
     "interval day": "interval_time",
 }
 _HEAD = """\
-# What Spark {version}'s analyser says of its functions; made by `python -m framework.reference.signature_table`, not by hand.
+# What Spark {version}'s analyser says of its functions; made by `python -m framework.engine.spark.signature_table`, not by hand.
 # framework/sql/signatures.py tells how to read a line.
 """
 
@@ -209,13 +211,12 @@ def _joined(told: list[tuple[list[str], str]]) -> Iterator[tuple[list[str], str]
 
 
 def main() -> None:
-    from framework.engine.spark import session
-    from framework.model import Engine, Plan, SecretStore
+    from pyspark.sql import SparkSession
 
-    nothing = Plan(
-        environment="local", engine=Engine("local[2]"), secrets=SecretStore(), clusters=(), catalogs=(), topics=(), pipelines=()
-    )
-    spark = session.start(nothing)
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", str(build.built()))
+    for key, value in SQL_SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
     text = _HEAD.format(version=spark.version) + "".join(f"{line}\n" for line in lines(spark))
     Path(str(files("framework.sql").joinpath("spark_functions.txt"))).write_text(text)
 
