@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 _PLACE = ("batch", "code", "message", "topic", "partition", "offset", "item")
-_GIVEN = r"(?s)(, found | at byte |: it is cut off|: [^:]* is not expected).*"  # what differs between bad rows of one kind
+_STEP = "cannot be computed for this row: "
+_GIVEN = (  # what differs between bad rows of one kind, and what is left of it
+    (r"(?s)(, found | at byte |: it is cut off|: [^:]* is not expected).*", ""),
+    (r"\[\d+\]", "[]"),
+    (rf"(?s)({_STEP}.*) \([^()=]+ = .*\)$", r"\1"),  # the columns' values
+    (rf"(?s)({_STEP})(?:'.*?'|-?[0-9][^ ]*) ", r"\1"),  # the value that does not fit
+)
 _SHOWN = (*_PLACE, "stage", "timestamp", "key", "value")
 
 
@@ -73,8 +79,7 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
     bad_rows = table.scan(selected_fields=_PLACE).to_arrow()
     if code:
         bad_rows = bad_rows.filter(pc.equal(bad_rows["code"], code))
-    reasons = pc.replace_substring_regex(bad_rows["message"], _GIVEN, "")
-    bad_rows = bad_rows.append_column("reason", pc.replace_substring_regex(reasons, r"\[\d+\]", "[]"))
+    bad_rows = bad_rows.append_column("reason", _without_values(bad_rows["message"]))
     counted = bad_rows.group_by(["code", "reason"]).aggregate([([], "count_all")]).to_pylist()
     counted.sort(key=lambda each: (-each["count_all"], each["code"], each["reason"]))
     kinds = tuple(Kind(each["code"], each["reason"], each["count_all"]) for each in counted)
@@ -84,6 +89,14 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
         ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
         sample_places += ordered.slice(0, share).to_pylist()
     return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting)
+
+
+def _without_values(messages: Any) -> Any:
+    import pyarrow.compute as pc
+
+    for pattern, left in _GIVEN:
+        messages = pc.replace_substring_regex(messages, pattern, left)
+    return messages
 
 
 def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
