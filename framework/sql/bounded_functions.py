@@ -12,14 +12,14 @@ from framework.sql import intervals, patterns
 from framework.sql.arguments import Use
 from framework.sql.literals import whole
 from framework.sql.pieces import Piece, guard
-from framework.types import STRING, TIMESTAMP
+from framework.types import STRING, TIMESTAMP, Array, Atom, Decimal
 
 LONGEST = 1 << 27
 """The most bytes of a result in which a message decides how often one text is repeated."""
 MOST_ITEMS = 1_000_000
 """The most items of a list that is made of numbers."""
 LONGEST_PAD = 10_000
-_COMPARED = 100_000_000  # pairs of characters
+_COMPARED = 100_000_000  # pairs of characters or items
 NO_KEY = "a key of the map is null"
 SMALL = 16
 """The most bytes of a text that can be inserted anywhere: so many for each byte of a message are no danger."""
@@ -111,6 +111,15 @@ def levenshtein(use: Use) -> str:
     one, other, *_ = use.arguments
     fits = f"{_bytes(one)} * octet_length({other.sql}) <= {_COMPARED}"
     return use.sql(guard(fits, one.sql, "the texts of levenshtein are too long"))
+
+
+def compared(use: Use) -> str:
+    """`array_distinct`, `array_union`: of lists of structs, or of lists, Spark compares each item with each."""
+    one, other = use.arguments[0], use.arguments[-1]
+    if isinstance(one.type, Array) and isinstance(one.type.element, Atom | Decimal):
+        return use.sql()
+    fits = f"cast(size({one.sql}) AS BIGINT) * size({other.sql}) <= {_COMPARED}"
+    return use.sql(guard(fits, one.sql, "the lists are too long to compare"))
 
 
 def formatted(use: Use) -> str:
@@ -218,6 +227,7 @@ TABLE: Mapping[str, Callable[[Use], str]] = {
     "array_join": array_join,
     "concat_ws": concat_ws,
     "levenshtein": levenshtein,
+    **dict.fromkeys(("array_distinct", "array_except", "array_intersect", "array_union", "arrays_overlap"), compared),
     **dict.fromkeys(("format_string", "printf"), formatted),
     **dict.fromkeys(("element_at", "try_element_at"), item),
     **dict.fromkeys(("regexp_extract", "regexp_extract_all"), grouped),

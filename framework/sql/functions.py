@@ -73,8 +73,10 @@ def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int
         if type is not None and type != VOID:
             pieces = tuple(typed[at] if piece is None else piece for at, piece in enumerate(arguments))
             use = Use(name, pieces, call.offset)
-            fails = name not in NEVER_FAILS or any(_is_cast(signature.at(at), piece) for at, piece in enumerate(pieces))
-            return made(call.offset, bounded_functions.TABLE.get(name, Use.sql)(use), type, pieces, fails)
+            sql = bounded_functions.TABLE.get(name, Use.sql)(use)
+            is_sure = name in NEVER_FAILS and sql == use.sql()  # with a guard it can fail
+            fails = not is_sure or any(_is_cast(signature.at(at), piece) for at, piece in enumerate(pieces))
+            return made(call.offset, sql, type, pieces, fails)
     raise _misfit(call, name, arguments)
 
 

@@ -23,7 +23,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Cause implements Serializable {
   private static final int LONGEST_PART = 120;
   private static final int LONGEST_VALUE = 60;
-  private static final int LONGEST = 600;
+  private static final int LONGEST = 400;
   private static final Pattern GUARD =
       Pattern.compile("CASE WHEN \\(.*?\\) IS NOT FALSE THEN (.*?) ELSE raise_error\\('[^']*'\\) END", Pattern.DOTALL);
   private static final Pattern PLAIN_NAME = Pattern.compile("`([A-Za-z_][A-Za-z0-9_]*)`");
