@@ -313,6 +313,7 @@ def harmful(text: str, checked: Checked) -> list[str]:
     sql = checked.sql.replace(f"RLIKE {casts.ENDLESS}", "IS NULL")
     sql = GUARD.sub("NULL", sql)
     words = tokens(sql)
+    given |= {parse(f"struct<{value}>").sql for value in given if re.fullmatch(r"a \w+(, b \w+)?", value)}  # of from_json
     found += [word.text for word in words if word.kind == "string" and word.value not in given and not word.value.isalpha()]
     found += [word.text for word in words if word.kind == "mark" and word.text in (";", "=>", "?", ":", "::")]
     for node, _ in walk(grammar.parse(sql)):

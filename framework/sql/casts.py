@@ -40,8 +40,9 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     return made(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
 
 
-ENDLESS = r"r'[eE][-+]?[0-9]{5}|^[^eE]{1000}'"
-"""Text that Java would read as a decimal for hours, such as 1e-1000000000, or for which even try_cast throws, such as 1e2147483647."""
+ENDLESS = r"r'[eE][-+]?[0-9]{5}|[eE][-+]?[0-9]*[^\x00-\x7f]|^[^eE]{1000}'"
+"""Text that Java would read as a decimal for hours, such as 1e-1000000000, or for which even try_cast throws, such as 1e2147483647. Java
+also knows digits of other alphabets."""
 
 
 def _bounded(piece: Piece, tries: bool) -> str:

@@ -51,7 +51,7 @@ def read(parser: Parser) -> Node:
             raise _refused(offset)
         return Literal(offset, _UNITS[start], f"interval {sign}'{token.value}' {start} to {end}", f"{start} to {end}")
     parts = [_part(sign, token.value, parser.take().word, offset)]
-    while parser.next.kind == "number" and parser.after.word.removesuffix("s") in _UNITS:
+    while parser.next.kind in ("number", "string") and parser.after.word.removesuffix("s") in _UNITS:
         parts.append(_part(sign, parser.take().value, parser.take().word, offset))
     return _literal(offset, parts, offset)
 
