@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from framework.engine.spark import signature_table
 from framework.sql import functions
 from framework.sql.expressions import ExpressionError, check
 from framework.sql.pieces import Piece
-from framework.sql.signatures import Match, read, table
+from framework.sql.signatures import OF_SPARK, Match, lines, read, table
 from framework.types import INT, Type, parse
 
 COLUMNS = {f"c_{name}": parse(text) for name, text in signature_table.COLUMNS.items() if not name.startswith("interval")}
@@ -55,8 +54,7 @@ def test_a_lambda_is_typed_by_the_arguments_before_it() -> None:
 
 
 def committed() -> list[str]:
-    lines = files("framework.sql").joinpath("spark_functions.txt").read_text().splitlines()
-    return [line for line in lines if not line.startswith("#")]
+    return lines(OF_SPARK)
 
 
 def test_no_function_that_is_left_out_is_in_a_table() -> None:

@@ -58,9 +58,10 @@ def sequence(use: Use) -> str:
     if first is not None and last is not None and abs(last - first) > MOST_ITEMS:
         raise use.fault(f"makes at most {MOST_ITEMS:,} items", "name numbers that are nearer to each other")
     if start.type == TIMESTAMP:
-        if not re.match(r"\(interval '", step[0].sql):
+        each = intervals.seconds(step[0].constant or "")
+        if not each:
             raise use.fault("takes a literal interval here", "write for example interval 1 hour", step[0])
-        most = intervals.seconds(step[0].sql) * MOST_ITEMS
+        most = each * MOST_ITEMS
         fits = f"abs(cast(unix_seconds({stop.sql}) AS DOUBLE) - unix_seconds({start.sql})) <= {most}"
         return use.sql(start.sql, guard(fits, stop.sql, _large(use)))
     far = f"datediff({stop.sql}, {start.sql})" if str(start.type) == "date" else f"(cast({stop.sql} AS DOUBLE) - {start.sql})"
@@ -141,8 +142,10 @@ def item(use: Use) -> str:
 def keyed(use: Use) -> str:
     """`map_from_arrays`, `transform_keys`: a null key would leave the others in Spark's builder, for the map of the next row."""
     if use.name == "transform_keys":
-        arrow, _, body = use.arguments[1].sql.partition(" -> ")
-        return use.sql(use.arguments[0].sql, f"{arrow} -> coalesce({body}, raise_error('{NO_KEY}'))")
+        each = use.arguments[1]
+        return use.sql(
+            use.arguments[0].sql, f"{each.arrow}coalesce({each.sql.removeprefix(each.arrow)}, raise_error('{NO_KEY}'))"
+        )
     return use.sql(guard(f"NOT exists({use.arguments[0].sql}, k -> k IS NULL)", use.arguments[0].sql, NO_KEY))
 
 
@@ -231,9 +234,7 @@ TABLE: Mapping[str, Callable[[Use], str]] = {
     **dict.fromkeys(("format_string", "printf"), formatted),
     **dict.fromkeys(("element_at", "try_element_at"), item),
     **dict.fromkeys(("regexp_extract", "regexp_extract_all"), grouped),
-    **dict.fromkeys(
-        ("regexp_count", "regexp_instr", "regexp_like", "regexp_substr", "rlike", "regexp", "split"), at_first(_matches, 1)
-    ),
+    **dict.fromkeys(("regexp_count", "regexp_instr", "regexp_like", "regexp_substr", "split"), at_first(_matches, 1)),
     "str_to_map": _delimiters,
     **dict.fromkeys(("map_from_arrays", "transform_keys"), keyed),
     **dict.fromkeys(_READING, at_first(_reads, 1)),
@@ -244,5 +245,4 @@ TABLE: Mapping[str, Callable[[Use], str]] = {
     **dict.fromkeys(("parse_url", "try_parse_url"), at_first(_is_text, 2)),
     **dict.fromkeys(("to_char", "to_varchar", "to_binary", "try_to_binary"), at_first(_is_text, 1)),
     "format_number": at_first(_places, 1),
-    "schema_of_json": at_first(_is_text, 0),
 }

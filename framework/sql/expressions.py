@@ -197,8 +197,8 @@ class _Typing:
         declared = {**self.declared, **{name.lower(): name for name in types}}
         piece = _Typing({**self.columns, **types}, declared).piece(node.body)
         parameters = ", ".join(identifier(name) for name in node.parameters)
-        arrow = f"{parameters} ->" if len(given) == 1 else f"({parameters}) ->"
-        return replace(piece, sql=f"{arrow} {piece.sql}", constant=None)
+        arrow = f"{parameters} -> " if len(given) == 1 else f"({parameters}) -> "
+        return replace(piece, sql=arrow + piece.sql, constant=None, arrow=arrow)
 
     def operation(self, operator: str, operands: tuple[Node, ...], at: int) -> Piece:
         pieces = [self.piece(operand) for operand in operands]

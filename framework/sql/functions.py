@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from framework.spelling import did_you_mean
 from framework.sql import bounded_functions, dialects, operators, special_functions
@@ -10,9 +11,9 @@ from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, made
 from framework.sql.reserved import words
-from framework.sql.signatures import Match, Term, table
+from framework.sql.signatures import Match, Term, is_variable, table
 from framework.sql.tree import Call
-from framework.types import STRING, VOID, Type
+from framework.types import INTEGRALS, STRING, VOID, Type
 
 LEFT_OUT = words("""
     aes_decrypt aes_encrypt try_aes_decrypt assert_true raise_error java_method reflect try_reflect
@@ -37,13 +38,16 @@ NEVER_FAILS = words("""
     array_contains array_distinct array_max array_min array_size ascii base64 btrim cardinality cbrt char_length character_length contains
     crc32 date_add date_diff date_from_unix_date date_sub datediff day dayname dayofmonth dayofweek dayofyear endswith exp get initcap
     instr isnan isnotnull isnull last_day lcase left len length ln locate log10 log2 lower ltrim map_contains_key map_keys map_values md5
-    month monthname pow power quarter regexp_like reverse right rlike rtrim sha sha1 sha2 sign signum size sort_array sqrt
+    month monthname pow power quarter regexp_like reverse right rtrim sha sha1 sha2 sign signum size sort_array sqrt
     startswith substr substring timestamp_micros translate trim ucase unix_date upper weekday weekofyear year
 """)
-"""Functions that have a value for every row; with a text in place of a number or a time, Spark's own cast can fail."""
+"""Functions that have a value for every row, where Spark need not cast an argument."""
+_OF_DOUBLES = words("cbrt exp isnan ln log10 log2 pow power sign signum sqrt")
+"""Those of them whose numbers are doubles, to which every number can be cast. The numbers of the others are ints."""
 SPECIAL = frozenset(special_functions.TABLE)
 
 
+@cache  # asked of each call of each expression
 def names() -> frozenset[str]:
     """Every function that can be called."""
     return SPECIAL | table().keys() | ALIASES.keys()
@@ -75,14 +79,17 @@ def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int
             use = Use(name, pieces, call.offset)
             sql = bounded_functions.TABLE.get(name, Use.sql)(use)
             is_sure = name in NEVER_FAILS and sql == use.sql()  # with a guard it can fail
-            fails = not is_sure or any(_is_cast(signature.at(at), piece) for at, piece in enumerate(pieces))
+            fails = not is_sure or any(_is_cast(name, signature.at(at), piece) for at, piece in enumerate(pieces))
             return made(call.offset, sql, type, pieces, fails)
     raise _misfit(call, name, arguments)
 
 
-def _is_cast(term: Term | None, piece: Piece) -> bool:
-    """Whether Spark has to read a text as a number or a time."""
-    return term is not None and term.name in ("number", "time") and piece.type == STRING
+def _is_cast(name: str, term: Term | None, piece: Piece) -> bool:
+    """Whether Spark casts an argument in a way that can fail: a text to anything else, or a number to an int."""
+    taken = term.name if term else ""
+    if piece.type == STRING:
+        return taken not in ("text", "bytes", "string", "any") and not is_variable(taken)
+    return taken == "number" and name not in _OF_DOUBLES and piece.type not in INTEGRALS[:3]
 
 
 def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[Piece, ...]:

@@ -55,7 +55,7 @@ def literal(node: Literal) -> Piece:
         return Piece("NULL", VOID, offset=node.offset)
     if node.kind in _INTERVALS:
         days = re.fullmatch(r"'[^']*' day", node.value)
-        return Piece(f"({node.text})", DAYS if days else _INTERVALS[node.kind], offset=node.offset)
+        return Piece(f"({node.text})", DAYS if days else _INTERVALS[node.kind], offset=node.offset, constant=node.value)
     # Dates and times are formatted again: their text may have been a raw one, and Spark has no raw dates.
     written = f"{node.kind}'{node.value}'"
     if node.kind == "date":

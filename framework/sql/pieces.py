@@ -11,7 +11,8 @@ from framework.types import Type
 
 @dataclass(frozen=True)
 class Piece:
-    """`constant` is the value of a literal (a negative number with its sign), None for everything else and for NULL."""
+    """`constant` is the value of a literal (a negative number with its sign), None for everything else and for NULL. `arrow` is the front
+    of a lambda's SQL, with its parameters."""
 
     sql: str
     type: Type
@@ -19,6 +20,7 @@ class Piece:
     _: KW_ONLY
     offset: int
     constant: str | None = None
+    arrow: str = ""
 
 
 def made(offset: int, sql: str, type: Type, parts: Iterable[Piece], fails: bool = True) -> Piece:

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from framework import types
 from framework.sql import coercion
@@ -40,6 +40,7 @@ KINDS: Mapping[str, frozenset[str]] = {
         (*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz", "interval_months", "interval_time")
     ),
 }
+OF_SPARK, BY_HAND = (Path(__file__).with_name(f"{name}_functions.txt") for name in ("spark", "nested"))
 _ATOMS: Mapping[str, Type] = {**types.NAMES, **INTERVALS}
 _NAMES: dict[Type, str] = {MONTHS: "interval_months", TIME: "interval_time", DAYS: "interval_time"}
 _TOKEN = re.compile(r"(\.\.\.|->|[(),<>|?$!])|([A-Za-z_][A-Za-z_0-9]*|[0-9]+)")
@@ -102,7 +103,7 @@ class Match:
     def fits(self, term: Term, type_: Type) -> bool:
         if term.name == "|":
             return any(self.fits(part, type_) for part in term.parts)
-        if _is_variable(term.name):
+        if is_variable(term.name):
             before = self.variables.get(term.name)
             both = coercion.wider(before, type_) if before else type_
             self.variables[term.name] = both or VOID
@@ -123,7 +124,7 @@ class Match:
         """The type that a result or a lambda's parameter stands for."""
         if term.name == "$":
             return given[int(term.parts[0].name) - 1]
-        if _is_variable(term.name):
+        if is_variable(term.name):
             return self.variables.get(term.name)
         parts = [self.type(part, given) for part in term.parts]
         if any(part is None for part in parts):
@@ -138,7 +139,7 @@ class Match:
         return Decimal(int(term.parts[0].name), int(term.parts[1].name)) if term.name == "decimal" else _ATOMS[term.name]
 
 
-def _is_variable(name: str) -> bool:
+def is_variable(name: str) -> bool:
     return len(name) == 1 and name.isupper()
 
 
@@ -146,12 +147,15 @@ def _is_variable(name: str) -> bool:
 def table() -> Mapping[str, tuple[Signature, ...]]:
     """All signatures by the names of their functions: those that Spark's analyser was asked for, and those of lists, maps and lambdas."""
     by_name: dict[str, list[Signature]] = {}
-    for file in ("spark_functions.txt", "nested_functions.txt"):
-        for line in files("framework.sql").joinpath(file).read_text().splitlines():
-            if line and not line.startswith("#"):
-                signature = read(line)
-                by_name.setdefault(signature.name, []).append(signature)
+    for line in (*lines(OF_SPARK), *lines(BY_HAND)):
+        signature = read(line)
+        by_name.setdefault(signature.name, []).append(signature)
     return {name: tuple(signatures) for name, signatures in by_name.items()}
+
+
+def lines(file: Path) -> list[str]:
+    """The signatures of a file, as they are written."""
+    return [line for line in file.read_text().splitlines() if not line.startswith("#")]
 
 
 def read(line: str) -> Signature:

@@ -7,17 +7,16 @@ few signatures: sets of types for each argument that can be combined at will. A 
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from framework.jvm import build
+from framework.sql import signatures as written
 from framework.sql.functions import LEFT_OUT, SPECIAL
 from framework.sql.settings import SQL_SETTINGS
-from framework.sql.signatures import KINDS
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
 Types = tuple[str, ...]  # of a call's arguments
@@ -78,9 +77,7 @@ def lines(spark: Any) -> Iterator[str]:
 def names(spark: Any) -> Iterator[str]:
     """Functions of one row that are not left out."""
     registry = spark._jsparkSession.sessionState().functionRegistry()
-    by_hand = {
-        line.partition("(")[0] for line in files("framework.sql").joinpath("nested_functions.txt").read_text().splitlines()
-    }
+    by_hand = {written.read(line).name for line in written.lines(written.BY_HAND)}
     left_out = {*LEFT_OUT, *SPECIAL, *by_hand} - {"to_binary", "to_char", "to_varchar", "try_make_timestamp"}
     identifier = spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier
     for (name,) in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
@@ -137,15 +134,10 @@ def _around(first: Types | None, name: str, ask: Ask) -> Iterator[Types]:
         tried = [(*first[:at], each, *first[at + 1 :]) for each in ARGUMENTS]
         sets.append(sorted({types[at] for types in _asked(name, tried, ask)}))
     draw = random.Random(1)
-    yield from (itertools.product(*sets) if _product(sets) <= _MOST else (tuple(map(draw.choice, sets)) for _ in range(_MOST)))
+    yield from (
+        itertools.product(*sets) if math.prod(map(len, sets)) <= _MOST else (tuple(map(draw.choice, sets)) for _ in range(_MOST))
+    )
     yield from ((*first[:at], each, *first[at + 1 :]) for at in range(len(first)) for each in sets[at])
-
-
-def _product(sets: Sequence[Sequence[str]]) -> int:
-    product = 1
-    for each in sets:
-        product *= len(each)
-    return product
 
 
 def _asked(name: str, combinations: Iterable[Types], ask: Ask) -> dict[Types, str]:
@@ -180,7 +172,7 @@ def _boxes(found: Mapping[Types, str]) -> list[tuple[list[set[str]], str]]:
 def _wider_sets(sets: list[set[str]], told: set[Types]) -> list[set[str]]:
     """The sets as a kind each, where signatures before them have told of its other types."""
     for at, types in enumerate(sets):
-        for kind in KINDS.values():
+        for kind in written.KINDS.values():
             if types < kind and all(types in told for types in itertools.product(*sets[:at], kind - types, *sets[at + 1 :])):
                 sets[at] = types = set(kind)
     return sets
@@ -193,10 +185,10 @@ def _plain(types: set[str]) -> set[str]:
 
 def _kind(types: set[str]) -> list[str]:
     """Types in words: the name of a kind where they are one."""
-    return next(([name] for name, kind in KINDS.items() if types == kind), sorted(types))
+    return next(([name] for name, kind in written.KINDS.items() if types == kind), sorted(types))
 
 
-def _joined(told: list[tuple[list[str], str]]) -> Iterator[tuple[list[str], str]]:
+def _joined(told: list[tuple[list[str], str]]) -> list[tuple[list[str], str]]:
     """Lines with and without a last argument as one line."""
     lines: list[tuple[list[str], str]] = []
     for arguments, result in told:
@@ -207,7 +199,7 @@ def _joined(told: list[tuple[list[str], str]]) -> Iterator[tuple[list[str], str]
             before[0].append(f"{arguments[-1]}?")
         else:
             lines.append((arguments, result))
-    yield from lines
+    return lines
 
 
 def main() -> None:
@@ -218,7 +210,7 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     text = _HEAD.format(version=spark.version) + "".join(f"{line}\n" for line in lines(spark))
-    Path(str(files("framework.sql").joinpath("spark_functions.txt"))).write_text(text)
+    written.OF_SPARK.write_text(text)
 
 
 if __name__ == "__main__":
