@@ -114,6 +114,8 @@ DAYS = Atom("interval day")
 INTERVALS: dict[str, Type] = {"interval_months": MONTHS, "interval_time": TIME, "interval_days": DAYS}
 """The types of intervals, by names of one word. A column has none of them either. An interval of days is also one down to seconds."""
 
+TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
 INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 """From the narrowest to the widest."""
 

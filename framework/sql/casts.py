@@ -11,8 +11,8 @@ from framework.types import (
     INTEGRALS,
     INTERVALS,
     STRING,
+    TIMES,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     VOID,
     Array,
     Atom,
@@ -25,8 +25,6 @@ from framework.types import (
     is_numeric,
 )
 
-_TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-
 
 def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     """`cast`, or `try_cast` which gives null instead of an error."""
@@ -36,7 +34,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     if source != VOID and not _allowed(source, type):
         raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", _way(source, type))
     sql = _bounded(piece, tries) if _runs_away(piece, type) else piece.sql
-    fails = not (tries or source == VOID or _always(source, type)) or (tries and source in _TIMES)
+    fails = not (tries or source == VOID or _always(source, type)) or (tries and source in TIMES)
     return made(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
 
 
@@ -82,12 +80,12 @@ def _allowed(source: Type, type: Type) -> bool:
     if source == BOOLEAN:
         return is_numeric(type)
     if source == TIMESTAMP:
-        return is_numeric(type) or type in _TIMES
-    return source in _TIMES and type in _TIMES
+        return is_numeric(type) or type in TIMES
+    return source in TIMES and type in TIMES
 
 
 def _part(source: Type, type: Type) -> bool:
-    """Of lists, maps and structs. A text in them can say 1e1000000000, which Java computes for hours; outside of them it is looked at."""
+    """Of lists, maps and structs. A text in them can say 1e1000000000, which Java computes for hours; outside of them it is checked."""
     return _allowed(source, type) and not (source == STRING and isinstance(type, Decimal))
 
 

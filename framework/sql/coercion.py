@@ -6,11 +6,11 @@ from framework.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
-    DATE,
     DAYS,
     DOUBLE,
     INTEGRALS,
     TIME,
+    TIMES,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
@@ -26,7 +26,6 @@ from framework.types import (
     is_numeric,
 )
 
-_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _DIGITS = dict(zip(INTEGRALS, (3, 5, 10, 20), strict=True))
 _MOST = 38
 _KEPT = 6
@@ -46,7 +45,7 @@ def wider(left: Type, right: Type) -> Type | None:
         return right
     if left in (DAYS, TIME) and right in (DAYS, TIME):
         return TIME
-    if left in _TIMES and right in _TIMES:
+    if left in TIMES and right in TIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
     match left, right:
         case Array(), Array():
@@ -66,7 +65,7 @@ def beside_text(other: Type) -> Type | None:
         return BIGINT
     if is_numeric(other):
         return DOUBLE
-    return other if other in (BOOLEAN, BINARY, *_TIMES) else None
+    return other if other in (BOOLEAN, BINARY, *TIMES) else None
 
 
 def _wider_struct(left: Struct, right: Struct) -> Type | None:

@@ -5,7 +5,6 @@ This table is read before any guess by spelling. A function that Sluice gets is 
 
 from __future__ import annotations
 
-NOTHING = "no function here does that; a step of your own, in Python, can"
 FIELDS = "give the field its type in the topic's `columns`, such as struct<building:string>, then write `place.building`"
 _UTC = "times are in UTC here; another zone's: `from_utc_timestamp(t, 'Europe/Berlin')`"
 _PLUS, _MINUS = "write `t + interval 1 day`", "write `t - interval 1 day`"

@@ -26,8 +26,8 @@ from framework.types import (
     MONTHS,
     STRING,
     TIME,
+    TIMES,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     VOID,
     Array,
     Atom,
@@ -42,7 +42,6 @@ from framework.types import (
 )
 
 _INTERVALS: tuple[Type, ...] = (MONTHS, TIME, DAYS)
-_TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
 
 
@@ -102,7 +101,7 @@ def _reads(text: Piece, type: Type, what: str) -> None:
         except (InvalidOperation, ValueError, OverflowError):
             good = constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity") and is_fractional(type)
         hint = f"as text beside a number: cast(x as string); otherwise write a {type}"
-    elif type in _TIMES:
+    elif type in TIMES:
         good = moment(constant)
         hint = "write date'2026-01-31'" if type == DATE else "write timestamp'2026-01-31 10:00:00'"
     else:
@@ -215,16 +214,16 @@ def _of_numbers(operator: str, left: Piece, right: Piece) -> Type:
 def _of_times(operator: str, left: Piece, right: Piece) -> Type | None:
     """The type of an operation of which one side is a time or an interval; None of others and of those that there are not."""
     one, other = left.type, right.type
-    if operator == "+" and (one in _INTERVALS or is_integral(one)) and other in _TIMES:
+    if operator == "+" and (one in _INTERVALS or is_integral(one)) and other in TIMES:
         one, other = other, one
     if operator in ("+", "-"):
         if one in _INTERVALS and (both := coercion.wider(one, other)):
             return both
-        if one in _TIMES and other in _INTERVALS:
+        if one in TIMES and other in _INTERVALS:
             return TIMESTAMP if one == DATE and other == TIME else one
         if one == DATE and other in INTEGRALS[:3]:
             return DATE
-        if operator == "-" and one in _TIMES and other in _TIMES:
+        if operator == "-" and one in TIMES and other in TIMES:
             return DAYS if one == other == DATE else TIME
     if operator == "*" and is_numeric(one) and other in _INTERVALS:
         one, other = other, one
@@ -239,7 +238,7 @@ def _operand_type(piece: Piece, other: Piece) -> Type:
 
 def _not_a_number(operator: str, side: Piece, left: Piece, right: Piece) -> ExpressionError:
     hint = "join texts with ||, or cast it to a number" if side.type == STRING else "name a number inside it, or cast it"
-    if side.type in _TIMES:
+    if side.type in TIMES:
         hint = "a time takes an interval, a date also a number of days: at + interval 1 day"
     if side.type in _INTERVALS:
         hint = "an interval is added to a date or timestamp: at + interval 1 day"

@@ -16,7 +16,6 @@ from framework.sql.special_syntax import UNITS
 from framework.types import (
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     MONTHS,
@@ -211,7 +210,7 @@ def part(use: Use) -> Piece:
     if piece.type in types.INTERVALS.values():
         fields = _OF_INTERVALS[MONTHS if piece.type == MONTHS else TIME]
         return made(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
-    if piece.type not in (DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING):
+    if piece.type not in _MOMENTS:
         raise use.fault(
             f"takes a part of a time or of an interval, not of {operators.name(piece.type)}", "cast(x as timestamp)", piece
         )
@@ -245,7 +244,7 @@ def moved(use: Use) -> Piece:
     return made(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))
 
 
-_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING)
+_MOMENTS = (*types.TIMES, STRING)
 
 
 def parsed(use: Use) -> Piece:

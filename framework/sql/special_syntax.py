@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from framework.sql.faults import refused
+from framework.sql.quote import literal
 from framework.sql.tokens import Token
 from framework.sql.tree import Call, Column, Literal, Member, Node
 
@@ -107,7 +108,7 @@ def _field(parser: Parser, value: Node, number: int) -> Literal:
 
 
 def _text(offset: int, text: str) -> Literal:
-    return Literal(offset, "string", "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'", text)
+    return Literal(offset, "string", literal(text), text)
 
 
 def _closed(parser: Parser, call: Call) -> Call:
