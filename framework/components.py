@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from types import ModuleType
 
 
 def names(package: str) -> tuple[str, ...]:
     """The components' names in alphabetical order. The files are listed, not imported."""
-    folders = importlib.import_module(package).__path__
+    return _listed(tuple(importlib.import_module(package).__path__))
+
+
+@cache  # asked for each document of a kind
+def _listed(folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if not module.name.startswith("_")))
 
 

@@ -114,6 +114,9 @@ DAYS = Atom("interval day")
 INTERVALS: dict[str, Type] = {"interval_months": MONTHS, "interval_time": TIME, "interval_days": DAYS}
 """The types of intervals, by names of one word. A column has none of them either. An interval of days is also one down to seconds."""
 
+VARIANT = Atom("variant")
+"""What parse_json gives. No column has it."""
+
 TIMES: tuple[Type, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 INTEGRALS: tuple[Type, ...] = (TINYINT, SMALLINT, INT, BIGINT)
@@ -348,13 +351,22 @@ class _Reader:
             )
 
 
+def parts(type: Type) -> Iterator[Type]:
+    """A type and all those inside it."""
+    yield type
+    match type:
+        case Array():
+            yield from parts(type.element)
+        case Map():
+            yield from (*parts(type.key), *parts(type.value))
+        case Struct():
+            for field in type.fields:
+                yield from parts(field.type)
+
+
 def holds_map(type: Type) -> bool:
     """Whether a type contains a map: such values can be neither compared nor sorted."""
-    if isinstance(type, Array):
-        return holds_map(type.element)
-    if isinstance(type, Struct):
-        return any(holds_map(field.type) for field in type.fields)
-    return isinstance(type, Map)
+    return any(isinstance(part, Map) for part in parts(type))
 
 
 def widens(old: Type, new: Type) -> bool:

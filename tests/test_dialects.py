@@ -36,7 +36,7 @@ def test_the_suggested_expressions_are_allowed() -> None:
     written = {code for each in hints for code in re.findall(r"`([^`]+)`", each) if code not in ("columns", "explode")}
     for code in written:
         check(code, COLUMNS)
-    assert len(written) > 60
+    assert len(written) > 50
 
 
 def test_the_tables_name_no_function_of_this_language() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -40,6 +41,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
         sensors = [triggers.sensor(each) for each in runnable if each.run.every]
         if runnable or kept:
             sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
+        gc.freeze()  # what Dagster loads stays, so no collection need look at it again
         return Definitions(
             assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
             sensors=sensors,

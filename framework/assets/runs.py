@@ -3,7 +3,7 @@
 *Limit* One process and one Spark session per run. Several runs of one table are safe; the later ones have nothing to do.
 """
 
-# Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
+# Without `from __future__ import annotations`: Dagster reads the type of a step's context.
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -24,6 +24,7 @@ from framework.engine.spark import session
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
+_OPTIONS = Launch.to_fields_dict()  # made once: for each asset Dagster would make it again
 _BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
@@ -51,8 +52,9 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
     @multi_asset(
         name=pipeline.name, specs=specs, check_specs=checks.specs(pipeline), pool=f"table_{pipeline.name}",
         op_tags={TAG: pipeline.name}, required_resource_keys={"spark"}, can_subset=True,
+        config_schema=_OPTIONS,
     )  # fmt: skip
-    def run(context: AssetExecutionContext, config: Launch) -> Iterator[Result]:
+    def run(context: AssetExecutionContext) -> Iterator[Result]:
         if not context.selected_asset_keys:  # only a check is executed
             yield from run_outcomes.step_results(context, checks.now(status_of(plan, pipeline)))
             return
@@ -60,7 +62,7 @@ def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDe
         batches: list[Batch] = []
         says = "up to date: nothing waits"
         try:
-            _run(context, plan, pipeline, config, batches)
+            _run(context, plan, pipeline, Launch(**context.op_execution_context.op_config), batches)
         except Paused as error:
             if run_outcomes.asked_by_name(context, plan, pipeline):
                 yield from run_outcomes.failed(context, status_of(plan, pipeline), error, between, batches)

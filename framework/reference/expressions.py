@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from framework.reference.options import table
-from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, REFUSED, ROW
-from framework.reference.signatures import called, others
+from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, REFUSED, ROW, samples
+from framework.reference.signatures import all_forms
+from framework.sql import functions, reserved
 from framework.sql.expressions import ExpressionError, check
 
 INTRODUCTION = """\
@@ -25,10 +27,12 @@ columns there are `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_
 The examples below use this row:"""
 TAKEN = """\
 Any function of Spark can be called that gives the same value for the same row and reads nothing but the row. The type is that of the
-example. The functions without an example are below these, with the types that they take and
-give: `text` is any value of one part, `number` a number
-or a text with one, `time` a date, a timestamp or a text with one, `T`, `K`, `V` any type, `T->U` a lambda. `?` marks an optional argument,
-`...` a repeated one, `!` a literal."""
+example."""
+FORMS = """\
+What each function takes and gives: `text` is any value of one part, `number` a number or a text with one, `time` a date, a timestamp or a
+text with one, `bytes` binary or a text, `T`, `K`, `V` any type, `T->U` a lambda. `?` marks an optional argument, `...` a repeated one, `!`
+a literal, `$1` the type of the first argument. Three dots stand for what depends on the arguments together."""
+LEFT_OUT = "Functions of Spark that no expression calls:"
 PATTERNS = """\
 Patterns of dates: `yyyy` `yy` year, `MM` `MMM` `MMMM` month, `dd` day, `HH` hour to 23, `hh` hour to 12 with `a`, `mm` minute, `ss` second,
 `SSS` milliseconds, `EEE` weekday, `X` `XXX` zone; other letters in single quotes, which are doubled inside a text.
@@ -40,32 +44,34 @@ choice or a repetition, since such patterns can run for ever."""
 def page() -> str:
     columns = ((f"`{name}`", f"`{type}`", f"`{value}`") for name, (type, value) in ROW.items())
     refused = table(("what", "why", "instead"), map(_refusal, REFUSED))
+    left_out = table(("functions", "why", "instead"), map(_left_out, reserved.REFUSALS))
     return "\n\n".join(
         [
             INTRODUCTION,
             table(("column", "type", "value"), columns),
-            *["## Operators", *_examples(OPERATORS, ("write", "gives", "type"))],
-            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS, ("write", "gives", "type"))],
-            f"### All others\n\n```text\n{chr(10).join(others(_shown()))}\n```",
-            f"## Patterns\n\n{PATTERNS}\n\n## Refused\n\n{refused}\n",
+            *["## Operators", *_examples(OPERATORS)],
+            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS)],
+            f"### Names of other dialects\n\n{table(('write', 'the same as'), _aliases())}",
+            f"### All forms\n\n{FORMS}\n\n```text\n{chr(10).join(all_forms())}\n```",
+            f"## Patterns\n\n{PATTERNS}",
+            f"## Refused\n\n{refused}",
+            f"{LEFT_OUT}\n\n{left_out}\n",
         ]
     )
 
 
-def groups(text: str) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """The expressions under each title, each with its value."""
-    parts = [part.splitlines() for part in text.strip().split("\n\n")]
-    return {title: [(line.partition(" -> ")[0], line.partition(" -> ")[2]) for line in lines] for title, *lines in parts}
-
-
-def _examples(text: str, head: Sequence[str]) -> Iterator[str]:
-    for title, lines in groups(text).items():
+def _examples(file: Path) -> Iterator[str]:
+    for title, lines in samples(file).items():
         rows = [(f"`{written}`", f"`{value}`", f"`{check(written, COLUMNS).type}`") for written, value in lines]
-        yield f"### {title}\n\n{table(head, rows)}"
+        yield f"### {title}\n\n{table(('write', 'gives', 'type'), rows)}"
 
 
-def _shown() -> set[str]:
-    return {called(written) for lines in groups(FUNCTIONS).values() for written, _ in lines}
+def _aliases() -> Iterator[tuple[str, str]]:
+    return ((f"`{name}`", f"`{meant}`") for name, meant in sorted(functions.ALIASES.items()))
+
+
+def _left_out(refusal: reserved.Refusal) -> Sequence[str]:
+    return " ".join(f"`{name}`" for name in sorted(refusal.names)), f"each {refusal.why}", refusal.hint
 
 
 def _refusal(expression: str) -> tuple[str, ...]:

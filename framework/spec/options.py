@@ -114,7 +114,8 @@ class OptionsOf:
     by: str
 
     def declared(self, named: Named) -> dict[str, type[Bound]]:
-        return {name: module.Options for name, module in components.load_all(named.package).items() if name in named.values()}
+        known = named.values()
+        return {name: module.Options for name, module in components.load_all(named.package).items() if name in known}
 
 
 def option(

@@ -149,6 +149,16 @@ def keyed(use: Use) -> str:
     return use.sql(guard(f"NOT exists({use.arguments[0].sql}, k -> k IS NULL)", use.arguments[0].sql, NO_KEY))
 
 
+def plain_xml(text: str) -> str:
+    """A text without a DOCTYPE: with one it could name files, and entities that grow without end."""
+    return guard(f"NOT contains({text}, '<!DOCTYPE')", text, "XML with a DOCTYPE is not read")
+
+
+def xpath(use: Use) -> str:
+    patterns.text(use.arguments[1], "a path")
+    return use.sql(plain_xml(use.arguments[0].sql))
+
+
 def at_first(check: Callable[[Use, Piece], object], index: int) -> Callable[[Use], str]:
     """The call as it is, once the literal at this place is checked."""
 
@@ -206,6 +216,20 @@ def _is_text(use: Use, piece: Piece) -> object:
     return patterns.text(piece, f"this argument of {use.name}")
 
 
+def _size_of_sketch(use: Use, piece: Piece) -> object:
+    return use.integer(piece, 4, 26)
+
+
+def _share(use: Use, piece: Piece) -> object:
+    try:
+        fits = 0 <= float(piece.constant or "") <= 1
+    except ValueError:
+        fits = False
+    if not fits:
+        raise use.fault("takes a literal number from 0 to 1 here", "0.5 is the median", piece)
+    return fits
+
+
 def _delimiters(use: Use) -> str:
     for piece in use.arguments[1:]:
         patterns.regular(piece)
@@ -245,4 +269,10 @@ TABLE: Mapping[str, Callable[[Use], str]] = {
     **dict.fromkeys(("parse_url", "try_parse_url"), at_first(_is_text, 2)),
     **dict.fromkeys(("to_char", "to_varchar", "to_binary", "try_to_binary"), at_first(_is_text, 1)),
     "format_number": at_first(_places, 1),
+    "theta_union": at_first(_size_of_sketch, 2),
+    **dict.fromkeys((f"kll_sketch_get_quantile_{type}" for type in ("bigint", "double", "float")), at_first(_share, 1)),
+    **dict.fromkeys(
+        ("xpath", *(f"xpath_{type}" for type in ("boolean", "double", "float", "int", "long", "number", "short", "string"))),
+        xpath,
+    ),
 }

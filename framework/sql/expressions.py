@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 
 from framework import types
@@ -25,6 +26,12 @@ from framework.types import INTERVALS, VOID, Array, Struct, Type
 MOST_FAULTS = 20
 """The most unknown names that are reported for one expression."""
 
+_PART = "take a part of it: extract(day from b - a), or datediff(a, b)"
+_NO_COLUMN: Mapping[Type, tuple[str, str]] = {
+    **{type: (f"an {type}", _PART) for type in INTERVALS.values()},
+    types.VARIANT: ("a variant", "take a part of it: variant_get(parse_json(x), '$.a', 'int')"),
+}
+"""Types that only a part of an expression has, and what to write for a column."""
 _UNIT = "a unit of time is a text, in front: date_trunc('month', at)"
 
 __all__ = ["Checked", "ExpressionError", "Fault", "attempt", "check", "guarded"]
@@ -55,10 +62,14 @@ def check(text: str, columns: Mapping[str, Type], more: bool = False) -> Checked
 
     If there are `more` columns than those given, any name can be one of them.
     """
+    return _checked(text, tuple(columns.items()), more)
+
+
+@lru_cache(maxsize=4096)  # pipelines of one topic, and those like each other, have the same expressions
+def _checked(text: str, columns: tuple[tuple[str, Type], ...], more: bool) -> Checked:
     tree = grammar.parse(text)
-    if more:
-        columns = {**{node.name: VOID for node, _ in walk(tree) if isinstance(node, Column)}, **columns}
-    return typed(tree, columns)
+    others = {node.name: VOID for node, _ in walk(tree) if isinstance(node, Column)} if more else {}
+    return typed(tree, {**others, **dict(columns)})
 
 
 def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
@@ -78,9 +89,9 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
         raise refused(piece.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
-    if piece.type in INTERVALS.values():
-        hint = "take a part of it: extract(day from b - a), or datediff(a, b)"
-        raise refused(piece.offset, "sql-type", f"an {piece.type} cannot be a column", hint)
+    for part in types.parts(piece.type):
+        if part in _NO_COLUMN:
+            raise refused(piece.offset, "sql-type", f"{_NO_COLUMN[part][0]} cannot be a column", _NO_COLUMN[part][1])
     if len(piece.sql) > LARGEST:
         raise refused(piece.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
     return Checked(ColumnSql(piece.sql, used), piece.type, piece.fails)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from framework.spelling import did_you_mean
-from framework.sql import bounded_functions, dialects, operators, special_functions
+from framework.sql import bounded_functions, dialects, operators, special
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, made
@@ -15,23 +15,27 @@ from framework.sql.signatures import Match, Term, is_variable, table
 from framework.sql.tree import Call
 from framework.types import INTEGRALS, STRING, VOID, Type
 
-LEFT_OUT = words("""
-    aes_decrypt aes_encrypt try_aes_decrypt assert_true raise_error java_method reflect try_reflect
-    current_catalog current_database current_schema current_user session_user user version
-    input_file_block_length input_file_block_start input_file_name monotonically_increasing_id spark_partition_id uuid
-    from_avro to_avro schema_of_avro from_protobuf to_protobuf collate collation
-    and between div in like ilike not or regexp rlike when case cast extract timestampadd timestampdiff
-    make_interval try_make_interval make_time to_time try_to_time time_diff time_trunc current_time
-    window window_time session_window
-""")
-"""Spark's functions of these groups that no expression calls: secrets as text, errors, what is outside of the row, operators, and
-types that no column has."""
 ALIASES = {
+    "array_includes": "array_contains",
+    "array_length": "array_size",
+    "array_to_string": "array_join",
+    "charindex": "locate",
+    "date_from_parts": "make_date",
+    "datefromparts": "make_date",
+    "editdistance": "levenshtein",
+    "ends_with": "endswith",
+    "eomonth": "last_day",
+    "from_base64": "unbase64",
     "iff": "if",
-    "strpos": "instr",
-    "mid": "substring",
-    "safe_divide": "try_divide",
+    "iif": "if",
     "list_contains": "array_contains",
+    "mid": "substring",
+    "regexp_contains": "regexp_like",
+    "replicate": "repeat",
+    "safe_divide": "try_divide",
+    "starts_with": "startswith",
+    "strpos": "instr",
+    "to_base64": "base64",
 }
 """Names that other dialects have for the same function with the same arguments."""
 NEVER_FAILS = words("""
@@ -44,7 +48,7 @@ NEVER_FAILS = words("""
 """Functions that have a value for every row, where Spark need not cast an argument."""
 _OF_DOUBLES = words("cbrt exp isnan ln log10 log2 pow power sign signum sqrt")
 """Those of them whose numbers are doubles, to which every number can be cast. The numbers of the others are ints."""
-SPECIAL = frozenset(special_functions.TABLE)
+SPECIAL = frozenset(special.TABLE)
 
 
 @cache  # asked of each call of each expression
@@ -62,8 +66,8 @@ def unknown(name: str, offset: int) -> ExpressionError:
 def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int, Sequence[Type]], Piece | None]) -> Piece:
     """A call of a known function. A lambda is typed when the types that it takes are known."""
     name = ALIASES.get(call.name, call.name)
-    if name in special_functions.TABLE:
-        return special_functions.TABLE[name](Use(name, _values(name, arguments, call), call.offset))
+    if name in special.TABLE:
+        return special.TABLE[name](Use(name, _values(name, arguments, call), call.offset))
     typed: dict[int, Piece] = {}
 
     def body(index: int, given: Sequence[Type]) -> Piece | None:

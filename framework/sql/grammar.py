@@ -161,12 +161,24 @@ class Parser:
         if self.skip("is"):
             return self.test(node, offset, depth)
         negated = self.skip("not")
+        if self.next.word in ("like", "ilike") and self.after.word in ("any", "all", "some"):
+            return self.likes(node, offset, depth, negated)
         predicate = self.membership(node, offset, depth)
         if predicate is None:
             if negated:
                 raise self.unexpected("IN, BETWEEN, LIKE or RLIKE is missing after NOT")
             return node
         return Operation(offset, "not", (predicate,)) if negated else predicate
+
+    def likes(self, node: Node, offset: int, depth: int, negated: bool) -> Node:
+        """`s like any ('a%', 'b%')`; with NOT each pattern is negated, not the whole."""
+        word = self.take().word
+        every = self.take().word == "all"
+        self.expect("(")
+        patterns = self.list(self.deeper(depth))
+        tests: list[Node] = [Operation(offset, word, (node, pattern)) for pattern in patterns]
+        tests = [Operation(offset, "not", (test,)) if negated else test for test in tests]
+        return Operation(offset, "and" if every else "or", tuple(tests)) if len(tests) > 1 else tests[0]
 
     def test(self, node: Node, offset: int, depth: int) -> Node:
         negated = self.skip("not")
@@ -185,6 +197,8 @@ class Parser:
             self.expect("(")
             return In(offset, node, self.list(self.deeper(depth)))
         if self.skip("between"):
+            if self.next.word == "symmetric":
+                raise refused(self.next.offset, "sql-syntax", "BETWEEN takes the lower bound first", "write i between 1 and 2")
             low = self.binary(0, depth)
             self.expect("and")
             high = self.binary(0, depth)
@@ -192,13 +206,6 @@ class Parser:
         word = self.next.word
         if word in ("like", "ilike", "rlike", "regexp"):
             self.take()
-            if self.next.word in ("any", "all", "some"):
-                raise refused(
-                    self.next.offset,
-                    "sql-not-allowed",
-                    f"{word.upper()} {self.next.text.upper()} is not allowed",
-                    "join several LIKE with OR or AND",
-                )
             pattern = self.binary(0, depth)
             escape = (self.primary(depth),) if word in ("like", "ilike") and self.skip("escape") else ()
             return Operation(offset, _SAME.get(word, word), (node, pattern, *escape))
@@ -257,6 +264,10 @@ class Parser:
             if self.next.word in ("select", "with", "values", "table", "from"):
                 raise reserved.subquery(self.next)
             node = self.either(depth)
+            if self.next.text == ",":
+                raise refused(
+                    token.offset, "sql-syntax", "several values in parentheses are none", "compare each: s = 'a' and i = 1"
+                )
             self.expect(")")
             return node
         if token.kind == "quoted":

@@ -28,6 +28,7 @@ from framework.types import (
     TIME,
     TIMES,
     TIMESTAMP,
+    VARIANT,
     VOID,
     Array,
     Atom,
@@ -39,6 +40,7 @@ from framework.types import (
     is_fractional,
     is_integral,
     is_numeric,
+    parts,
 )
 
 _INTERVALS: tuple[Type, ...] = (MONTHS, TIME, DAYS)
@@ -53,7 +55,8 @@ def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionErr
     """The error for two values of types that do not fit, with a hint that changes neither value."""
     pair = {left.type, right.type}
     if VOID in pair:
-        return refused(offset, "sql-type", f"{what} NULL is always NULL", "write x IS NULL, or IS NOT NULL")
+        why = "<=> NULL is IS NULL" if what == "<=>" else f"{what} NULL is always NULL"
+        return refused(offset, "sql-type", why, "write x IS NULL, or IS NOT NULL")
     hint = "make both sides the same type"
     if STRING in pair:
         hint = _beside_text(what, left if right.type == STRING else right)
@@ -128,6 +131,8 @@ def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
 def _comparable(type: Type, offset: int) -> None:
     if holds_map(type):
         raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
+    if VARIANT in parts(type):
+        raise refused(offset, "sql-type", "variants cannot be compared", "compare single values: variant_get(x, '$.a', 'int')")
 
 
 def truth(piece: Piece, what: str) -> Piece:
@@ -262,7 +267,8 @@ def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
     for piece in pieces:
         if not is_integral(piece.type):
             needs = f"{operator} needs whole numbers, not {name(piece.type)}"
-            raise refused(piece.offset, "sql-type", needs, "use AND, OR or NOT for conditions")
+            power = operator == "^" and is_numeric(piece.type)
+            raise refused(piece.offset, "sql-type", needs, "write pow(n, 2) for a power" if power else "conditions: AND, OR, NOT")
     type = together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
     return made(offset, sql, type, pieces, False)

@@ -24,6 +24,7 @@ _ATOM = re.compile(
     """,
     re.VERBOSE,
 )
+_ANY_CASE = "(?i)"
 _REPEAT = re.compile(r"(?:[?*+]|\{([0-9]{1,4})(?:,([0-9]{0,4}))?\})\??")
 
 
@@ -58,6 +59,7 @@ def regular(piece: Piece) -> int:
 
 def groups(pattern: str, offset: int) -> int:
     reader = _Regular(pattern, offset)
+    reader.at = len(_ANY_CASE) if pattern.startswith(_ANY_CASE) else 0
     reader.alternatives(0)
     if reader.at < len(reader.pattern):
         raise reader.fault("a parenthesis closes nothing")
@@ -110,7 +112,7 @@ class _Regular:
             if self.pattern.startswith("?:", self.at):
                 self.at += 2
             elif self.pattern.startswith("?", self.at):
-                raise self.fault("of (?…) only (?:…) is allowed")
+                raise self.fault("of (?…) only (?:…) is allowed, and (?i) in front of all")
             else:
                 self.groups += 1
             ways = self.alternatives(depth + 1)

@@ -29,7 +29,7 @@ from pathlib import Path
 from framework import types
 from framework.sql import coercion
 from framework.sql.pieces import Piece
-from framework.types import DAYS, INTERVALS, MONTHS, TIME, VOID, Array, Decimal, Map, Struct, Type
+from framework.types import DAYS, INTERVALS, MONTHS, TIME, VARIANT, VOID, Array, Decimal, Map, Struct, Type
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS: Mapping[str, frozenset[str]] = {
@@ -41,7 +41,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     ),
 }
 OF_SPARK, BY_HAND = (Path(__file__).with_name(f"{name}_functions.txt") for name in ("spark", "nested"))
-_ATOMS: Mapping[str, Type] = {**types.NAMES, **INTERVALS}
+_ATOMS: Mapping[str, Type] = {**types.NAMES, **INTERVALS, "variant": VARIANT}
 _NAMES: dict[Type, str] = {MONTHS: "interval_months", TIME: "interval_time", DAYS: "interval_time"}
 _TOKEN = re.compile(r"(\.\.\.|->|[(),<>|?$!])|([A-Za-z_][A-Za-z_0-9]*|[0-9]+)")
 
@@ -103,6 +103,8 @@ class Match:
     def fits(self, term: Term, type_: Type) -> bool:
         if term.name == "|":
             return any(self.fits(part, type_) for part in term.parts)
+        if type_ == VARIANT:  # only functions made for it take one
+            return term.name == "variant"
         if is_variable(term.name):
             before = self.variables.get(term.name)
             both = coercion.wider(before, type_) if before else type_

@@ -81,20 +81,21 @@ def moved(parser: Parser, name: Token, depth: int) -> Node:
     are functions of dates."""
     arguments = parser.list(depth)
     unit = arguments[0]
-    if len(arguments) != 3 or not isinstance(unit, Column) or unit.name.lower().removesuffix("s") not in UNITS:
+    word = unit.name if isinstance(unit, Column) else unit.value if isinstance(unit, Literal) else ""
+    if len(arguments) != 3 or word.lower().removesuffix("s") not in UNITS:
         return Call(name.offset, name.word, arguments)
     whole = "timestampadd" if "add" in name.word else "timestampdiff"
-    return Call(name.offset, whole, (_text(unit.offset, unit.name.lower().removesuffix("s")), *arguments[1:]))
+    return Call(name.offset, whole, (_text(unit.offset, word.lower().removesuffix("s")), *arguments[1:]))
 
 
 def struct(parser: Parser, name: Token, depth: int) -> Node:
-    """`struct(a, b * 2 as twice)`: a field has the name of its column, or the one behind AS."""
+    """`struct(a, b * 2 as twice)`, `arrays_zip(a, b)`: a field has the name of its column, or the one behind AS."""
     parts: list[Node] = []
     while True:
         value = parser.either(depth)
         parts += [_field(parser, value, len(parts) // 2 + 1), value]
         if not parser.skip(","):
-            return _closed(parser, Call(name.offset, "named_struct", tuple(parts)))
+            return _closed(parser, Call(name.offset, "named_struct" if name.word == "struct" else name.word, tuple(parts)))
 
 
 def _field(parser: Parser, value: Node, number: int) -> Literal:
@@ -125,5 +126,6 @@ SYNTAX: Mapping[str, Callable[[Parser, Token, int], Node]] = {
     "position": position,
     "overlay": overlay,
     "struct": struct,
+    "arrays_zip": struct,
     **dict.fromkeys(("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"), moved),
 }

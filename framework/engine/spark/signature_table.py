@@ -15,7 +15,8 @@ from typing import Any
 
 from framework.jvm import build
 from framework.sql import signatures as written
-from framework.sql.functions import LEFT_OUT, SPECIAL
+from framework.sql.functions import SPECIAL
+from framework.sql.reserved import LEFT_OUT, words
 from framework.sql.settings import SQL_SETTINGS
 
 Ask = Callable[[Sequence[str]], Sequence[str]]
@@ -39,7 +40,11 @@ GROUPS = (
     "url_funcs",
     "conditional_funcs",
     "predicate_funcs",
+    "misc_funcs",
+    "xml_funcs",
 )
+SYNTAX = words("and between case cast div extract ilike in like not or regexp rlike when")
+"""Functions of Spark that are written as operators."""
 _ANY_NUMBER = ("concat_ws", "elt", "format_string", "printf")
 _MOST = 6_000  # combinations of one function that are asked for; of more, a sample
 _RESULTS = {
@@ -78,7 +83,7 @@ def names(spark: Any) -> Iterator[str]:
     """Functions of one row that are not left out."""
     registry = spark._jsparkSession.sessionState().functionRegistry()
     by_hand = {written.read(line).name for line in written.lines(written.BY_HAND)}
-    left_out = {*LEFT_OUT, *SPECIAL, *by_hand} - {"to_binary", "to_char", "to_varchar", "try_make_timestamp"}
+    left_out = {*LEFT_OUT, *SYNTAX, *SPECIAL, *by_hand} - {"to_binary", "to_char", "to_varchar", "try_make_timestamp"}
     identifier = spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier
     for (name,) in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
         info = registry.lookupFunction(identifier(name))

@@ -1,0 +1,57 @@
+"""Functions that read JSON, CSV, XML and variants into the type that a literal says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from framework import types
+from framework.sql import operators, patterns
+from framework.sql.arguments import Use
+from framework.sql.bounded_functions import plain_xml
+from framework.sql.pieces import Piece, made
+from framework.sql.quote import literal
+from framework.types import STRING, VARIANT, Struct, Type
+
+
+def parsed(use: Use) -> Piece:
+    """`from_json(text, 'a int, b string')`, `from_csv`, `from_xml`: the schema is a literal."""
+    piece, schema = use.some(2, 2)
+    if piece.type != STRING:
+        raise use.fault(f"takes a text here, not {operators.name(piece.type)}", "cast(x as string)", piece)
+    type = _schema(use, schema)
+    if use.name != "from_json" and not isinstance(type, Struct):
+        raise use.fault("gives a struct", "write 'a int, b string'", schema)
+    text = plain_xml(piece.sql) if use.name == "from_xml" else piece.sql
+    return made(use.offset, f"{use.name}({text}, {literal(type.sql)})", type, (piece,))
+
+
+def _schema(use: Use, piece: Piece) -> Type:
+    text = patterns.text(piece, "a schema")
+    try:
+        return types.parse(text if re.match(r"\s*(struct|array|map)\s*<", text, re.IGNORECASE) else f"struct<{text}>")
+    except types.TypeTextError as error:
+        raise use.fault(f"takes a schema here: {error.message}", error.hint or "write 'a int, b string'", piece) from None
+
+
+_PATH = re.compile(r"""\$(\.[^.\[\s]+|\[[0-9]{1,9}\]|\['[^']+'\]|\["[^"]+"\])*""")
+
+
+def variant(use: Use) -> Piece:
+    """`variant_get(parse_json(text), '$.a[0]', 'int')`: path and type are literals."""
+    piece, path, type_name = use.some(3, 3)
+    if piece.type != VARIANT:
+        raise use.fault(f"takes a variant, not {operators.name(piece.type)}", f"{use.name}(parse_json(x), '$.a', 'int')", piece)
+    if not _PATH.fullmatch(patterns.text(path, "a path")):
+        raise use.fault(f"does not know the path '{path.constant}'", "write for example '$.a.b[0]'", path)
+    try:
+        type = types.parse(patterns.text(type_name, "a type"))
+    except types.TypeTextError as error:
+        raise use.fault(f"takes a type here: {error.message}", error.hint or "write 'int'", type_name) from None
+    return made(use.offset, use.sql(piece.sql, path.sql, literal(type.sql)), type, (piece,))
+
+
+TABLE: Mapping[str, Callable[[Use], Piece]] = {
+    **dict.fromkeys(("from_csv", "from_json", "from_xml"), parsed),
+    **dict.fromkeys(("try_variant_get", "variant_get"), variant),
+}

@@ -1,0 +1,68 @@
+"""Functions of times whose type depends on a literal word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from framework import types
+from framework.sql import operators
+from framework.sql.arguments import Use
+from framework.sql.pieces import Piece, made
+from framework.sql.reserved import words
+from framework.sql.special_syntax import UNITS
+from framework.types import BIGINT, INT, MONTHS, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, TINYINT, Decimal, Type, is_integral
+
+
+def part(use: Use) -> Piece:
+    """`extract(hour from at)`, `date_part('hour', at)`"""
+    field, piece = use.some(2, 2)
+    if piece.type in types.INTERVALS.values():
+        fields = _OF_INTERVALS[MONTHS if piece.type == MONTHS else TIME]
+        return made(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
+    if piece.type not in _MOMENTS:
+        raise use.fault(
+            f"takes a part of a time or of an interval, not of {operators.name(piece.type)}", "cast(x as timestamp)", piece
+        )
+    if (field.constant or "").lower() == "epoch":
+        raise use.fault("does not know 'epoch'", f"write unix_timestamp({piece.sql}), or unix_millis({piece.sql})", field)
+    word = use.word(field, (*sorted(_FIELDS), *_SECONDS))
+    return made(use.offset, use.sql(), Decimal(8, 6) if word in _SECONDS else INT, (piece,))
+
+
+_SECONDS = ("second", "s", "sec", "seconds", "secs")
+
+
+_FIELDS = words("""
+    year y years yr yrs yearofweek quarter qtr month mon mons months week w weeks day d days dayofweek dow dayofweek_iso
+    dow_iso doy hour h hours hr hrs minute m min mins minutes
+""")
+
+
+_OF_INTERVALS: Mapping[Type, Mapping[str, Type]] = {
+    MONTHS: {"year": INT, "month": TINYINT},
+    TIME: {"day": INT, "hour": TINYINT, "minute": TINYINT, "second": Decimal(8, 6)},
+}
+
+
+def moved(use: Use) -> Piece:
+    """`timestampadd(day, 1, at)`, `timestampdiff(day, a, b)`"""
+    unit, first, second = use.some(3, 3)
+    word = use.word(unit, UNITS)
+    if not is_integral(first.type) if use.name == "timestampadd" else first.type not in _MOMENTS:
+        raise use.fault(
+            f"takes a unit, then {'a number' if use.name == 'timestampadd' else 'two times'}", f"{use.name}(day, …)", first
+        )
+    if second.type not in _MOMENTS:
+        raise use.fault(f"takes a time here, not {operators.name(second.type)}", "cast(x as timestamp)", second)
+    added = second.type if second.type == TIMESTAMP_NTZ else TIMESTAMP
+    sql = f"{use.name}({word.upper()}, {first.sql}, {second.sql})"
+    return made(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))
+
+
+_MOMENTS = (*types.TIMES, STRING)
+
+
+TABLE: Mapping[str, Callable[[Use], Piece]] = {
+    **dict.fromkeys(("date_part", "datepart"), part),
+    **dict.fromkeys(("timestampadd", "timestampdiff"), moved),
+}
