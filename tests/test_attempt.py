@@ -30,6 +30,18 @@ CAUSES = {
     "transform(list, x -> x / b)": "division by zero in x / b (b = 0)",
     "to_date(s)": "'abc' is no date in to_date(s) (s = 'abc')",
     "cast(a as decimal(2,1))": "10 does not fit decimal(2,1) in cast(a AS decimal(2,1)) (a = 10)",
+    "if(a > 0, raise_error('a is positive'), a)": "a is positive in if((a > 0), raise_error('a is positive'), a) (a = 10)",
+    "variant_get(parse_json(s), '$.a', 'int')": "abc cannot be parsed in variant_get(parse_json(s), '$.a', 'int') (s = 'abc')",
+    "variant_get(parse_json('[' || a || ',\"x\"]'), '$[1]', 'int')": (
+        "\"x\" is no int in variant_get(parse_json((('[' || a) || ',\"x\"]')), '$[1]', 'int') (a = 10)"
+    ),
+    "xpath_string(concat('<!DOCTYPE p [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><p>&x;</p>', s), 'p')": (
+        "XML with a DOCTYPE is not read "
+        "in xpath_string(concat('<!DOCTYPE p [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><p>&x;</p>', s), 'p') (s = 'abc')"
+    ),
+    "from_xml('<!DOCTYPE p><p><a>1</a></p>' || s, 'a int').a": (
+        "XML with a DOCTYPE is not read in from_xml(('<!DOCTYPE p><p><a>1</a></p>' || s), 'struct<a:int>').a (s = 'abc')"
+    ),
     "repeat(s, n * 100000000)": "the result of repeat is too large in repeat(s, (n * 100000000)) (n = 1, s = 'abc')",
     "cast(s || 'e99999' as decimal(5,2))": "a number of too many digits in cast((s || 'e99999') AS decimal(5,2)) (s = 'abc')",
 }

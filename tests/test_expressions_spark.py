@@ -284,7 +284,8 @@ kll_sketch_to_string_double(raw) | kll_sketch_to_string_float(raw) | kll_sketch_
 kll_sketch_get_quantile_double(raw, 0.5) | kll_sketch_get_quantile_float(raw, 1) | kll_sketch_get_rank_bigint(raw, 5)
 kll_sketch_get_rank_double(raw, 0.5) | kll_sketch_get_rank_float(raw, 5) | hll_sketch_estimate(unhex('0201070403000108CBD7C204' || x))
 theta_sketch_estimate(unhex('01030300003ACC93E56B61EEC8804420')) | kll_sketch_get_n_bigint(unhex('02020F04C80008000700000000000000'))
-{string} like any ('a%', '%b') | {string} not like all ('a%', '%b') | s not like any ('a%', '%b') | s ilike all ('%A%', 'b%') | {string} ilike any ('A%') | {string} rlike '(?i)^A'
+{string} like any ('a%', '%b') | {string} not like all ('a%', '%b') | s not like any ('a%', '%b')
+s ilike all ('%A%', 'b%') | {string} ilike any ('A%') | {string} rlike '(?i)^A'
 datediff(month, day, due) | dateadd(day, {int}, {timestamp})
 dateadd(day, 1) | timestampadd(hour, t, at) | timestampdiff(minute, at, till) | dayname({date}) | monthname({date})
 extract(year from {timestamp}) | date_part('week', {date})

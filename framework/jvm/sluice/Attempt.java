@@ -1,12 +1,11 @@
 package sluice;
 
 import java.io.Serializable;
-import java.util.Arrays;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ConditionalExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock$;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
@@ -25,9 +24,6 @@ import scala.collection.immutable.Seq;
  * another one. The columns are read only for an error.
  */
 public final class Attempt extends Expression implements ConditionalExpression, Serializable {
-  private static final int VALUE = 0;
-  private static final int ERROR = 1;
-
   private final List<Expression> children;
   private final Cause cause;
 
@@ -67,40 +63,39 @@ public final class Attempt extends Expression implements ConditionalExpression, 
 
   @Override
   public Object eval(InternalRow row) {
-    Object[] values = new Object[2];
+    Attempted result = new Attempted();
     try {
-      values[VALUE] = expression().eval(row);
+      result.set(expression().eval(row));
     } catch (Throwable thrown) {
-      values[ERROR] = cause().words(thrown, columns().stream().map(column -> column.eval(row)).toArray());
+      result.fail(cause().words(thrown, columns().stream().map(column -> column.eval(row)).toArray()));
     }
-    return new GenericInternalRow(values);
+    return result;
   }
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
-    String values = context.freshName("values");
     String thrown = context.freshName("thrown");
     String found = context.freshName("found");
     String words = context.addReferenceObj("cause", cause(), Cause.class.getName());
     StringBuilder code = new StringBuilder();
-    code.append("Object[] ").append(values).append(" = new Object[2];\ntry {\n");
-    assign(code, context, values, VALUE, expression());
+    code.append(Attempted.class.getName()).append(" ").append(result.value()).append(" = new ").append(Attempted.class.getName());
+    code.append("();\ntry {\n");
+    compute(code, context, expression(), value -> result.value() + ".set(" + value + ")");
     code.append("} catch (Throwable ").append(thrown).append(") {\n");
     code.append("Object[] ").append(found).append(" = new Object[").append(columns().size()).append("];\n");
     for (int at = 0; at < columns().size(); at++) {
-      assign(code, context, found, at, columns().get(at));
+      String place = found + "[" + at + "]";
+      compute(code, context, columns().get(at), value -> place + " = " + value);
     }
-    code.append(values).append("[1] = ").append(words).append(".words(").append(thrown).append(", ").append(found).append(");\n}\n");
-    code.append(InternalRow.class.getName()).append(" ").append(result.value()).append(" = new ");
-    code.append(GenericInternalRow.class.getName()).append("(").append(values).append(");\n");
+    code.append(result.value()).append(".fail(").append(words).append(".words(").append(thrown).append(", ").append(found).append("));\n}\n");
     return new ExprCode(CodeBlock$.MODULE$.apply(ScalaList.of(code.toString()), ScalaList.of()), FalseLiteral$.MODULE$, result.value());
   }
 
-  /** Code that computes an expression and puts its value, boxed, at a place of an array. */
-  private static void assign(StringBuilder code, CodegenContext context, String array, int at, Expression expression) {
+  /** Code that computes an expression and does something with its value where it is not null. */
+  private static void compute(StringBuilder code, CodegenContext context, Expression expression, UnaryOperator<String> use) {
     ExprCode computed = expression.genCode(context);
     code.append(computed.code()).append("\nif (!").append(computed.isNull()).append(") ");
-    code.append(array).append("[").append(at).append("] = ").append(computed.value()).append(";\n");
+    code.append(use.apply(computed.value().toString())).append(";\n");
   }
 
   @Override

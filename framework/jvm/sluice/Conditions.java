@@ -24,6 +24,8 @@ final class Conditions {
           Map.entry("DATETIME_FIELD_OUT_OF_BOUNDS.WITH_SUGGESTION", "{rangeMessage}"),
           Map.entry("DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", "{rangeMessage}"),
           Map.entry("CANNOT_PARSE_TIMESTAMP", "{message}"),
+          Map.entry("MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION", "{badRecord} cannot be parsed"),
+          Map.entry("INVALID_VARIANT_CAST", "{value} is no {dataType}"),
           Map.entry("USER_RAISED_EXCEPTION", "{errorMessage}"));
   private static final Pattern AROUND = Pattern.compile("^\\[[A-Z0-9_.]+\\] |(\\. (Use|If necessary|To|Please|Try|Correct)\\b| SQLSTATE:|\\R).*$", Pattern.DOTALL);
   private static final Pattern QUOTED_TYPE = Pattern.compile("\"([A-Z][A-Z0-9_(),<>: ]*)\"");
