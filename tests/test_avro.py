@@ -75,6 +75,7 @@ def test_a_version_that_comes_while_it_runs(trades: Registered) -> None:
     assert values(trades, "id", "note") == [(1, None), (2, "new"), (3, None)]
 
 
+@pytest.mark.long
 def test_a_schema_of_another_subject(trades: Registered) -> None:
     """Its messages are rows if it fits, and bad rows that say why if not; the registry is asked for each id once."""
     own = trades.register(record(("id", "long"), ("price", ["null", "double"], {"default": None})))

@@ -44,7 +44,7 @@ def victim(project: Project, point: str, number: signal.Signals, what: str = "ru
         process.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("point", few(KILL_POINTS, "checked", "published"))  # test_keyed_model.py has all of them
+@pytest.mark.parametrize("point", few(KILL_POINTS, "checked"))  # test_keyed_model.py has all of them
 def test_killed_at(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)
@@ -87,6 +87,7 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     assert project.branches() == []
 
 
+@pytest.mark.long
 def test_killed_while_the_table_is_born(project: Project) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)

@@ -77,6 +77,7 @@ def nothing_left(project: Project) -> None:
     assert len(project.unreferenced()) <= 3
 
 
+@pytest.mark.long
 def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> None:
     begun(project, 30, bad_every=10)
     with_flag(project, 3)
@@ -180,6 +181,7 @@ def test_what_a_rebuild_refuses(project: Project) -> None:
         run_rebuild(project)
 
 
+@pytest.mark.long
 def test_a_table_from_a_table(project: Project) -> None:
     project.template += "---\npipeline: with_copy\nfrom: {{table: {namespace}.trades}}\nsteps: [{{filter: id > 1}}]\n"
     project.template += "into: {{table: {namespace}.copy, write: replace}}\n"
@@ -235,6 +237,7 @@ def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
 # what cannot be made again
 
 
+@pytest.mark.long
 def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     begun(project, count=30, bad_every=10)
     to = TopicPartition(project.topic, 0, 4)
@@ -282,6 +285,7 @@ def test_latest_begins_where_the_table_began(project: Project) -> None:
     nothing_left(project)
 
 
+@pytest.mark.long
 def test_commits_of_others(project: Project) -> None:
     begun(project)
     project.sql("delete from {table} where id = 1")
@@ -312,6 +316,7 @@ def test_a_compaction_changes_no_row(project: Project) -> None:
     is_new(project)
 
 
+@pytest.mark.long
 def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     begun(project)
     before = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -507,6 +512,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_behind_publishing_and_a_run_follows(project: Project) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 3)

@@ -123,6 +123,7 @@ def test_killed_at(keyed: Project, point: str) -> None:
     nothing_left(keyed)
 
 
+@pytest.mark.long
 def test_runs_go_on_meanwhile(keyed: Project) -> None:
     """Also what they delete is known afterwards."""
     before = keyed.context()

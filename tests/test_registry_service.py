@@ -115,6 +115,7 @@ def test_schemas_stay_over_a_restart_and_over_a_kill(home: Path) -> None:
     assert json.loads(call(url, "GET", "/subjects/orders-value/versions/latest")[1]["schema"]) == wider
 
 
+@pytest.mark.long
 def test_only_this_machine_reaches_it_and_one_that_hangs_is_noticed(home: Path) -> None:
     with registry.running(home) as url:
         started = process.running(home / "services" / "registry")

@@ -195,6 +195,7 @@ def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_topics_survive_starting_and_stopping_kafka_twice(kafka_home: Path) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 

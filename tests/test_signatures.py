@@ -99,7 +99,7 @@ def test_what_is_taken_is_what_sparks_analyser_takes(spark: Any) -> None:
     ask = signature_table.asking(spark)
     arguments = [*COLUMNS, "1", "'1'"]
     names = sorted({read(line).name for line in committed()} - CHECKED)
-    calls = [f"{draw.choice(names)}({', '.join(draw.choices(arguments, k=draw.choice((1, 1, 2, 2, 3))))})" for _ in range(4000)]
+    calls = [f"{draw.choice(names)}({', '.join(draw.choices(arguments, k=draw.choice((1, 1, 2, 2, 3))))})" for _ in range(1500)]
     wrong = []
     for call, answer in zip(calls, ask(calls), strict=True):
         try:

@@ -136,6 +136,7 @@ CHECKS = """{assetNodeOrError(assetKey: {path: ["lake", "shop", "%s"]}) {... on 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
     """Nobody answers where Kafka should be, one pipeline is paused, the spec of another is broken."""
     (folder / "words" / "more.yaml").write_text(

@@ -140,6 +140,7 @@ def refs(project: Project) -> list[str]:
     return list(table.refs())
 
 
+@pytest.mark.long
 def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
@@ -180,6 +181,7 @@ def test_what_people_see_of_a_delete(customers: Project) -> None:
     assert [json.loads(line)["bad"] for line in CliRunner().invoke(main, peek).stdout.splitlines()] == [None] * 4
 
 
+@pytest.mark.long
 def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.engine.staging import state
 
@@ -224,6 +226,7 @@ def expire(customers: Project) -> None:
     assert customers.sql("select count(*) from {table}.snapshots") < before
 
 
+@pytest.mark.long
 def test_deletes_before_a_rollback_are_remembered_after_snapshots_expired(customers: Project) -> None:
     """Those of the batches that are undone are forgotten all the same."""
     rolled_back_over_two_batches(customers)
@@ -254,6 +257,7 @@ def test_expiry_frees_what_was_before_a_rebuild(customers: Project) -> None:
     assert names(customers) == {}
 
 
+@pytest.mark.long
 def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(customers: Project) -> None:
     """As of a table whose branches a former version made: expiry left one snapshot of each."""
     rolled_back_over_two_batches(customers)
@@ -267,6 +271,7 @@ def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(c
     assert told.value.code == "deletes-expired"
 
 
+@pytest.mark.long
 def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -> None:
     """A wrong spec deleted what it should not have; the table is rolled back, and the messages are read by the corrected one."""
     send(customers, (1, "a", 1000), (2, None, 1500), (3, "a", 1000))
@@ -285,6 +290,7 @@ def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -
     assert names(customers) == {1: "c", 3: "a"}, "2 was deleted before"
 
 
+@pytest.mark.long
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.engine.staging import state
 
@@ -302,6 +308,7 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
     assert names(customers) == dict.fromkeys(range(3, 9), "late")
 
 
+@pytest.mark.long
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """By lists, by ranges and by bounds alone: always the same rows."""
     from framework.engine.staging import ranges
@@ -319,6 +326,7 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
         assert {name for key, name in names(customers).items() if key in (0, 7, 210, 219)} == {f"new {number}"}
 
 
+@pytest.mark.long
 def test_manifests_are_joined(customers: Project) -> None:
     """Each batch looks through all of them."""
     for number in range(12):

@@ -51,6 +51,7 @@ def test_versions_and_when(versions: Project) -> None:
     assert told(versions)[3:] == [(2, "x", 1, 4), (2, "later", 4, 5), (2, "again", 6, None), (3, "y", 4, 5)]
 
 
+@pytest.mark.long
 def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.engine.staging import state
 
@@ -76,6 +77,7 @@ def test_without_a_time(versions: Project) -> None:
     assert [(row["stage"], row["code"]) for row in versions.rows(bad=True)] == [("keys", "no_order")]
 
 
+@pytest.mark.long
 def test_what_is_read_a_second_time_adds_nothing(versions: Project) -> None:
     """A topic that was deleted and filled again from a backup."""
     messages: list[tuple[int | None, str | None, int | None]] = [(1, "a", 1000), (1, "b", 2000), (2, "x", 1000), (2, None, 3000)]
