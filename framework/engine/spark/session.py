@@ -24,11 +24,6 @@ from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
-_LIMITS = " ".join(
-    f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
-    for what, most in {"string": 64 << 20, "bytes": 64 << 20, "collectionItems": 10_000_000}.items()
-)
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -47,8 +42,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
-        "spark.driver.defaultJavaOptions": " ".join([_LIMITS, *_classes()]),
-        "spark.executor.defaultJavaOptions": _LIMITS,
+        "spark.driver.defaultJavaOptions": " ".join(_classes()),
         # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.local.dir": str(scratch),
