@@ -318,7 +318,7 @@ def harmful(text: str, checked: Checked) -> list[str]:
     given |= {number for value in given for number in re.findall(r"-?[0-9.]+", value)}  # of intervals
     sql = checked.sql.replace(f"RLIKE {casts.ENDLESS}", "IS NULL")
     sql = GUARD.sub("NULL", sql)
-    sql = re.sub(r" AS array<struct<(`\w+`:\w+,?)+>>\)", " AS string)", sql)  # of arrays_zip
+    sql = re.sub(r" AS array<struct<[^()]*>>\)", " AS string)", sql)  # of arrays_zip
     words = tokens(sql)
     given |= {"<!DOCTYPE"}  # the guard of XML
     given |= {parse(value).sql for value in given if value.startswith("struct<")}  # of variant_get

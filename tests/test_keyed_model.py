@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
+from framework.engine.maintain import compact, due, maintain
 from framework.engine.publish.batch import next_batch
 from framework.engine.query.one_select import ask
 from framework.engine.rules.protocol import KILL_POINTS, UPSERT_POINTS
@@ -47,6 +48,7 @@ into:
   format_version: {version}
   kafka_columns: false
   partition_by: {partition_by}
+maintain: {{keep_at_least: 1}}
 """
 
 
@@ -66,7 +68,7 @@ class Sent:
 class Trouble:
     """What happens while a batch is at a point of its way."""
 
-    kind: str  # dies, joins, foreign, another
+    kind: str  # dies, joins, maintains, foreign, another
     where: str
 
 
@@ -93,7 +95,7 @@ sent = st.builds(
 )  # fmt: skip
 trouble = st.builds(
     Trouble,
-    st.sampled_from(["dies", "dies", "joins", "foreign", "another"]),
+    st.sampled_from(["dies", "dies", "joins", "maintains", "foreign", "another"]),
     st.sampled_from(POINTS),
 )
 batches = st.lists(st.tuples(st.lists(sent, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
@@ -155,6 +157,16 @@ def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Me
     return tuple(made)
 
 
+def maintained(context: Context, pipeline: Pipeline) -> None:
+    """Whatever can be compacted is, and all snapshots that nothing needs go, as if nine days had passed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (due, compact):
+            patch.setattr(module, "FEWEST_FILES", 1)
+        patch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=9))
+        done = [words for each in maintain.maintain(context, pipeline) for words in each.says]
+    assert not any("left to the next time" in words for words in done), done
+
+
 class Died(BaseException):
     """What a SIGKILL is to everything but the operating system."""
 
@@ -197,7 +209,7 @@ def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["dies", "another"])
+@pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_at_every_point(write: str, kind: str, lake: Path, spark: Any) -> None:
     """A run dies there, or another run does the batch meanwhile; each batch changes, ends, deletes and brings late rows."""
@@ -279,6 +291,10 @@ def happen(what: str, context: Context, number: int) -> None:
         raise Died
     if what == "another":
         next_batch(context, pipeline)
+    elif what == "maintains" and there:
+        before = rows(pipeline, context.spark)
+        maintained(context, pipeline)
+        assert rows(pipeline, context.spark) == before
     elif what == "joins" and there:
         before = rows(pipeline, context.spark)
         jvm: Any = context.spark._jvm

@@ -17,6 +17,7 @@ from framework.assets.run_outcomes import Result, status_of
 from framework.assets.triggers import TAG
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.maintain import maintain
 from framework.engine.observe import same_failure
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
@@ -97,6 +98,8 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
         for batch in loop.batches(engine, pipeline):
             batches.append(batch)
             progress.batch(context, batch)
+        for done in maintain.after_run(engine, pipeline) if batches else ():
+            context.log.info(f"{done.identifier}: {'; '.join(done.says)}")
     except Exception as error:
         if isinstance(error, SparkEnded):
             context.resources.spark.forget()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from framework.cli._progress import Bar
     from framework.engine.context import Context
     from framework.engine.loop import Failure
+    from framework.engine.maintain.maintain import Done
     from framework.engine.publish.batch import Batch
     from framework.model import Pipeline, Plan
 
@@ -51,9 +52,9 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
-                loop.keep_up(context, pipelines, seconds, report.batch, report.failure, stop, report.working)
+                loop.keep_up(context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained)
                 return
-            failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working)
+            failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working, report.maintained)
         failed = [report.failure(failure) for failure in failures]
         behind = {failure.pipeline for failure in failures}
         for pipeline in pipelines:
@@ -109,6 +110,9 @@ class _Report:
         self._bar.update(self._read, self._read + batch.waiting, batch.read / max(batch.seconds, 0.001))
         with self._bar.hidden():
             click.echo(text)
+
+    def maintained(self, done: Done) -> None:
+        click.echo(f"{done.identifier}: {'; '.join(done.says)}")
 
     def failure(self, failure: Failure) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from framework.engine.context import Context
 from framework.engine.kafka.outage import outage
+from framework.engine.maintain import maintain
+from framework.engine.maintain.maintain import Done
 from framework.engine.publish.batch import Batch, next_batch, nothing_waits
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
@@ -28,23 +30,33 @@ class Failure:
     error: SluiceError
 
 
+def _ignored(_done: Done) -> None:
+    pass
+
+
 def catch_up(
     context: Context,
     pipelines: Sequence[Pipeline],
     on_batch: Callable[[Batch], None],
     stopped: Callable[[], bool],
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
+    on_maintained: Callable[[Done], object] = _ignored,
 ) -> tuple[Failure, ...]:
-    """Runs each pipeline until nothing waits, inside its `around` block. A pipeline that fails does not stop the others."""
+    """Runs each pipeline until nothing waits, inside its `around` block, and maintains its tables if they are due. A pipeline that
+    fails does not stop the others."""
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
             run_record.refuse_paused(pipeline.name)
+            published = False
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
+                    published = True
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
+                for done in maintain.after_run(context, pipeline) if published else ():
+                    on_maintained(done)
         except BrokenPipeError:
             raise  # the reader of standard output is gone
         except Exception as error:
@@ -92,11 +104,12 @@ def keep_up(
     on_failure: Callable[[Failure], object],
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
+    on_maintained: Callable[[Done], object] = _ignored,
 ) -> None:
     """Catches up every `every` seconds until it is stopped. A failure is reported and retried the next time."""
     while not stop.is_set():
         began = time.monotonic()
-        for failure in catch_up(context, pipelines, on_batch, stop.is_set, around):
+        for failure in catch_up(context, pipelines, on_batch, stop.is_set, around, on_maintained):
             on_failure(failure)
         stop.wait(max(0.0, every - (time.monotonic() - began)))
 

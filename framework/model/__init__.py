@@ -27,6 +27,7 @@ from framework.model.table import (
     State,
     Table,
     TableSource,
+    Thin,
 )
 from framework.model.topic import (
     EVENT_TIME,
@@ -90,6 +91,7 @@ __all__ = [
     "Step",
     "Table",
     "TableSource",
+    "Thin",
     "Topic",
     "columns_read",
     "in_order",

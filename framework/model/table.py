@@ -152,11 +152,22 @@ class TableSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Thin:
+    """How old snapshots are thinned out, in seconds."""
+
+    all_for: int
+    then_every: int
+    for_: int
+    then_every_hour: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Maintain:
-    """The settings for compaction and snapshot expiry, in bytes and seconds. This version does neither."""
+    """The settings for compaction and snapshot expiry, in bytes and seconds."""
 
     compact_to: int
     compact_every: int
     keep_snapshots_for: int
     keep_at_least: int
+    thin: Thin
     orphans_after: int

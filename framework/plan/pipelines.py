@@ -22,6 +22,7 @@ from framework.model import (
     Step,
     Table,
     TableSource,
+    Thin,
     Topic,
 )
 from framework.plan import examples, expectations, keyed, memory, topics
@@ -97,6 +98,12 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
             compact_every=spec.maintain.compact_every,
             keep_snapshots_for=spec.maintain.keep_snapshots_for,
             keep_at_least=spec.maintain.keep_at_least,
+            thin=Thin(
+                all_for=spec.maintain.thin.all_for,
+                then_every=spec.maintain.thin.then_every,
+                for_=spec.maintain.thin.for_,
+                then_every_hour=spec.maintain.thin.then_every_hour,
+            ),
             orphans_after=spec.maintain.orphans_after,
         ),
         spec=digest,

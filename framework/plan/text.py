@@ -54,7 +54,7 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     if pipeline.source:
         how = f"the whole table, if {pipeline.source.identifier} or the spec has changed"
     yield f"  runs  {_when(pipeline.run)}, {how}"
-    yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}: not done by this version"
+    yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}"

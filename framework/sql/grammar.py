@@ -394,7 +394,7 @@ class Parser:
         text, open = taken.text, 0
         while self.next.word in ("<", "(") or (open and self.next.kind != "end"):
             word = self.next.word
-            open += (word in ("<", "(")) - (word in (">", ")")) - 2 * (word == ">>")
+            open += (word in ("<", "(")) - (word == ")") - (len(word) if word in (">", ">>", ">>>") else 0)
             text = text.ljust(self.next.offset - start) + self.take().text
         try:
             return types.parse(text)

@@ -53,6 +53,7 @@ def _snapshot(snapshot: Any) -> Snapshot:
         snapshot.sequenceNumber(),
         attempt=summary.get(protocol.ATTEMPT),
         position=summary.get(protocol.POSITION),
+        compacts=snapshot.operation() == "replace",
     )
 
 

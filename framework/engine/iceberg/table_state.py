@@ -111,6 +111,7 @@ def _ancestors(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot
         yield Snapshot(
             each["snapshot-id"], each.get("parent-snapshot-id"), each.get("sequence-number") or 0,
             attempt=summary.get(protocol.ATTEMPT), position=summary.get(protocol.POSITION),
+            compacts=summary.get("operation") == "replace",
         )  # fmt: skip
         if each["snapshot-id"] == until:
             return

@@ -24,6 +24,7 @@ BORN = "born"  # in place of an attempt's id: of a table without a batch yet
 REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
 EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that keeps state, which has no rows
 WRITE = "sluice.write"  # how a table that has one row per key was written, and by which keys
+COMPACTED = "sluice.compacted"  # when a table was last compacted; in the summary of the snapshot, that it is a compaction
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (
@@ -82,6 +83,7 @@ class Snapshot:
     _: KW_ONLY
     attempt: str | None = None
     position: str | None = None  # the one in its summary, to return to
+    compacts: bool = False  # other files with the same rows
 
 
 @dataclass(frozen=True)

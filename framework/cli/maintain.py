@@ -1,0 +1,50 @@
+"""`sluice maintain`: compact files and expire snapshots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from framework.cli import _complete, _specs
+
+SECTION, ORDER = "run", 6
+ALSO_CALLED = ("compact", "optimize", "vacuum", "expire")
+
+
+@click.command()
+@click.argument("names", nargs=-1, shell_complete=_complete.pipelines)
+@click.option("--dry-run", is_flag=True, help="Only show what tables are due for, without Spark.")
+@_specs.with_specs
+def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str) -> None:
+    """Compact small files and expire old snapshots.
+
+    Does for the tables of these pipelines, or of all, what their option `maintain` says: small files become larger ones, rows that
+    are marked as deleted leave their files, and snapshots that are no longer kept go, with the files that only they had.
+
+    No row changes. Runs may go on meanwhile: where one of them commits first, the rest is left to the next time. A snapshot
+    stays as long as the position, a branch or a tag needs it, and at least ten minutes after it was the newest.
+
+    Example: sluice maintain flagged_stock_trades --dry-run
+    """
+    from datetime import datetime, timezone
+
+    from framework.engine.maintain.due import due
+
+    plan = _specs.plan(specs, environment)
+    chosen = _specs.chosen(plan, names)
+    if dry_run:
+        for pipeline in chosen:
+            for each in due(pipeline, datetime.now(timezone.utc), asked=True):
+                click.echo(f"{each.identifier}: {'is compacted: ' if each.compact else 'not compacted: '}{'; '.join(each.words)}")
+        return
+    from framework.engine.context import Context
+    from framework.engine.maintain.maintain import maintain
+
+    context = Context(plan)
+    try:
+        for pipeline in chosen:
+            for done in maintain(context, pipeline):
+                click.echo(f"{done.identifier}: {'; '.join(done.says)}")
+    finally:
+        context.stop()

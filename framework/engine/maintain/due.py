@@ -1,0 +1,104 @@
+"""What maintenance a table is due for, and why: from its metadata, without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from framework import amounts
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.iceberg.table_state import state_of
+from framework.engine.maintain import thinning
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position, Standing, standing
+from framework.model import Maintain, Pipeline
+
+FEWEST_FILES = 5
+"""So many small files are worth a larger one."""
+FEWEST_SNAPSHOTS = 20
+"""After a run so many snapshots are expired at once: each time, all lists of files are read."""
+_SMALL = 0.75  # of the wanted size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Due:
+    """What one table is due for. `expirable` are snapshots; `joined_up_to` is the last batch whose bad rows may share files."""
+
+    identifier: str
+    compact: bool
+    why: str  # it is compacted, or not
+    average: int = 0  # bytes of a file
+    expirable: tuple[int, ...] = ()
+    joined_up_to: int | None = None
+
+    @property
+    def words(self) -> list[str]:
+        return [self.why, *([f"{amounts.counted(len(self.expirable), 'snapshot')} can go"] if self.expirable else [])]
+
+
+def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ...]:
+    """Of the table and its bad rows; `asked` for by a person, whenever the last compaction was. A table that was rolled back keeps
+    all: its snapshots say what is to be read again."""
+    catalog = pipeline.table.catalog
+    table = metadata.read(catalog, pipeline.table.identifier)
+    if table is None or table.main is None:
+        return ()
+    state = state_of(table)
+    if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
+        return ()
+    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked)]
+    for side in pipeline.table.side_tables:
+        side_table = metadata.read(catalog, side.identifier)
+        if side_table is not None and side_table.main is not None:
+            found.append(_of(side_table, side.identifier, pipeline.maintain, now, asked, _oldest_batch(table)))
+    return tuple(found)
+
+
+def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, joined_up_to: int | None = None) -> Due:
+    compact, why = _compaction(table, maintain, now, asked)
+    total = metadata.summary(table.main)
+    average = int(total.get("total-files-size", 0)) // max(1, int(total.get("total-data-files", 0)))
+    expirable = thinning.expirable(table, maintain, now)
+    return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable, joined_up_to=joined_up_to)
+
+
+def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool) -> tuple[bool, str]:
+    total = metadata.summary(table.main)
+    files, size, marked = (int(total.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes"))
+    at, left = last_compaction(table)
+    if not asked and (now - at).total_seconds() < maintain.compact_every:
+        return False, "was compacted not long ago"
+    if marked:
+        return True, f"{marked:,} deleted rows are still in files"
+    if files < left + FEWEST_FILES:
+        return False, f"{amounts.counted(files, 'file')}, hardly more than after the last compaction"
+    if size / files >= _SMALL * maintain.compact_to:
+        return False, f"{amounts.counted(files, 'file')}, large enough"
+    return True, f"{amounts.counted(files, 'file')} of {amounts.size(size // files)} each"
+
+
+def last_compaction(table: Metadata) -> tuple[datetime, int]:
+    """When the table was last compacted, and how many files it had then. A new table counts as compacted."""
+    try:
+        found = json.loads(table.properties[protocol.COMPACTED])
+        return datetime.fromisoformat(found["at"]), int(found["files"])
+    except (KeyError, ValueError, TypeError):
+        *_, oldest = table.ancestors()
+        return table.published(oldest), 0
+
+
+def compacted(now: datetime, files: int) -> dict[str, str]:
+    """The property that says so."""
+    return {protocol.COMPACTED: json.dumps({"at": now.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files})}
+
+
+def _oldest_batch(table: Metadata) -> int:
+    """The batch of the oldest snapshot to which the table can be rolled back. Bad rows of later batches may have to be deleted by
+    whole files, so these stay in files of their own."""
+    batch = 0
+    for snapshot in table.ancestors():
+        text = metadata.summary(snapshot).get(protocol.POSITION)
+        batch = Position.read(text).batch if text else batch
+    return batch

@@ -1,0 +1,37 @@
+"""Expiry: snapshots that nothing needs go, and then the files that only those had."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from framework.engine.iceberg import deletable_files
+from framework.engine.iceberg.jvm_state import names
+from framework.engine.iceberg.lake import Lake
+from framework.engine.spark.java_errors import CommitRefused, commit_answers
+
+
+def expire(lake: Lake, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
+    """How many snapshots and files went. A file outside of the table's folders stays, whatever the metadata says."""
+    table = lake.load(identifier)
+    if table is None:
+        raise CommitRefused(f"the table {identifier} is gone")
+    refs = table.refs()
+    heads = {refs[name].snapshotId() for name in names(table)}
+    going = [each for each in snapshots if each not in heads and table.snapshot(each) is not None]
+    if not going:
+        return 0, 0
+    collected = lake.spark._jvm.sluice.Collected()
+    with commit_answers():
+        action = table.expireSnapshots().expireOlderThan(0)  # older than 1970: those named are expired, and no others
+        for snapshot in going:
+            action = action.expireSnapshotId(snapshot)
+        action.deleteWith(collected).commit()
+    locations = collected.lines().split("\n") if collected.lines() else []
+    files = lake.of.files
+    files = replace(files, root=lake.spark.conf.get(f"spark.sql.catalog.{lake.of.name}.warehouse", files.root))
+    where = deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
+    inside, _ = files.split_deletable(locations, where)
+    for file in inside:
+        files.delete([file], file.rpartition("/")[0])
+    return len(going), len(inside)

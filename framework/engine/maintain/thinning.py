@@ -1,0 +1,74 @@
+"""Which snapshots of a table are kept: pure functions over their times and over the branches that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
+from framework.model import Maintain
+
+FLOOR = timedelta(minutes=10)
+"""A snapshot that was the newest until so long ago may still be read, and what no branch has may still be written."""
+_HOUR = 3600
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def kept(times: Sequence[datetime], maintain: Maintain, now: datetime) -> frozenset[int]:
+    """The places of the times that are kept, the newest first: all for a while, then one of each interval, up to the oldest age."""
+    thin = maintain.thin
+    keep = set(range(min(maintain.keep_at_least, len(times))))
+    intervals: set[tuple[int, int]] = set()
+    for at, time in enumerate(times):
+        age = (now - time).total_seconds()
+        if age > maintain.keep_snapshots_for:
+            break
+        step = thin.then_every if age <= thin.all_for + thin.for_ or not thin.then_every_hour else max(thin.then_every, _HOUR)
+        interval = (step, int((time - _EPOCH).total_seconds()) // step)
+        if age <= thin.all_for or interval not in intervals:
+            keep.add(at)
+        intervals.add(interval)
+    return frozenset(keep)
+
+
+def expirable(table: Metadata, maintain: Maintain, now: datetime, needed: Collection[int] = ()) -> tuple[int, ...]:
+    """The snapshots that nothing needs: neither the policy, a branch or tag, the position, nor those that are `needed`."""
+    main = [each["snapshot-id"] for each in table.ancestors()]
+    times = [table.published(table.snapshots[each]) for each in main]
+    keep = {main[at] for at in kept(times, maintain, now)} | set(needed) | set(_protected(table, main))
+    keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
+    others = table.snapshots.keys() - set(main)
+    keep |= {each for each in others if now - table.published(table.snapshots[each]) < FLOOR}
+    return tuple(each for each in table.snapshots if each not in keep)
+
+
+def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:
+    """Until when each snapshot of main was the newest."""
+    yield now
+    yield from times[:-1]
+
+
+def _protected(table: Metadata, main: Sequence[int]) -> Iterator[int]:
+    """What branches and tags need, and all of main above the position: without a snapshot there a rollback would not be seen."""
+    text = table.properties.get(protocol.POSITION)
+    position = Position.read(text).snapshot if text else None
+    if position in main:
+        yield from main[: main.index(position) + 1]
+    for name, ref in (table.document.get("refs") or {}).items():
+        yield ref["snapshot-id"]
+        if name == "main" or ref["type"] != "branch":
+            continue
+        own = [each for each in ancestors(table.snapshots, ref["snapshot-id"]) if each not in main]
+        if name.startswith(protocol.BRANCH) or not protocol.is_state(name):
+            yield from own  # of an attempt, or of another program
+        else:
+            yield from islice(own, int(ref.get("min-snapshots-to-keep") or 1))
+
+
+def ancestors(snapshots: Mapping[int, Mapping[str, object]], of: object) -> Iterable[int]:
+    while isinstance(of, int) and of in snapshots:
+        yield of
+        of = snapshots[of].get("parent-snapshot-id")

@@ -1,0 +1,142 @@
+"""Maintenance: fewer files and snapshots, the same rows, and nothing lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from framework.cli import main
+from framework.engine.maintain import maintain as module
+from framework.engine.maintain import thinning
+from framework.engine.maintain.due import due
+from framework.engine.maintain.maintain import KILL_POINTS, maintain
+from framework.engine.publish.accept import accept, refusal
+from framework.errors import RolledBack
+from tests.project import Project
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+KEEP = "maintain: {compact_every: 1m, keep_snapshots_for: 1h, keep_at_least: 1}"
+
+
+class Died(BaseException):
+    pass
+
+
+@pytest.fixture
+def aged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A table of eight batches, looked at a day later."""
+    project.more = KEEP
+    project.make_topic()
+    for _ in range(8):
+        project.send_good(30, bad_every=10)
+        project.run()
+    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    return project
+
+
+def maintained(project: Project, at: Callable[[str], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    context = project.context(at)
+    return [(done.identifier.rpartition(".")[2], done.says) for done in maintain(context, context.plan.pipelines[0])]
+
+
+def counts(project: Project, of: str = "{table}") -> dict[str, int]:
+    asked = {name: f"select count(*) from {of}.{name}" for name in ("files", "snapshots")}
+    return {name: project.sql(text)[0][0] for name, text in asked.items()}
+
+
+def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
+    before = sorted(aged.rows(), key=str)
+    done = dict(maintained(aged))
+    assert done["trades"][0].endswith("files into 1")
+    assert " snapshots and " in done["trades"][1]
+    assert counts(aged) == {"files": 1, "snapshots": 1}
+    assert sorted(aged.rows(), key=str) == before
+    aged.assert_exactly_once()
+    assert aged.unreferenced() == set()
+    aged.send_good(30, bad_every=10)
+    assert [batch.number for batch in aged.run()] == [9]
+    aged.assert_exactly_once()
+    assert counts(aged, "{table}__bad_rows")["files"] <= 2
+
+
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_dies_at(aged: Project, point: str) -> None:
+    def die(at: str) -> None:
+        if at == point:
+            raise Died
+
+    with suppress(Died):
+        maintained(aged, die)
+    aged.send_good(30, bad_every=10)
+    aged.run()
+    aged.assert_exactly_once()
+    maintained(aged)
+    aged.assert_exactly_once()
+    assert aged.unreferenced() == set()
+    assert aged.branches() == []
+
+
+@pytest.mark.parametrize("point", ["rolled_forward", "compacted", "settled"])
+def test_a_batch_comes_between(aged: Project, point: str) -> None:
+    def batch(at: str) -> None:
+        if at == point:
+            aged.send_good(30, bad_every=10)
+            aged.run()
+
+    maintained(aged, batch)
+    aged.assert_exactly_once()
+    aged.run()
+    aged.assert_exactly_once()
+
+
+@pytest.mark.parametrize("point", ["branched", "staged", "checked"])
+def test_maintenance_comes_between(aged: Project, point: str) -> None:
+    came: list[Any] = []
+
+    def keep(at: str) -> None:
+        if at == point and not came:
+            came.append(at)
+            came.append(maintained(aged))
+
+    aged.send_good(30, bad_every=10)
+    assert sum(batch.read for batch in aged.run(keep)) == 30
+    assert came[1]
+    aged.assert_exactly_once()
+    assert aged.branches() == []
+
+
+def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))
+    maintained(aged)
+    snapshots = aged.sql("select snapshot_id, operation from {table}.snapshots order by committed_at")
+    compaction = snapshots[-1]
+    assert compaction[1] == "replace"
+    for to in (compaction[0], snapshots[4][0]):
+        aged.send_good(30, bad_every=10)
+        aged.run()
+        aged.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {to})")
+        assert maintained(aged) == []  # its snapshots say what is to be read again
+        context = aged.context()
+        refused = refusal(context, context.plan.pipelines[0])
+        assert isinstance(refused, RolledBack)
+        accept(context, context.plan.pipelines[0], refused)
+        aged.run()
+        aged.assert_exactly_once()
+
+
+def test_what_is_due_is_said_without_spark(aged: Project) -> None:
+    pipeline = aged.pipeline
+    (table, bad) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    assert table.compact
+    assert len(table.expirable) == 8  # all but the newest: the table was made by one more
+    assert bad.joined_up_to == 0
+    assert not any(each.compact for each in due(pipeline, datetime.now(timezone.utc)))  # a new table waits for `compact_every`
+    specs = str(pipeline.where.file).rpartition("/")[0]
+    done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
+    assert done.exit_code == 0, done.output
+    assert f"{pipeline.table.identifier}: is compacted: " in done.output

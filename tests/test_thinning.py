@@ -1,0 +1,48 @@
+"""Which snapshots are kept, by their times."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.engine.maintain.thinning import kept
+from framework.model import Maintain, Thin
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+
+
+def policy(**changed: int) -> Maintain:
+    thin = Thin(all_for=3600, then_every=60, for_=86400, then_every_hour=True)
+    given_ = {"keep_snapshots_for": 7 * 86400, "keep_at_least": 20, **changed}
+    return Maintain(compact_to=1, compact_every=1, orphans_after=1, thin=thin, **given_)
+
+
+def ago(*seconds: float) -> list[datetime]:
+    return [NOW - timedelta(seconds=each) for each in sorted(seconds)]
+
+
+def test_a_week_of_batches_each_ten_seconds() -> None:
+    times = ago(*(10 * each for each in range(8 * 8640)))
+    keep = kept(times, policy(), NOW)
+    ages = [(NOW - times[at]).total_seconds() for at in keep]
+    assert sum(age <= 3600 for age in ages) == 361
+    assert 1439 <= sum(3600 < age <= 90000 for age in ages) <= 1441
+    assert 142 <= sum(age > 90000 for age in ages) <= 144
+    assert max(ages) <= 7 * 86400
+
+
+def test_so_many_are_kept_however_old() -> None:
+    assert kept(ago(*(86400 * each for each in range(10, 50))), policy(), NOW) == frozenset(range(20))
+
+
+@given(st.lists(st.integers(0, 9 * 86400), max_size=60), st.integers(1, 5), st.integers(0, 3 * 86400))
+def test_what_is_kept_later_was_kept_before(seconds: list[int], least: int, later: int) -> None:
+    """Thinning what was thinned gives what thinning all gives: nothing is missed because maintenance ran in between."""
+    times, chosen = ago(*seconds), policy(keep_at_least=least)
+    first = [times[at] for at in sorted(kept(times, chosen, NOW))]
+    then = NOW + timedelta(seconds=later)
+    after_both = {first[at] for at in kept(first, chosen, then)}
+    at_once = {times[at] for at in kept(times, chosen, then)}
+    assert at_once <= after_both | {each for each in at_once if times.count(each) > 1}
