@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ bench-quick: setup  ## Measure against a hand-written job, below 10 minutes
 bench-changes: setup  ## Measure formats of a registry and upserts, each beside what is written by hand; a quarter of an hour
 	@$(BIN)/python -m bench.changes
 	@$(BIN)/python -m bench.upserts
+
+bench-keep: setup  ## Measure what keeps tables small: thousands of commits, compaction; twenty minutes
+	@$(BIN)/python -m bench.keep
 
 # Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
 # built with the locked one and pip fetches nothing that requirements.lock does not name.

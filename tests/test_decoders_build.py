@@ -32,6 +32,7 @@ def test_the_jars_name_changes_with_its_sources(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path) -> None:
     old = tmp_path / "sluice-decoders-0123456789abcdef.jar"
     old.write_bytes(b"")

@@ -36,7 +36,10 @@ MAY: dict[str, tuple[str, ...]] = {
         *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
         "engine.rules",
     ),
-    "engine.observe": (*ENGINE, "engine.rebuild", "engine.context", "engine.source", "engine.kafka", "engine.iceberg", "engine.rules"),
+    "engine.observe": (
+        *(*ENGINE, "engine.maintain", "engine.rebuild", "engine.context", "engine.source", "engine.kafka", "engine.iceberg"),
+        "engine.rules",
+    ),
     "engine.rebuild": (
         *(*ENGINE, "engine.publish", "engine.drop", "engine.context", "engine.source", "engine.kafka", "engine.iceberg", "engine.spark"),
         "engine.rules",

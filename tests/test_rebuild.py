@@ -527,7 +527,8 @@ def test_killed_behind_publishing_and_a_run_follows(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", few(["published", "rebuild_checked"], "rebuild_checked"))
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["published", "rebuild_checked"])
 def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     begun(project, count=60, bad_every=10)
     with_flag(project, 3)

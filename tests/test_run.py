@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.project import Project
-from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +62,8 @@ def test_a_refusal_is_told_and_accepted(project: Project) -> None:
     project.assert_exactly_once()
 
 
-@pytest.mark.parametrize("ask", few([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
+@pytest.mark.long
+@pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: signal.Signals) -> None:
     project.more = "batch: {rows: 50}"
     project.make_topic()

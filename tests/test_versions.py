@@ -16,7 +16,6 @@ from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_refusals import accept_it
 from tests.test_upsert import SPEC, customers, send
-from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 __all__ = ["customers"]
@@ -130,7 +129,8 @@ def test_killed_at(versions: Project, point: str) -> None:
     assert told(versions) == sorted([*new, *late, *old], key=lambda each: (each[0], each[2]))
 
 
-@pytest.mark.parametrize("write", few(["upsert", "history"], "history"))
+@pytest.mark.long
+@pytest.mark.parametrize("write", ["upsert", "history"])
 def test_rows_of_others_come_between(customers: Project, write: str) -> None:
     """What another program adds while a batch is staged stays, and the batch is merged with it."""
     customers.template = SPEC.replace("write: upsert", f"write: {write}")

@@ -10,8 +10,9 @@ import dataclasses
 import gzip
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -70,6 +71,10 @@ class Files(ABC):
     @abstractmethod
     def delete(self, files: Iterable[str], folder: str) -> None:
         """Deletes files that may be deleted, and what this leaves empty of a table's folder."""
+
+    @abstractmethod
+    def older(self, location: str, than: datetime) -> Iterator[str]:
+        """The files in a folder that were last written before that."""
 
     @abstractmethod
     def left(self, folders: Iterable[str]) -> int:

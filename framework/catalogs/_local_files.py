@@ -5,9 +5,10 @@ Guarantee: a file is deleted only if its own path, links followed, lies in a fol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from framework.catalogs import Files
@@ -58,8 +59,19 @@ class LocalFiles(Files):
             with suppress(OSError):  # not empty, or not there
                 each.rmdir()
 
+    def older(self, location: str, than: datetime) -> Iterator[str]:
+        for path in Path(self.path(location)).rglob("*"):
+            with suppress(FileNotFoundError):  # it is being deleted
+                if path.is_file() and not path.is_symlink() and path.stat().st_mtime < than.timestamp() and not _is_checksum(path):
+                    yield str(path)
+
     def left(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file())
+
+
+def _is_checksum(path: Path) -> bool:
+    """Whether it is Hadoop's checksum of a file that is there, and goes with it."""
+    return path.suffix == ".crc" and path.name.startswith(".") and path.with_name(path.name[1:-4]).exists()
 
 
 def local_files(folder: str) -> LocalFiles:

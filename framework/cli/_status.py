@@ -77,6 +77,8 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         yield Text(f"  {_pending(status)}")
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
+    for each in status.maintenance:
+        yield Text(f"  the next run maintains {each.identifier}: {each.words}")
     if watched.bad_waiting:
         waits = "waits: the next run writes it" if watched.bad_waiting == 1 else "wait: the next run writes them"
         yield Text(f"  {counted(watched.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")

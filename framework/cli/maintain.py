@@ -36,7 +36,7 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     if dry_run:
         for pipeline in chosen:
             for each in due(pipeline, datetime.now(timezone.utc), asked=True):
-                click.echo(f"{each.identifier}: {'is compacted: ' if each.compact else 'not compacted: '}{'; '.join(each.words)}")
+                click.echo(f"{each.identifier}: {each.words}")
         return
     from framework.engine.context import Context
     from framework.engine.maintain.maintain import maintain

@@ -47,8 +47,9 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
 
     --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
     suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
-    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, location, metadata_file, snapshot_id (as
-    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
+    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, maintenance [{table, says}], location,
+    metadata_file, snapshot_id (as text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end,
+    lag}]. Null means unknown.
 
     Exit status: 0, or 1 if a table is failing or suspended, or the specs have problems; 2 wrong usage.
 
@@ -146,6 +147,7 @@ def _table(status: Status) -> dict[str, Any]:
         "files": watched.files if readable else None,
         "bytes": watched.bytes if readable else None,
         "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
+        "maintenance": [{"table": each.identifier, "says": each.words} for each in status.maintenance],
         "location": watched.location or None,
         "metadata_file": watched.metadata or None,
         "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),

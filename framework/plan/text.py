@@ -127,7 +127,7 @@ def _expected(expected: Expectation) -> str:
 def _maintained(maintain: Maintain) -> Iterator[str]:
     yield f"files of {size(maintain.compact_to)} every {duration(maintain.compact_every)}"
     yield f"snapshots kept for {duration(maintain.keep_snapshots_for)}, {maintain.keep_at_least} at least"
-    yield f"files that no snapshot knows go after {duration(maintain.orphans_after)}"
+    yield f"`sluice maintain` deletes files that no commit names, after {duration(maintain.orphans_after)}"
 
 
 def _columns(columns: tuple[Column, ...]) -> Iterator[str]:

@@ -34,8 +34,14 @@ class Due:
     joined_up_to: int | None = None
 
     @property
-    def words(self) -> list[str]:
-        return [self.why, *([f"{amounts.counted(len(self.expirable), 'snapshot')} can go"] if self.expirable else [])]
+    def behind_a_run(self) -> bool:
+        """Whether the next run does it."""
+        return self.compact or len(self.expirable) >= FEWEST_SNAPSHOTS
+
+    @property
+    def words(self) -> str:
+        says = f"{'is compacted' if self.compact else 'not compacted'}: {self.why}"
+        return f"{says}; {amounts.counted(len(self.expirable), 'snapshot')} can go" if self.expirable else says
 
 
 def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ...]:

@@ -10,8 +10,8 @@ from framework import amounts
 from framework.engine.context import Context
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.maintain import compact, expire
-from framework.engine.maintain.due import FEWEST_SNAPSHOTS, Due, due
+from framework.engine.maintain import compact, expire, orphans
+from framework.engine.maintain.due import Due, due
 from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import sweep
 from framework.engine.spark import defects
@@ -39,7 +39,7 @@ class Done:
 
 def is_due(pipeline: Pipeline) -> bool:
     """Whether a run is followed by maintenance."""
-    return any(each.compact or len(each.expirable) >= FEWEST_SNAPSHOTS for each in due(pipeline, _now()))
+    return any(each.behind_a_run for each in due(pipeline, _now()))
 
 
 def after_run(context: Context, pipeline: Pipeline) -> Iterator[Done]:
@@ -91,6 +91,8 @@ def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, mo
             snapshots, files = expire.expire(lake, identifier, expirable)
             context.at("expired")
             yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
+        if most is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):
+            yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
     except (CommitRefused, CommitUnknown) as error:
         yield f"the rest is left to the next time: {error}"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Literal
 
+from framework.engine.maintain.due import Due, due
 from framework.engine.observe.progress import Progress, newest_event, read_progress
 from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
@@ -54,6 +55,7 @@ class Status:
     paused: datetime | None
     newest_event: datetime | None
     fresh: bool | None
+    maintenance: tuple[Due, ...] = ()  # that the next run does
 
     @property
     def bad(self) -> bool:
@@ -69,12 +71,15 @@ def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_
     chosen = tuple(pipelines)
     read = read_progress(plan, chosen, patience)
     now = datetime.now(timezone.utc)
-    return tuple(
-        status_from(
-            pipeline, progress, run_record.read(pipeline.name), None if progress.catalog_away else newest_event(pipeline), now
-        )
-        for pipeline, progress in zip(chosen, read, strict=True)
-    )
+    return tuple(_status(pipeline, progress, now) for pipeline, progress in zip(chosen, read, strict=True))
+
+
+def _status(pipeline: Pipeline, progress: Progress, now: datetime) -> Status:
+    record = run_record.read(pipeline.name)
+    if progress.catalog_away:
+        return status_from(pipeline, progress, record, None, now)
+    maintenance = () if progress.trouble else tuple(each for each in due(pipeline, now) if each.behind_a_run)
+    return replace(status_from(pipeline, progress, record, newest_event(pipeline), now), maintenance=maintenance)
 
 
 def status_from(

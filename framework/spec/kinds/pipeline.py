@@ -281,7 +281,10 @@ class Maintain(Bound):
     keep_at_least: int = option("How many snapshots are kept, however old.", default=20, at_least=1, example="20")
     thin: Thin = option("How old snapshots are thinned out.", default=Thin(), example="{all_for: 1h, then_every: 1m, for: 1d}")
     orphans_after: Duration = option(
-        "The age at which a file without a snapshot is deleted.", default=3 * 86400, at_least="1d", example="3d"
+        "The age from which `sluice maintain` deletes a file that no commit names.",
+        default=3 * 86400,
+        at_least="1d",
+        example="3d",
     )
 
 
