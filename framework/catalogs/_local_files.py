@@ -62,7 +62,12 @@ class LocalFiles(Files):
     def older(self, location: str, than: datetime) -> Iterator[str]:
         for path in Path(self.path(location)).rglob("*"):
             with suppress(FileNotFoundError):  # it is being deleted
-                if path.is_file() and not path.is_symlink() and path.stat().st_mtime < than.timestamp() and not _is_checksum(path):
+                if (
+                    path.is_file()
+                    and not path.is_symlink()
+                    and path.stat().st_mtime < than.timestamp()
+                    and not _is_checksum(path)
+                ):
                     yield str(path)
 
     def left(self, folders: Iterable[str]) -> int:
