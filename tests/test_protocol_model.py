@@ -41,7 +41,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.FORGET_ONCE: (some, {"rollback"}, "times the bad row"),
     Broken.FORGET_BY_OFFSET: (some, {"rollback"}, "times the bad row"),
     Broken.FORGET_ANY_TABLE: (some, {"rollback", "drop"}, "lost: the bad row"),
-    Broken.FORGET_REPLAYED: (some, {"rollback", "drop"}, "lost: the bad row"),
+    Broken.FORGET_REPLAYED: (many, {"rollback", "drop"}, "lost: the bad row"),
     Broken.NO_NUMBER: (some, {"rollback"}, "lost: the bad row"),
     Broken.LOOK_FIRST: (some, set(), "times the row"),
     Broken.SWEEP_FIRST: (mistaken, {"a3"}, "lost: the bad row"),
@@ -54,6 +54,9 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.EMPTY_FOR_OLD: (some, {"drop"}, "lost: the bad row"),
     Broken.EMPTY_REPLAYED: (some, {"drop"}, "lost: the bad row"),
     Broken.LOST_UNSEEN: (some, {"partition", "retain"}, "lost: the row"),
+    Broken.OLDER_POSITION: (some, {"rollback"}, "lost: the row"),
+    Broken.SETTLE_BLINDLY: (some, {"rollback"}, "lost: the row"),
+    Broken.SETTLE_LATE: (some, set(), "times the row"),
     Broken.AGAIN_COUNTED: (overtaken, set(), "a batch gives up"),
 }
 

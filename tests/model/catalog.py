@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from framework.engine.rules.protocol import Position, Snapshot, TableState
@@ -149,14 +149,37 @@ class Table:
         left = kept(base)
         self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in left})
 
+    def expire_only(self, chosen: Collection[int]) -> None:
+        """expire_snapshots with these ids: Iceberg loads anew, and what a branch or tag stands on by now stays."""
+        base = self.current()
+        left = kept(base)
+        gone = [at for at in chosen if at not in left]
+        self.commit(base, base._replace(snapshots={at: each for at, each in base.snapshots.items() if at not in gone}))
+
+    def compact(self, position: str | None) -> None:
+        """Other files with the same rows, on whatever main is then."""
+        base = self.current()
+        rows = self.catalog.rows[base.main]
+        self.commit(base, self._grown(base, None, base.main, rows, None, position, compacts=True))
+
     def _grown(
-        self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None
-    ) -> Metadata:
+        self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None,
+        compacts: bool = False,
+    ) -> Metadata:  # fmt: skip
         made = self.catalog.snapshot(parent, rows)
-        snapshots = {**base.snapshots, made: Snapshot(made, parent, base.sequence + 1, attempt=attempt, position=position)}
+        grown = Snapshot(made, parent, base.sequence + 1, attempt=attempt, position=position, compacts=compacts)
+        snapshots = {**base.snapshots, made: grown}
         if branch is None:
             return base._replace(main=made, snapshots=snapshots, sequence=base.sequence + 1)
         return base._replace(branches={**base.branches, branch: made}, snapshots=snapshots, sequence=base.sequence + 1)
+
+
+def lineage(table: Metadata) -> Iterator[Snapshot]:
+    """Main's snapshots that are still known, the newest first."""
+    at: int | None = table.main
+    while at is not None and at in table.snapshots:
+        yield table.snapshots[at]
+        at = table.snapshots[at].parent
 
 
 def kept(table: Metadata) -> set[int | None]:

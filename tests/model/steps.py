@@ -61,6 +61,9 @@ class Broken(Enum):
     EMPTY_FOR_OLD = "they are emptied for a table that was loaded before the transaction began"
     EMPTY_REPLAYED = "whose they are is asked, and then whatever came between is emptied"
     LOST_UNSEEN = "the first messages of a partition that the position does not know may be gone unnamed"
+    OLDER_POSITION = "a compaction's snapshot says the position that was there when it began"
+    SETTLE_BLINDLY = "the position moves to main behind a compaction, whatever else came between"
+    SETTLE_LATE = "the same, on whatever was committed since that was asked"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 
 

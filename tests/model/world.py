@@ -10,7 +10,7 @@ from framework.engine.rules import refusals
 from framework.engine.rules.protocol import BRANCH, TopicState
 from framework.errors import RefusedError
 from framework.model import Pipeline
-from tests.model import accepting, steps
+from tests.model import accepting, maintaining, steps
 from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps
 
@@ -95,6 +95,7 @@ class World:
         self.skipped: set[tuple[str, str, int]] = set()  # messages that Kafka had no longer when a position went past them
         self.reached: set[str] = set()
         self.actors = {"a": Actor(self, steps.batch), "b": Actor(self, steps.batch), "c": Actor(self, steps.batch)}
+        self.actors["m"] = Actor(self, maintaining.maintain)
         self.actors["x"], self.actors["y"] = Actor(self, accepting.accept), Actor(self, accepting.accept)
 
     def name(self) -> str:

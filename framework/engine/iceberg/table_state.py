@@ -46,7 +46,7 @@ def state_of(table_metadata: Metadata) -> TableState | None:
     return TableState(
         uuid=table_metadata.uuid,
         main=main["snapshot-id"],
-        snapshots={each.id: each for each in _ancestors(table_metadata, position.snapshot if position else None)},
+        snapshots={each.id: each for each in ancestors_of(table_metadata, position.snapshot if position else None)},
         position=position,
         owner=table_metadata.properties.get(protocol.OWNER),
     )
@@ -72,7 +72,7 @@ def speed(table_: Table) -> float | None:
     table_metadata = metadata.read(table_.catalog, table_.identifier)
     if table_metadata is None:
         return None
-    recent = islice(_ancestors(table_metadata, None), _RECENT)
+    recent = islice(ancestors_of(table_metadata, None), _RECENT)
     positions = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
     speeds = []
     for (snapshot, to), (_, from_) in pairwise(positions):
@@ -105,7 +105,8 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
     return bad_rows is not None and bad_rows.scan(row_filter=f"batch > {above} and batch <= {up_to}").count() > 0
 
 
-def _ancestors(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot]:
+def ancestors_of(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot]:
+    """Main's snapshots that are still known, the newest first, down to one of them."""
     for each in table_metadata.ancestors():
         summary = metadata.summary(each)
         yield Snapshot(

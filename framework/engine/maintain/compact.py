@@ -6,14 +6,13 @@ that belongs to the snapshot before then belongs to this one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain.due import FEWEST_FILES, Due, compacted
 from framework.engine.rules import protocol
-from framework.engine.rules.protocol import TableState
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.model import Pipeline
@@ -54,9 +53,6 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compa
         action = action.filter(lake.apache.iceberg.expressions.Expressions.lessThanOrEqual("batch", due.joined_up_to))
     elif pipeline.table.sort_by:
         action = action.sort()
-    text = table.properties().get(protocol.POSITION)
-    if text:  # a table that is rolled back to this snapshot continues where the batch before it ended
-        action = action.snapshotProperty(protocol.POSITION, text)
     try:
         with commit_answers():
             result = action.snapshotProperty(protocol.COMPACTED, "true").execute()
@@ -79,26 +75,11 @@ def settle(lake: Lake, identifier: str, now: datetime) -> None:
         current = state(transaction.table())
         files = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
         try:
-            if moves(current):
-                assert current.position is not None
-                main = current.snapshots[current.main]
-                to = replace(current.position, snapshot=main.id, sequence=main.sequence)
+            to = protocol.settled(current)
+            if to is not None:
                 lake.move_position(transaction, to, compacted(now, files))
             else:
                 lake.mark_as_seen(transaction, compacted(now, files))
         except CommitRefused:
             continue
         return
-
-
-def moves(current: TableState) -> bool:
-    """Whether main is ahead of the position by compactions alone."""
-    if current.position is None or current.main == current.position.snapshot:
-        return False
-    id_ = current.main
-    while id_ != current.position.snapshot:
-        snapshot = current.snapshots.get(id_)
-        if snapshot is None or snapshot.attempt is not None or not snapshot.compacts:
-            return False
-        id_ = snapshot.parent if snapshot.parent is not None else -1
-    return True

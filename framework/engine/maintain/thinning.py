@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.iceberg.table_state import ancestors_of
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
 from framework.model import Maintain
@@ -34,12 +35,14 @@ def kept(times: Sequence[datetime], maintain: Maintain, now: datetime) -> frozen
     return frozenset(keep)
 
 
-def expirable(table: Metadata, maintain: Maintain, now: datetime, needed: Collection[int] = ()) -> tuple[int, ...]:
-    """The snapshots that nothing needs: neither the policy, a branch or tag, the position, nor those that are `needed`."""
+def expirable(table: Metadata, maintain: Maintain, now: datetime) -> tuple[int, ...]:
+    """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing."""
     main = [each["snapshot-id"] for each in table.ancestors()]
     times = [table.published(table.snapshots[each]) for each in main]
-    keep = {main[at] for at in kept(times, maintain, now)} | set(needed) | set(_protected(table, main))
+    keep = {main[at] for at in kept(times, maintain, now)} | set(_protected(table, main))
     keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
+    text = table.properties.get(protocol.POSITION)
+    keep |= protocol.needed(list(ancestors_of(table, None)), Position.read(text) if text else None, keep)
     others = table.snapshots.keys() - set(main)
     keep |= {each for each in others if now - table.published(table.snapshots[each]) < FLOOR}
     return tuple(each for each in table.snapshots if each not in keep)
@@ -52,23 +55,19 @@ def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:
 
 
 def _protected(table: Metadata, main: Sequence[int]) -> Iterator[int]:
-    """What branches and tags need, and all of main above the position: without a snapshot there a rollback would not be seen."""
-    text = table.properties.get(protocol.POSITION)
-    position = Position.read(text).snapshot if text else None
-    if position in main:
-        yield from main[: main.index(position) + 1]
+    """What branches and tags need."""
     for name, ref in (table.document.get("refs") or {}).items():
         yield ref["snapshot-id"]
         if name == "main" or ref["type"] != "branch":
             continue
-        own = [each for each in ancestors(table.snapshots, ref["snapshot-id"]) if each not in main]
+        own = [each for each in _ancestors(table.snapshots, ref["snapshot-id"]) if each not in main]
         if name.startswith(protocol.BRANCH) or not protocol.is_state(name):
             yield from own  # of an attempt, or of another program
         else:
             yield from islice(own, int(ref.get("min-snapshots-to-keep") or 1))
 
 
-def ancestors(snapshots: Mapping[int, Mapping[str, object]], of: object) -> Iterable[int]:
+def _ancestors(snapshots: Mapping[int, Mapping[str, object]], of: object) -> Iterable[int]:
     while isinstance(of, int) and of in snapshots:
         yield of
         of = snapshots[of].get("parent-snapshot-id")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from enum import Enum
 
 from framework.errors import RefusedError
@@ -158,6 +158,34 @@ def standing(state: TableState) -> Standing:
         if snapshot.parent is None or snapshot.sequence <= state.position.sequence:
             return Standing.ROLLED_BACK
         id_ = snapshot.parent
+
+
+def settled(state: TableState) -> Position | None:
+    """The position moved to main, if only compactions came since; else None."""
+    position, id_ = state.position, state.main
+    if position is None or id_ == position.snapshot:
+        return None
+    while id_ != position.snapshot:
+        snapshot = state.snapshots.get(id_)
+        if snapshot is None or not snapshot.compacts or snapshot.parent is None:
+            return None
+        id_ = snapshot.parent
+    return replace(position, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
+
+
+def needed(main: Sequence[Snapshot], position: Position | None, kept: Collection[int]) -> frozenset[int]:
+    """Of main's snapshots, the newest first, those that are needed where some are kept: all down to that of the position, since a gap
+    would look like expiry by somebody else; and below one that says no position the next that does, for a rollback to it."""
+    keep = set(kept)
+    ids = [each.id for each in main]
+    if position is not None and position.snapshot in ids:
+        keep.update(ids[: ids.index(position.snapshot) + 1])
+    asks = False
+    for each in main:
+        if asks or each.id in keep:
+            keep.add(each.id)
+            asks = each.position is None
+    return frozenset(keep)
 
 
 class Verdict(Enum):
