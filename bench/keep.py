@@ -101,7 +101,7 @@ def _compaction(context: Context, bootstrap: str) -> dict[str, float]:
 
 
 def _small_files(context: Context, pipeline: Pipeline) -> None:
-    """The table anew, with a million rows in many files."""
+    """The table, created again with a million rows in many files."""
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
         context.spark.sql(f"drop table if exists lake.{name} purge")
     catch_up(context, [pipeline], lambda batch: None, lambda: False)

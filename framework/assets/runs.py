@@ -99,7 +99,7 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
             batches.append(batch)
             progress.batch(context, batch)
         for done in maintain.after_run(engine, pipeline) if batches else ():
-            context.log.info(f"{done.identifier}: {'; '.join(done.says)}")
+            context.log.info(done.line)
     except Exception as error:
         if isinstance(error, SparkEnded):
             context.resources.spark.forget()

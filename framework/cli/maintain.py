@@ -45,6 +45,6 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     try:
         for pipeline in chosen:
             for done in maintain(context, pipeline):
-                click.echo(f"{done.identifier}: {'; '.join(done.says)}")
+                click.echo(done.line)
     finally:
         context.stop()

@@ -112,7 +112,7 @@ class _Report:
             click.echo(text)
 
     def maintained(self, done: Done) -> None:
-        click.echo(f"{done.identifier}: {'; '.join(done.says)}")
+        click.echo(done.line)
 
     def failure(self, failure: Failure) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""

@@ -150,7 +150,7 @@ class Table:
         self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in left})
 
     def expire_only(self, chosen: Collection[int]) -> None:
-        """expire_snapshots with these ids: Iceberg loads anew, and what a branch or tag stands on by now stays."""
+        """expire_snapshots with these ids: Iceberg loads the table again, and what a branch or tag stands on by now stays."""
         base = self.current()
         left = kept(base)
         gone = [at for at in chosen if at not in left]

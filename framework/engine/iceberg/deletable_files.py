@@ -23,6 +23,14 @@ def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...
     return files.folders(location, *([data] if second and data else []))
 
 
+def delete(files: Files, locations: Iterable[str], within: Iterable[str]) -> int:
+    """Deletes those of these files that lie in these folders; how many."""
+    inside, _ = files.split_deletable(locations, within)
+    for file in inside:
+        files.delete([file], file.rpartition("/")[0])
+    return len(inside)
+
+
 def names_nothing_else(files: Files, within: Iterable[str], manifest_list: str, main: str) -> bool:
     """Whether all files that a snapshot names, and main does not, lie in these folders."""
     try:

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from framework import catalogs
+from framework.catalogs import Files
 from framework.engine.iceberg import deletable_files, evolve, state_branches
 from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
@@ -255,10 +256,14 @@ class Lake:
         statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
         if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
             return False
+        files, folders = self.own_files(table)
+        return deletable_files.names_nothing_else(files, folders, tip.manifestListLocation(), main.manifestListLocation())
+
+    def own_files(self, table: Any) -> tuple[Files, tuple[str, ...]]:
+        """The catalog's files, and the folders of a table in which some may be deleted."""
         files = self.of.files
         files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
-        where = deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
-        return deletable_files.names_nothing_else(files, where, tip.manifestListLocation(), main.manifestListLocation())
+        return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
     def _pin(self, transaction: Any) -> None:
         self.of.pin(transaction, protocol.BRANCH + "pin")

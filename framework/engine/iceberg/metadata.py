@@ -63,9 +63,9 @@ class Metadata:
         """Branches and tags, and the snapshot of each."""
         return {name: ref["snapshot-id"] for name, ref in (self.document.get("refs") or {}).items()}
 
-    def ancestors(self) -> Iterator[Mapping[str, Any]]:
-        """Main's snapshots that are still known, the newest first."""
-        snapshot = self.main
+    def ancestors(self, of: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """The snapshots of main, or down from another one, that are still known, the newest first."""
+        snapshot = self.main if of is None else self.snapshots.get(of)
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.get("parent-snapshot-id") or -1)

@@ -25,11 +25,10 @@ _GROUP = 4 << 30  # the most bytes that are written at once
 
 @dataclass(frozen=True)
 class Compacted:
-    """Files before and after, and the bytes that were read."""
+    """Files before and after."""
 
     before: int
     after: int
-    bytes: int
 
 
 def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compacted:
@@ -56,7 +55,7 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compa
     try:
         with commit_answers():
             result = action.snapshotProperty(protocol.COMPACTED, "true").execute()
-            return Compacted(result.rewrittenDataFilesCount(), result.addedDataFilesCount(), result.rewrittenBytesCount())
+            return Compacted(result.rewrittenDataFilesCount(), result.addedDataFilesCount())
     except CommitUnknown as error:
         if _REFUSED in str(error):
             raise CommitRefused(str(error)) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from framework.engine.iceberg import deletable_files
 from framework.engine.iceberg.jvm_state import names
@@ -28,10 +27,5 @@ def expire(lake: Lake, identifier: str, snapshots: Collection[int]) -> tuple[int
             action = action.expireSnapshotId(snapshot)
         action.deleteWith(collected).commit()
     locations = collected.lines().split("\n") if collected.lines() else []
-    files = lake.of.files
-    files = replace(files, root=lake.spark.conf.get(f"spark.sql.catalog.{lake.of.name}.warehouse", files.root))
-    where = deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
-    inside, _ = files.split_deletable(locations, where)
-    for file in inside:
-        files.delete([file], file.rpartition("/")[0])
-    return len(going), len(inside)
+    files, folders = lake.own_files(table)
+    return len(going), deletable_files.delete(files, locations, folders)

@@ -36,6 +36,10 @@ class Done:
     identifier: str
     says: tuple[str, ...]
 
+    @property
+    def line(self) -> str:
+        return f"{self.identifier}: {'; '.join(self.says)}"
+
 
 def is_due(pipeline: Pipeline) -> bool:
     """Whether a run is followed by maintenance."""

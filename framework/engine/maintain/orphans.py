@@ -44,10 +44,7 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
     except ValueError:
         return 0  # what a damaged file names is unknown
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
-    inside, _ = files.split_deletable(old - named - others, folders)
-    for file in inside:
-        files.delete([file], file.rpartition("/")[0])
-    return len(inside)
+    return deletable_files.delete(files, old - named - others, folders)
 
 
 def _named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
@@ -37,12 +37,13 @@ def kept(times: Sequence[datetime], maintain: Maintain, now: datetime) -> frozen
 
 def expirable(table: Metadata, maintain: Maintain, now: datetime) -> tuple[int, ...]:
     """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing."""
-    main = [each["snapshot-id"] for each in table.ancestors()]
+    lineage = list(ancestors_of(table, None))
+    main = [each.id for each in lineage]
     times = [table.published(table.snapshots[each]) for each in main]
-    keep = {main[at] for at in kept(times, maintain, now)} | set(_protected(table, main))
+    keep = {main[at] for at in kept(times, maintain, now)} | set(_protected(table, set(main)))
     keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
     text = table.properties.get(protocol.POSITION)
-    keep |= protocol.needed(list(ancestors_of(table, None)), Position.read(text) if text else None, keep)
+    keep |= protocol.needed(lineage, Position.read(text) if text else None, keep)
     others = table.snapshots.keys() - set(main)
     keep |= {each for each in others if now - table.published(table.snapshots[each]) < FLOOR}
     return tuple(each for each in table.snapshots if each not in keep)
@@ -54,20 +55,14 @@ def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:
     yield from times[:-1]
 
 
-def _protected(table: Metadata, main: Sequence[int]) -> Iterator[int]:
+def _protected(table: Metadata, main: Set[int]) -> Iterator[int]:
     """What branches and tags need."""
     for name, ref in (table.document.get("refs") or {}).items():
         yield ref["snapshot-id"]
         if name == "main" or ref["type"] != "branch":
             continue
-        own = [each for each in _ancestors(table.snapshots, ref["snapshot-id"]) if each not in main]
+        own = [each["snapshot-id"] for each in table.ancestors(ref["snapshot-id"]) if each["snapshot-id"] not in main]
         if name.startswith(protocol.BRANCH) or not protocol.is_state(name):
             yield from own  # of an attempt, or of another program
         else:
             yield from islice(own, int(ref.get("min-snapshots-to-keep") or 1))
-
-
-def _ancestors(snapshots: Mapping[int, Mapping[str, object]], of: object) -> Iterable[int]:
-    while isinstance(of, int) and of in snapshots:
-        yield of
-        of = snapshots[of].get("parent-snapshot-id")

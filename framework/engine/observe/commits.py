@@ -82,7 +82,7 @@ def _commit(
         added=int(summary.get("added-records", 0)),
         deleted=_deleted(summary),
     )
-    if protocol.POSITION not in summary or protocol.COMPACTED in summary:
+    if protocol.POSITION not in summary:
         return commit, None
     to = Position.read(summary[protocol.POSITION])
     if position and position.attempt == to.attempt:

@@ -150,8 +150,6 @@ def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
     for each in table.ancestors():
         summary = metadata.summary(each)
         operation = summary.get("operation", "")
-        if protocol.COMPACTED in summary:  # with the position of the batch before it
-            continue
         if any(key.startswith("sluice.") for key in summary):
             if _is_rebuild(summary) or _is_birth(summary):
                 return
