@@ -22,6 +22,7 @@ from framework.model import Plan
 from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
 CLASSES = "classes-*.jsa"
+STAGED_FILES = "_sluice_files"  # the catalog of chosen files of tables; no catalog of a spec can have this name
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def settings(plan: Plan) -> dict[str, str]:
         conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
     conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS}
+    conf[f"spark.sql.catalog.{STAGED_FILES}"] = "sluice.StagedFiles"
     conf["spark.sql.extensions"] = ",".join(filter(None, (conf.get("spark.sql.extensions"), EXTENSIONS)))
     if conf["spark.master"].startswith("local"):
         return {**conf, **LOCAL_SETTINGS}

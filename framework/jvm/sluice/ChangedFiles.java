@@ -1,0 +1,120 @@
+package sluice;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * The files in which two snapshots of a table differ, for Spark to read. A file of both snapshots in which the same rows are marked
+ * as deleted has no changes and is not read.
+ */
+public final class ChangedFiles {
+  private static final String PREFIX = "sluice-changes-";
+
+  private final Table table;
+  private final String name;
+  private final List<FileScanTask> begun = new ArrayList<>();
+  private final List<FileScanTask> ended = new ArrayList<>();
+  private final List<FileScanTask> marked = new ArrayList<>();
+  private final List<FileScanTask> markedBefore = new ArrayList<>();
+  private final boolean grows; // the later snapshot comes from the earlier one, whose marks it keeps
+  private long rows;
+
+  /** Between two snapshots; a `since` of -1 is the empty table. */
+  public ChangedFiles(BaseTable table, long since, long until) {
+    this.table = table;
+    this.name = PREFIX + table.uuid() + "-" + since + "-" + until + "-";
+    this.grows = since != -1 && SnapshotUtil.isAncestorOf(until, since, table::snapshot);
+    Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table, since);
+    files(table, until).forEach((location, now) -> compare(before.remove(location), now));
+    before.values().forEach(this::end);
+  }
+
+  private void compare(FileScanTask before, FileScanTask now) {
+    if (before == null) {
+      begun.add(now);
+      rows += now.file().recordCount();
+    } else if (!deletes(before).equals(deletes(now))) {
+      marked.add(now);
+      rows += markedRows(now);
+      if (!before.deletes().isEmpty()) {
+        markedBefore.add(before);
+        rows += grows ? -markedRows(before) : markedRows(before);
+      }
+    }
+  }
+
+  private void end(FileScanTask before) {
+    ended.add(before);
+    rows += before.file().recordCount();
+  }
+
+  /** Files of the later snapshot alone, which Spark reads as a table of this name; null where there are none. */
+  public String begun() {
+    return stage("begun", begun);
+  }
+
+  /** Files of the earlier snapshot alone. */
+  public String ended() {
+    return stage("ended", ended);
+  }
+
+  /** Files of both in which other rows are marked as deleted, as they are in the later snapshot. */
+  public String marked() {
+    return stage("marked", marked);
+  }
+
+  /** Those of them in which rows were marked before, as they were in the earlier snapshot. */
+  public String markedBefore() {
+    return stage("marked-before", markedBefore);
+  }
+
+  /** At most so many rows differ. */
+  public long rows() {
+    return rows;
+  }
+
+  /** Forgets what was staged of this table for other snapshots: nothing reads it any more. */
+  public void forgetOthers() {
+    StagedFiles.forget(table, PREFIX, name);
+  }
+
+  private String stage(String part, List<FileScanTask> tasks) {
+    if (tasks.isEmpty()) {
+      return null;
+    }
+    StagedFiles.stage(table, name + part, tasks);
+    return name + part;
+  }
+
+  private static Map<String, FileScanTask> files(Table table, long snapshot) {
+    Map<String, FileScanTask> found = new HashMap<>();
+    try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot).planFiles()) {
+      tasks.forEach(task -> found.put(task.file().location(), task));
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+    return found;
+  }
+
+  private static Set<String> deletes(FileScanTask task) {
+    Set<String> found = new HashSet<>();
+    task.deletes().forEach(each -> found.add(each.location() + "@" + each.contentOffset()));
+    return found;
+  }
+
+  private static long markedRows(FileScanTask task) {
+    return task.deletes().stream().mapToLong(DeleteFile::recordCount).sum();
+  }
+}
