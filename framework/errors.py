@@ -18,6 +18,7 @@
         ├── NotOwned        the table is not this pipeline's
         ├── RolledBack      main no longer contains the position's snapshot
         ├── TopicRecreated  the topic's id changed
+        ├── SourceLost      the changes of the table that a pipeline reads are not known
         ├── OffsetsGone     Kafka no longer has the next messages
         ├── ColumnsChanged  the spec or the registry has columns that the table must not get
         ├── TableRecreated  the table was dropped, but its bad rows are still there
@@ -175,6 +176,10 @@ class RolledBack(RefusedError):
 
 class TopicRecreated(RefusedError):
     """The topic of this name is another one than before."""
+
+
+class SourceLost(RefusedError):
+    """The table that is read no longer has the rows that were read, or is another one."""
 
 
 class OffsetsGone(RefusedError):

@@ -7,15 +7,17 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.conftest import plan_for
 
 from framework.engine.feed import changes
 from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
 from framework.engine.iceberg.lake import Lake
+from framework.model import Column
+from framework.types import BIGINT, INT, STRING, Map
+from tests.project import plan_for
 
 pytestmark = pytest.mark.spark
 
-_COLUMNS = ("k", "v", "m")
+_COLUMNS = (Column("k", BIGINT), Column("v", STRING), Column("m", Map(STRING, INT)))
 _MODES = ", ".join(f"'write.{kind}.mode' = 'merge-on-read'" for kind in ("merge", "update", "delete"))
 
 

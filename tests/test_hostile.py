@@ -303,7 +303,7 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
     range_ = next_range(nowhere, topic, 1000)
     assert range_ is not None
-    frame = row_frame.frame(source.read(context.spark, range_), pipeline, range_.size)
+    frame = row_frame.frame(source.read(context.spark, range_, 1), pipeline, range_.size)
     frame.good.write.format("noop").mode("append").save()
     counted = row_frame.counted(context.spark, pipeline, frame.observed)
     assert counted.carried is not None

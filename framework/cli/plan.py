@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from framework.engine.observe.next_run import NextRun, Recompute
     from framework.engine.rebuild.estimate import Estimate
     from framework.errors import Problem, SluiceError, Where
-    from framework.model import Pipeline
+    from framework.model import Pipeline, TableSource
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -111,7 +111,7 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
         yield f"`sluice rebuild {next_run.pipeline.name}` rebuilds the table: {lines_of_rebuild[0]}"
         yield from (f"  {line}" for line in lines_of_rebuild[1:])
     if next_run.recompute and next_run.pipeline.source:
-        yield _computes(next_run.recompute, next_run.pipeline.source.identifier)
+        yield _computes(next_run.recompute, next_run.pipeline.source)
     if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
             f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
@@ -130,10 +130,17 @@ def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
-def _computes(recompute: Recompute, source: str) -> str:
+def _computes(recompute: Recompute, source: TableSource) -> str:
+    name = source.identifier
     if not recompute.because:
-        return f"{source} has not changed since the table was computed: nothing to do"
-    line = f"recomputes the table from {source}, {recompute.because}"
+        return (
+            f"{name} has not changed since {'the table was computed' if source.reads == 'all' else 'it was read'}: nothing to do"
+        )
+    line = (
+        f"recomputes the table from {name}, {recompute.because}"
+        if source.reads == "all"
+        else f"reads {name}, {recompute.because}"
+    )
     if recompute.rows is None or recompute.seconds is None:
         return line
     return f"{line}: {counted(recompute.rows, 'row')} now, {_time(recompute.seconds)} once Spark has started"

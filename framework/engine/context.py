@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from framework.engine.feed import table_source
 from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
-from framework.engine.source import FromTable, FromTopics, Messages, Source
+from framework.engine.source import FromTopics, Messages, Source
 from framework.engine.spark import session, start
-from framework.model import Pipeline, Plan
+from framework.model import Catalog, Pipeline, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +83,7 @@ class Context:
     def source(self, pipeline: Pipeline) -> Source:
         """The source of the pipeline's rows."""
         if pipeline.source:
-            return FromTable(pipeline)
+            return table_source.of(pipeline, self.lake_of)
         kafka = self.kafka(pipeline)
         if isinstance(self._until, datetime) and pipeline.name not in self._limits:
             assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
@@ -92,7 +93,9 @@ class Context:
         return FromTopics(pipeline, kafka, limits)
 
     def lake(self, pipeline: Pipeline) -> Lake:
-        catalog = pipeline.table.catalog
+        return self.lake_of(pipeline.table.catalog)
+
+    def lake_of(self, catalog: Catalog) -> Lake:
         if catalog.name not in self._lakes:
             self._lakes[catalog.name] = Lake(self.spark, catalog, self._commit)
         return self._lakes[catalog.name]

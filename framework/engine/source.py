@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from framework.engine.iceberg import metadata
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
-from framework.errors import BatchError, SourceMissing
-from framework.model import Pipeline, TableSource, Topic
-from framework.sql.quote import identifier
+from framework.model import Pipeline, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +29,9 @@ class Source(Protocol):
 
     def next(self, position: Position, state: TopicState) -> Range | None: ...
 
-    def read(self, spark: SparkSession, range_: Range) -> DataFrame: ...
+    def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
+        """The rows of a range, for the batch of this number."""
+        ...
 
 
 class Messages(Protocol):
@@ -76,57 +75,5 @@ class FromTopics:
             state = replace(state, ends=ends)
         return protocol.next_range(position, state, self.pipeline.batch_rows)
 
-    def read(self, spark: SparkSession, range_: Range) -> DataFrame:
+    def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self.kafka.read(spark, self.pipeline, range_)
-
-
-@dataclass(frozen=True)
-class FromTable:
-    """A table as it is: its id is its uuid, and its one offset is its snapshot's sequence number. All of it is one range."""
-
-    pipeline: Pipeline
-
-    @property
-    def source(self) -> TableSource:
-        assert self.pipeline.source is not None
-        return self.pipeline.source
-
-    def topic_state(self) -> TopicState:
-        uuid, main = self._now()
-        name = self.source.identifier
-        ends = {protocol.partition(name, 0): main.get("sequence-number") or 0}
-        return TopicState(f"catalog {self.source.catalog.name}", {name: uuid}, {}, ends)
-
-    def ids(self) -> Mapping[str, str]:
-        return {self.source.identifier: self._now()[0]}
-
-    def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
-        return {}
-
-    def next(self, position: Position, state: TopicState) -> Range | None:
-        same = (position.topics, position.ends, position.spec) == (state.topics, state.ends, self.pipeline.spec)
-        return None if same else Range({}, state.ends, 0)
-
-    def rows(self) -> int:
-        """The number of rows to read."""
-        return metadata.rows(metadata.summary(self._now()[1]))
-
-    def read(self, spark: SparkSession, range_: Range) -> DataFrame:
-        (sequence,) = range_.ends.values()
-        table = metadata.read(self.source.catalog, self.source.identifier)
-        ids = [id_ for id_, each in table.snapshots.items() if each.get("sequence-number") == sequence] if table else []
-        if not ids:
-            raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
-        name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
-        return spark.read.option("versionAsOf", ids[0]).table(name)
-
-    def _now(self) -> tuple[str, Mapping[str, Any]]:
-        table = metadata.read(self.source.catalog, self.source.identifier)
-        main = table.main if table else None
-        if table is None or main is None:
-            raise SourceMissing(
-                "source-missing",
-                f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
-                f"run `{self.source.pipeline}`, which writes it, first",
-            )
-        return table.uuid, main

@@ -17,12 +17,15 @@ from framework.model.pipeline import (
 )
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.table import (
+    FROM_COLUMNS,
     IS_CURRENT,
+    OLD,
     VERSION,
     Catalog,
     Keyed,
     Maintain,
     PartitionField,
+    Reader,
     SchemaChanges,
     State,
     Table,
@@ -52,9 +55,11 @@ from framework.model.topic import (
 __all__ = [
     "BAD_ROW_COLUMNS",
     "EVENT_TIME",
+    "FROM_COLUMNS",
     "IS_CURRENT",
     "KAFKA_COLUMNS",
     "KAFKA_TOPIC",
+    "OLD",
     "VERSION",
     "Catalog",
     "Changes",
@@ -80,6 +85,7 @@ __all__ = [
     "Pipeline",
     "Plan",
     "PlannedDocument",
+    "Reader",
     "Registered",
     "Replanned",
     "Run",

@@ -11,7 +11,7 @@ from framework.errors import Problem, Where
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.schemas import Schema
-from framework.model.table import Catalog, Maintain, State, Table, TableSource
+from framework.model.table import Catalog, Maintain, Reader, State, Table, TableSource
 from framework.model.topic import EVENT_TIME, Cluster, Column, Fault, SecretStore, Topic
 
 
@@ -104,6 +104,7 @@ class Pipeline:
     maintain: Maintain
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
+    readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
 
     @property
     def topic(self) -> Topic:

@@ -10,6 +10,7 @@ from framework.errors import Where
 from framework.model.column_sql import ColumnSql
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.topic import Column
+from framework.types import BIGINT, TIMESTAMP
 
 IS_CURRENT = "is_current"
 VERSION = {
@@ -140,6 +141,17 @@ class Table:
         return f"{self.identifier}__bad_rows"
 
 
+FROM_COLUMNS = (
+    Column("_from_time", TIMESTAMP, "When the source table got the commit after which the row is so"),
+    Column("_from_batch", BIGINT, "Number of the batch that read the row"),
+    Column("_from_commit", BIGINT, "Number of the commit of the source table that wrote the row"),
+    Column("_from_row", BIGINT, "Id of the row in the source table"),
+)
+"""Of rows of a table by which rows by keys are put in order."""
+OLD = "_sluice_gone"
+"""Of a row of a table whether it is as the row was before it was changed or deleted."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSource:
     """A table of another pipeline that this pipeline reads."""
@@ -149,6 +161,25 @@ class TableSource:
     identifier: str
     columns: tuple[Column, ...]  # the pipeline's own, without Kafka's columns
     kafka: tuple[Column, ...]
+    reads: Literal["all", "added", "changes", "commits"] = "all"  # each batch; `commits`: the changes of one commit at a time
+    rows_change: bool = False  # whether its pipeline also changes and deletes rows
+    by_value: bool = False  # whether its rows have no ids that last
+    keys: tuple[str, ...] = ()  # columns in which a row never changes
+    old: Literal["none", "deleted", "all"] = "none"  # of changes: whether deleted rows are read, and those before a change
+
+    @property
+    def partition(self) -> str:
+        """Its name in a position."""
+        return f"{self.identifier}/0"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Another pipeline's table that is made of the changes of a table."""
+
+    catalog: Catalog
+    identifier: str
+    every_commit: bool  # whether it reads each commit by itself
 
 
 @dataclass(frozen=True, kw_only=True)

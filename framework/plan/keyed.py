@@ -6,7 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Changes, Column, ColumnSql, Fault, Keyed, Step, Topic
+from framework.model import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    OLD,
+    Changes,
+    Column,
+    ColumnSql,
+    Fault,
+    Keyed,
+    Step,
+    TableSource,
+    Topic,
+)
 from framework.plan import unsent
 from framework.plan.change_events import changes_of, is_end, is_one_of
 from framework.plan.modes import Mode, mode
@@ -38,36 +52,35 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
 
 
 def resolve(
-    said: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+    said: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """How rows go by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other
     steps. None where it cannot be said, for a reason that has been."""
     into = said.into
     before = len(rows.problems)
     keys = tuple(name for at, name in enumerate(into.keys) if _key(name, into.place("keys", at), into.keys[:at], rows))
-    tombstones = into.deletes == "tombstones"
+    tombstones = into.deletes == "tombstones" and not source
     if tombstones:
         rows.problems.extend(_tombstones(into, keys, read, steps))
-    order = _order(said, read, rows)
+    order, *tie = _order_of_table(said, source, rows) if source else _order(said, read, rows)
     if tombstones and into.order_by and not _known(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
     write = mode(into.write)
     rows.problems.extend(write.problems(into, order, read, rows))
     changes = changes_of(read) if into.deletes != "ignore" else None
     ends = "_sluice_value IS NULL" if tombstones else is_end(read[0], changes) if changes else None
-    deletes, faults = _deletes(into, ends, rows)
+    gone = "_sluice_tombstone" if ends else OLD if source and source.rows_change and into.deletes != "ignore" else ""
+    deletes, faults = _deletes(into, gone, rows)
     if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
         message = "`remember_deletes_for` has no effect where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
-    if len(rows.problems) > before or not keys or not read:
+    if len(rows.problems) > before or not keys or not (read or source):
         return None, ()
-    tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
-    tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     keyed = Keyed(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
         truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
-        remember=into.remember_deletes_for, says=_says(into, ends, changes),
+        remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
         stands_in=tombstones and not _known(order, read, steps),
         unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
     )  # fmt: skip
@@ -97,8 +110,9 @@ def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
     return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
 
 
-def _says(into: kinds.Into, ends: str | None, changes: Changes | None) -> str:
-    found = [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
+def _says(into: kinds.Into, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
+    found = [f"a row that is deleted in {source.identifier}"] if source else []
+    found += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
     if ends:
         ops = f"a change with the op {' or '.join((*changes.deletes, *changes.truncates))}" if changes else ""
         found.append("a message without a value" if into.deletes == "tombstones" else ops)
@@ -188,15 +202,33 @@ def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
         yield Problem(into.place("order_by"), "tombstones-need-order", message, hint)
 
 
-def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
-    """The column that decides first."""
+def _order_of_table(said: kinds.Pipeline, source: TableSource, rows: Rows) -> list[str]:
+    """The columns that decide, the first one first. Commits of a table whose rows change say which of them is newer."""
+    tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
+    if source.rows_change:
+        return tie
+    if said.into.order_by:
+        return [_asked(said.into, rows), *tie]
+    moment = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
+    if not moment and mode(said.into.write).versions:
+        message = f"{source.identifier} has no `{KAFKA_COLUMNS[-1].name}`, which would say since when a row is valid"
+        rows.problems.append(
+            Problem(said.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
+        )
+    return [*moment, *tie]
+
+
+def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> list[str]:
+    """The columns that decide, the first one first."""
+    tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
+    tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
+    return [_first(said, read, rows), *tie]
+
+
+def _first(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     into = said.into
     if into.order_by:
-        column = rows.column(into.order_by, into.place("order_by"), kafka=True)
-        if column is not None and not _comparable(column.type):
-            message = f"`{column.name}` is {column.type}, which has no order"
-            rows.problems.append(Problem(into.place("order_by"), "bad-order", message, "take a column that holds no map"))
-        return into.order_by
+        return _asked(into, rows)
     moment = read[0].event_time if read else None
     there = {column.name: column.type for column in rows.columns}
     if moment is None or changes_of(read):  # a connector sends changes of one key in their order
@@ -204,11 +236,20 @@ def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
 
 
-def _deletes(into: kinds.Into, ends: str | None, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
+def _asked(into: kinds.Into, rows: Rows) -> str:
+    """The column of `order_by`."""
+    name = into.order_by or ""
+    column = rows.column(name, into.place("order_by"), kafka=True)
+    if column is not None and not _comparable(column.type):
+        message = f"`{column.name}` is {column.type}, which has no order"
+        rows.problems.append(Problem(into.place("order_by"), "bad-order", message, "take a column that holds no map"))
+    return name
+
+
+def _deletes(into: kinds.Into, gone: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
-    ended = "_sluice_tombstone" if ends else ""
     if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
-        return ColumnSql(ended, ()) if ended else None, ()
+        return ColumnSql(gone, ()) if gone else None, ()
     checked = guarded(rows.unguarded_condition(into.deletes.when, into.deletes.place("when")))  # the write reads it, too
-    when = " OR ".join(filter(None, (ended, f"coalesce({checked.sql}, false)")))
+    when = " OR ".join(filter(None, (gone, f"coalesce({checked.sql}, false)")))
     return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

@@ -25,7 +25,7 @@ from framework.model import (
     Thin,
     Topic,
 )
-from framework.plan import examples, expectations, keyed, memory, topics
+from framework.plan import examples, expectations, keyed, memory, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.modes import mode
 from framework.plan.partitions import partition_fields, short_names, sort_columns
@@ -42,8 +42,8 @@ def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline
     planned: dict[str, Pipeline | None] = {}
     for spec in documents:
         _resolved(draft, spec, planned, [])
-    done = (pipeline for pipeline in planned.values() if pipeline)
-    return tuple(sorted(done, key=lambda pipeline: pipeline.name))
+    done = sorted((pipeline for pipeline in planned.values() if pipeline), key=lambda pipeline: pipeline.name)
+    return tuple(table_sources.with_readers(done))
 
 
 def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
@@ -54,16 +54,17 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
 
 
 def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    source = _source(draft, spec.from_, planned, open_) if "from" not in spec.gaps and spec.from_.table else None
+    source = _source(draft, spec, planned, open_) if "from" not in spec.gaps and spec.from_.table else None
     read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
     rows = _rows(draft, spec, source, read)
     before = len(draft.problems)
     steps, last = _steps(spec, rows)
     by_key = "into" not in spec.gaps and "write" not in spec.into.gaps and mode(spec.into.write).by_key
-    keys, with_keys = keyed.resolve(spec, read, steps, last) if by_key else (None, ())
+    keys, with_keys = keyed.resolve(spec, source, read, steps, last) if by_key else (None, ())
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
     judged, expected = expectations.resolve(spec.expect, last, keys)
+    source = table_sources.with_old_rows(source, keys, (*steps, *judged)) if source else None
     steps = (*steps, *with_keys, *judged)
     if len(draft.problems) == before and not last.more:  # else the cause was reported
         draft.problems.extend(_without_type(spec, steps, rows))
@@ -115,7 +116,8 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
 def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
     if source:
-        return Rows(source.columns, draft.problems, source.kafka, event_time=False, document=spec.node)
+        kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
+        return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
     if not read:
         return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
     kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
@@ -123,31 +125,13 @@ def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: 
     return Rows(read[0].columns, draft.problems, kafka, document=spec.node, more=more)
 
 
-def _source(draft: Draft, from_: kinds.From, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
-    name = from_.table or ""
-    written = draft.written.of(kinds.Pipeline)
-    writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
-    writer = writers.get(name)
-    where = from_.place("table")
-    if writer is None:
-        # A document that cannot be read may write the table.
-        if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
-            others = [table for table, each in writers.items() if each.name not in open_]
-            unknown(draft, "table", name, where, others)
+def _source(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+    writer = table_sources.writer(draft, spec.from_, open_)
+    pipeline = _resolved(draft, writer, planned, open_) if writer else None
+    if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
         return None
-    if writer.name in open_:
-        circle = " → ".join([*open_[open_.index(writer.name) :], writer.name])
-        hint = "one of them must read a topic"
-        draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
-        return None
-    pipeline = _resolved(draft, writer, planned, open_)
-    if pipeline is None:
-        return None
-    kafka = tuple(column for column in pipeline.table.columns if column in pipeline.kafka_columns)
-    columns = tuple(column for column in pipeline.table.columns if column not in kafka)
-    return TableSource(
-        pipeline=pipeline.name, catalog=pipeline.table.catalog, identifier=pipeline.table.identifier, columns=columns, kafka=kafka
-    )
+    draft.problems.extend(table_sources.problems(spec, pipeline))
+    return table_sources.resolve(spec.into, pipeline)
 
 
 def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
+from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
 from framework.spec.node import NOWHERE, Node
 from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
@@ -143,6 +143,9 @@ def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Pr
             yield Problem(column.where or where, "reserved-name", message, hint)
 
 
+_RESERVED = frozenset([EVENT_TIME, *(column.name for column in FROM_COLUMNS)])
+
+
 @lru_cache(maxsize=1)  # one document may have many problems
 def _texts(document: Node) -> dict[Where, int | None]:
     return {node.where: node.text_at for node in document.scalars()}
@@ -150,7 +153,7 @@ def _texts(document: Node) -> dict[Where, int | None]:
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
     """Problems with names that a table's column cannot have."""
-    if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) == EVENT_TIME:
+    if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) in _RESERVED:
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
     return [

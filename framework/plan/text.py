@@ -10,6 +10,14 @@ from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan
 _WIDTH = 118  # of a line, without its indent
 
 
+_READS = {
+    "all": "the whole table, if {} or the spec has changed",
+    "added": "the rows that were added to {}",
+    "changes": "what was added, changed and deleted in {}",
+    "commits": "each commit of {} by itself",
+}
+
+
 def plan_text(plan: Plan) -> str:
     pipelines = (line for pipeline in plan.pipelines for line in (*pipeline_lines(pipeline), ""))
     return "\n".join((*pipelines, *document_lines(plan)))
@@ -52,7 +60,7 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
     how = f"{pipeline.batch_rows:,} rows a batch"
     if pipeline.source:
-        how = f"the whole table, if {pipeline.source.identifier} or the spec has changed"
+        how = _READS[pipeline.source.reads].format(pipeline.source.identifier)
     yield f"  runs  {_when(pipeline.run)}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:

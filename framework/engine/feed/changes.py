@@ -8,12 +8,14 @@ Cost: files that only one of the snapshots has, and, of those in which rows were
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.lake import Lake
 from framework.engine.spark import session
+from framework.model import Column
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -35,23 +37,25 @@ class Changes:
 
     lake: Lake
     table: Any
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     files: Any
 
     @property
     def most(self) -> int:
         return int(self.files.rows())
 
-    def rows(self) -> DataFrame:
-        """All of them, with what happened to each."""
+    def rows(self, by_value: bool = False) -> DataFrame:
+        """All of them, with what happened to each. `by_value`: an equal row before and after is the same, whatever its id."""
+        rows: DataFrame | None
         begun, ended = self._unmarked(self.files.begun()), self._unmarked(self.files.ended())
         marked, before = self._marked(self.files.marked()), self._marked(self.files.markedBefore())
         new = _union([begun, _without(before, marked)])
         old = _union([ended, _without(marked, before)])
         if new is None or old is None:
             rows = new if old is None else old
-            return (self._none() if rows is None else rows).withColumn(CHANGE, _constant(DELETED if new is None else ADDED))
-        return self._matched(old, new) if self._has_row_ids else _cancelled(old, new, moved=ended is not None)
+            found: DataFrame = self._none() if rows is None else rows
+            return found.withColumn(CHANGE, _constant(DELETED if new is None else ADDED))
+        return self._matched(old, new) if self._has_row_ids and not by_value else _cancelled(old, new, moved=ended is not None)
 
     @property
     def _has_row_ids(self) -> bool:
@@ -69,7 +73,7 @@ class Changes:
 
     @property
     def _names(self) -> list[str]:
-        return [*map(identifier, self.columns), ROW, COMMIT]
+        return [*(identifier(column.name) for column in self.columns), ROW, COMMIT]
 
     def _unmarked(self, name: str | None) -> DataFrame | None:
         rows = self._read(name)
@@ -80,19 +84,25 @@ class Changes:
         return None if rows is None else rows.where(_MARKED)
 
     def _read(self, name: str | None) -> DataFrame | None:
-        """Staged files. A column of the spec that the table does not have yet is null."""
+        """Staged files."""
         if name is None:
             return None
-        rows = self.lake.spark.table(identifier(session.STAGED_FILES, name))
+        rows: DataFrame = self.lake.spark.table(identifier(session.STAGED_FILES, name))
         own = {column: sql if self._has_row_ids else "CAST(NULL AS BIGINT)" for column, sql in _ROW_IDS.items()} | _PLACE
-        return rows.selectExpr(*map(identifier, self.columns), *(f"{sql} AS {column}" for column, sql in own.items()))
+        return rows.selectExpr(*self._values(rows), *(f"{sql} AS {column}" for column, sql in own.items()))
+
+    def _values(self, rows: DataFrame) -> Iterator[str]:
+        """SQL of the columns, as the spec has them. One that the table does not have yet is null."""
+        for column in self.columns:
+            name = identifier(column.name)
+            yield name if column.name in rows.columns else f"CAST(NULL AS {column.type.sql}) AS {name}"
 
     def _none(self) -> DataFrame:
-        rows = self.lake.spark.table(identifier(self.lake.of.name, *self.table.name().split(".")[1:])).where("false")
-        return rows.selectExpr(*map(identifier, self.columns), *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
+        rows: DataFrame = self.lake.spark.table(identifier(self.lake.of.name, *self.table.name().split(".")[1:])).where("false")
+        return rows.selectExpr(*self._values(rows), *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
 
 
-def between(lake: Lake, identifier_: str, columns: tuple[str, ...], since: int, until: int) -> Changes:
+def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: int, until: int) -> Changes:
     """The changes from one snapshot to another; since NOTHING all rows are added."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
@@ -135,5 +145,6 @@ def _cancelled(old: DataFrame, new: DataFrame, moved: bool) -> DataFrame:
 
 def _numbered(rows: DataFrame) -> DataFrame:
     """Rows with a digest of their values, and numbered among those that are equal."""
-    rows = rows.selectExpr("*", "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS _sluice_equal")
+    values = ", ".join(identifier(name) for name in rows.columns if name not in (ROW, COMMIT))
+    rows = rows.selectExpr("*", f"sha2(to_json(struct({values}), map('ignoreNullFields', 'false')), 256) AS _sluice_equal")
     return rows.selectExpr("*", "row_number() OVER (PARTITION BY _sluice_equal ORDER BY _sluice_equal) AS _sluice_nth")

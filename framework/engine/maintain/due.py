@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -10,7 +11,7 @@ from framework import amounts
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.iceberg.table_state import state_of
-from framework.engine.maintain import thinning
+from framework.engine.maintain import readers, thinning
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position, Standing, standing
 from framework.model import Maintain, Pipeline
@@ -54,7 +55,8 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
     state = state_of(table)
     if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
         return ()
-    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked)]
+    read = readers.needed(table, pipeline)
+    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read=read)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
@@ -62,11 +64,14 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
     return tuple(found)
 
 
-def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, joined_up_to: int | None = None) -> Due:
+def _of(
+    table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, joined_up_to: int | None = None,
+    read: Set[int] = frozenset(),
+) -> Due:  # fmt: skip
     compact, why = _compaction(table, maintain, now, asked)
     total = metadata.summary(table.main)
     average = int(total.get("total-files-size", 0)) // max(1, int(total.get("total-data-files", 0)))
-    expirable = thinning.expirable(table, maintain, now)
+    expirable = thinning.expirable(table, maintain, now, read)
     return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable, joined_up_to=joined_up_to)
 
 

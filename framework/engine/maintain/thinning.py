@@ -35,12 +35,13 @@ def kept(times: Sequence[datetime], maintain: Maintain, now: datetime) -> frozen
     return frozenset(keep)
 
 
-def expirable(table: Metadata, maintain: Maintain, now: datetime) -> tuple[int, ...]:
-    """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing."""
+def expirable(table: Metadata, maintain: Maintain, now: datetime, read: Set[int] = frozenset()) -> tuple[int, ...]:
+    """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing. `read` are those that
+    other pipelines need."""
     lineage = list(ancestors_of(table, None))
     main = [each.id for each in lineage]
     times = [table.published(table.snapshots[each]) for each in main]
-    keep = {main[at] for at in kept(times, maintain, now)} | set(_protected(table, set(main)))
+    keep = {main[at] for at in kept(times, maintain, now)} | read | set(_protected(table, set(main)))
     keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
     text = table.properties.get(protocol.POSITION)
     keep |= protocol.needed(lineage, Position.read(text) if text else None, keep)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 
+from framework.engine.feed import table_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka, listens, silent
 from framework.engine.rebuild.estimate import Estimate, estimate_rebuild
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import Position, TableState, TopicState
-from framework.engine.source import FromTable, FromTopics, Source
+from framework.engine.source import FromTopics, Source
 from framework.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
 from framework.model import Cluster, Pipeline, Plan, SecretStore, in_order
 from framework.patience import KAFKA_WATCHED
@@ -23,8 +24,8 @@ from framework.plan.change import Change, Existing, changes
 
 @dataclass(frozen=True)
 class Recompute:
-    """Why a run would compute a table from another one; without a reason it would not. `rows` counts the other table's rows now,
-    None where a run creates that table first."""
+    """Why a run would read another table; without a reason it would not. `rows` counts what it reads now, None where a run creates
+    that table first."""
 
     because: str
     rows: int | None
@@ -154,22 +155,24 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = FromTable(pipeline)
+    source = table_source.WholeTable(pipeline)
+    whole = source.source.reads == "all"
     writer = source.source.pipeline
     earlier_run = earlier_runs.get(writer)
     if earlier_run and earlier_run.would_run and any(change.kind == "create" for change in earlier_run.changes or ()):
         return Recompute(f"once `{writer}` has created it", None)
     position, topic = next_position(pipeline, state, source)
-    rows = source.rows()
+    changes = None if whole else table_source.of(pipeline).next(position, topic)
+    rows = source.rows() if whole else changes.size if changes else 0
     if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
     if position.topics != topic.topics:
         return Recompute("which was created again", rows)
-    if position.ends != topic.ends:
+    if position.ends != topic.ends if whole else changes:
         return Recompute("which has changed", rows)
-    if position.spec != pipeline.spec:
+    if whole and position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)
     return Recompute(f"once `{writer}` has run" if earlier_run and earlier_run.would_run and not earlier_run.idle else "", rows)
 

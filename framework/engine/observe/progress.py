@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import partial
 from typing import Generic, TypeVar
 
+from framework.engine.feed import table_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.kafka.cluster import Kafka, silent
 from framework.engine.observe.next_run import connect, next_position
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
-from framework.engine.source import FromTable, FromTopics, Source
+from framework.engine.source import FromTopics, Source
 from framework.errors import CatalogAway, SluiceError
 from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
 from framework.patience import KAFKA
@@ -152,8 +153,8 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
         source = _source(pipeline, kafkas)
         position, topic = next_position(pipeline, table.state, source)
         range_ = source.next(position, topic)
-        if isinstance(source, FromTable):
-            return replace(progress, lag=source.rows() if range_ else 0)
+        if isinstance(source, table_source.WholeTable):
+            return replace(progress, lag=source.lag(range_))
         return replace(progress, lag=range_.waiting if range_ else 0, offsets=_offsets(position, topic))
     except SluiceError as error:
         return replace(progress, trouble=error)
@@ -161,7 +162,7 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
 
 def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> Source:
     if pipeline.source:
-        return FromTable(pipeline)
+        return table_source.of(pipeline)
     kafka = kafkas[pipeline.topic.cluster.name]
     if isinstance(kafka, SluiceError):
         raise kafka

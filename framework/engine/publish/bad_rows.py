@@ -33,7 +33,7 @@ def stage(
     if not counted.too_large:
         append(row_frame.bad_rows(pipeline, number, counted.carried), pipeline, side, attempt)
         return
-    messages = context.source(pipeline).read(context.spark, range_)
+    messages = context.source(pipeline).read(context.spark, range_, number)
     bad = row_frame.frame(messages, pipeline, range_.size, carry=False).bad
     append(row_frame.bad_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()

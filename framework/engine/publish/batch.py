@@ -252,7 +252,7 @@ class _Attempt:
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
-        messages = self.source.read(self.context.spark, range_)
+        messages = self.source.read(self.context.spark, range_, number)
         frame = row_frame.frame(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))
         with named_errors(self.pipeline):
             return states.staged(to, frame, mode(self.pipeline.table.write).stage)

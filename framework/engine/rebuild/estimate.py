@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from framework.amounts import counted
+from framework.engine.feed import table_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.iceberg.second_identity import resume_position, second_pipeline
@@ -18,7 +19,7 @@ from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Partition, Position, TopicState, parted
-from framework.engine.source import FromTable, FromTopics, Messages, Source
+from framework.engine.source import FromTopics, Messages, Source
 from framework.errors import BatchError
 from framework.model import KAFKA_COLUMNS, Pipeline, Topic
 
@@ -77,7 +78,7 @@ class Estimate:
 def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
     """The estimate for a table that exists and has a position; `messages` where the rows come from topics."""
     if messages is None:
-        return Estimate(rows=FromTable(pipeline).rows())
+        return Estimate(rows=table_source.WholeTable(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
     topic = FromTopics(pipeline, messages).topic_state()

@@ -20,7 +20,7 @@ from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.errors import BatchError, RefusedError, RolledBack, SparkEnded
+from framework.errors import BatchError, RefusedError, RolledBack, SourceLost, SparkEnded
 from framework.model import Pipeline
 
 _COMMITS = 5  # how often one commit is tried
@@ -149,10 +149,10 @@ class Publishing:
 
 
 def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -> bool:
-    """Whether the table was rolled back, which a rebuild repairs. Raises every other refusal of a run."""
+    """Whether the table was rolled back or its source is lost, which a rebuild repairs. Raises every other refusal of a run."""
     try:
         refusals.check(pipeline, state, context.source(pipeline).topic_state())
-    except RolledBack:
+    except (RolledBack, SourceLost):
         return True
     return False
 

@@ -227,10 +227,16 @@ class Range:
     ends: Mapping[Partition, int]
     waiting: int  # messages up to the last stable offsets, this batch's among them
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
+    _: KW_ONLY
+    rows: int | None = None  # of a table, whose numbers of commits say nothing of it
 
     @property
     def size(self) -> int:
-        return sum(self.ends[partition] - self.starts[partition] for partition in self.starts)
+        return (
+            self.rows
+            if self.rows is not None
+            else sum(self.ends[partition] - self.starts[partition] for partition in self.starts)
+        )
 
 
 @dataclass(frozen=True)

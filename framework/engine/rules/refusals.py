@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import LostOffsets, Partition, Position, Standing, TableState, TopicState, parted, standing
-from framework.errors import NotOwned, OffsetsGone, RolledBack, TableRecreated, TopicRecreated
+from framework.errors import NotOwned, OffsetsGone, RolledBack, SourceLost, TableRecreated, TopicRecreated
 from framework.model import Pipeline
 
 
@@ -49,10 +49,15 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
             f"the table {table} belongs to {_describe_owner(state.owner)}, this is {_describe_owner(owner(pipeline))}",
             "two pipelines, topics or environments never share a table: give this one another table",
         )
-    if pipeline.source:  # the whole table is computed again, so no row can be skipped or repeated
+    whole = pipeline.source is not None and pipeline.source.reads == "all"
+    if whole:  # it is computed again, so no row can be skipped or repeated
         return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
+    if pipeline.source:
+        if position.topics != topic.topics:
+            raise source_lost(pipeline, "source-recreated", "it is another table than the one that was read")
+        return position
     other = position.cluster != topic.cluster
     recreated_names = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
     if recreated_names:
@@ -73,6 +78,13 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
     )
 
 
+def source_lost(pipeline: Pipeline, code: str, why: str) -> SourceLost:
+    """The refusal where the changes of a table since the position are not known. Its rows stay as they are, so only a rebuild helps."""
+    source = pipeline.source.identifier if pipeline.source else ""
+    hint = f"`sluice rebuild {pipeline.name}` computes {pipeline.table.identifier} from the whole table {source}"
+    return SourceLost(code, f"{pipeline.name} cannot read the changes of {source}: {why}", hint)
+
+
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
     last = _last_position_on_main(state)
     accepts = None
@@ -82,13 +94,16 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
     elif last is not None:
         repeated = _count(last.ends, position.ends)
         says = f"{repeated:,} messages are read again, from {_offsets(last.ends)}, so that the table holds them once more"
+        if pipeline.source:
+            says = f"the changes of {pipeline.source.identifier} since its commit {_commit(last)} are read again"
         to = replace(position, ends=last.ends, cluster=last.cluster, topics=last.topics, forget=(last.batch, position.batch))
         to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
         accepts = Acceptance(says, to, state)
         hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
-        f"the table {pipeline.table.identifier} was rolled back: its position is {_offsets(position.ends)}, "
+        f"the table {pipeline.table.identifier} was rolled back: its position is "
+        f"{f'commit {_commit(position)} of {pipeline.source.identifier}' if pipeline.source else _offsets(position.ends)}, "
         "but main no longer has those rows",
         hint,
         accepts,
@@ -150,6 +165,11 @@ def _count(start: Mapping[Partition, int], end: Mapping[Partition, int]) -> int:
 
 def _offsets(ends: Mapping[Partition, int]) -> str:
     return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
+
+
+def _commit(position: Position) -> int:
+    """The last commit that was read of a table; 0 before the first."""
+    return max(position.ends.values(), default=0)
 
 
 def _describe_owner(owner_: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, KAFKA_TOPIC, Decoding, Fault, Pipeline, State, Step
+from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Decoding, Fault, Pipeline, State, Step
 from framework.sql.quote import identifier, literal, substituted
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _TRAVELLING = (
 )
 # Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
+_OWN = (EVENT_TIME, *(column.name for column in FROM_COLUMNS))
 _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none
 
 
@@ -128,10 +129,11 @@ def _observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[A
     from pyspark.sql import functions
 
     observed = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
+    counts = " AND NOT _sluice_before" if "_sluice_before" in columns else ""
     if "_sluice_first" in columns:
-        observed["rows"] = f"count_if({_is_good(columns)})"
+        observed["rows"] = f"count_if({_is_good(columns)}{counts})"
     if "_sluice_keep" in columns:
-        observed["filtered"] = "count_if(NOT _sluice_keep AND _sluice_bad IS NULL)"
+        observed["filtered"] = f"count_if(NOT _sluice_keep AND _sluice_bad IS NULL{counts})"
     if carry and pipeline.bad_rows != "drop":
         observed["carried"] = "collect_list(_sluice_bad)"
         observed["too_large"] = "count_if(_sluice_bad.dropped)"
@@ -151,8 +153,8 @@ def _is_good(columns: list[str]) -> str:
 
 def _is_checked(columns: list[str], of_tombstones: bool = False) -> str:
     """SQL of whether a row is good and is checked by steps and expectations."""
-    tombstones = "_sluice_tombstone" in columns and not of_tombstones
-    return f"{_is_good(columns)} AND NOT _sluice_tombstone" if tombstones else _is_good(columns)
+    checked = f"{_is_good(columns)} AND NOT {OLD}" if OLD in columns else _is_good(columns)
+    return f"{checked} AND NOT _sluice_tombstone" if "_sluice_tombstone" in columns and not of_tombstones else checked
 
 
 def _or_tombstone(columns: list[str], keep: str) -> str:
@@ -240,13 +242,15 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The rows of a table; a bad row has its JSON text in the place of a message's value."""
     assert pipeline.source is not None
     names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
-    own = {}
+    own = {column.name: column.name for column in FROM_COLUMNS if column in pipeline.kafka_columns}
     if any(step.faults for step in pipeline.steps):
         own["_sluice_key"] = "CAST(NULL AS BINARY)"
         own["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
         own["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
     own["_sluice_bad"] = f"CAST(NULL AS struct<{_TRAVELLING}>)"
     own |= _own_columns(pipeline)
+    if pipeline.source.old != "none":
+        own |= {OLD: OLD, "_sluice_before": "_sluice_before", "_sluice_first": "NOT _sluice_before", "_sluice_keep": "true"}
     return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own.items()))
 
 
@@ -278,7 +282,7 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     if step.attempts:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
     # Sluice's own columns stay through every step; those of the message are the step's.
-    columns = {name: name for name in before if name.startswith(("_sluice_", "_kafka_")) or name == EVENT_TIME}
+    columns = {name: name for name in before if name.startswith(("_sluice_", "_kafka_")) or name in _OWN}
     if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
         columns.pop(EVENT_TIME, None)
     columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
@@ -286,6 +290,8 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
         item = "_sluice_item" if "_sluice_item" in rows.columns else _WHOLE
         bad_row = _bad_row(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
         columns["_sluice_bad"] = f"CASE WHEN {_is_checked(rows.columns, step.of_tombstones)} THEN {bad_row} ELSE _sluice_bad END"
+        if OLD in rows.columns:  # a row that was bad before it changed was never here
+            columns["_sluice_keep"] = f"_sluice_keep AND NOT ({OLD} AND coalesce({_any(step.faults)}, false))"
     if step.keep:
         columns["_sluice_keep"] = f"_sluice_keep AND {_or_tombstone(rows.columns, f'coalesce({step.keep}, false)')}"
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
@@ -313,12 +319,16 @@ def _exploded(rows: DataFrame, step: Step) -> DataFrame:
 
 def _bad_row(faults: tuple[Fault, ...], index: int, bad: str, item: str = _WHOLE) -> str:
     """SQL of the bad row, if the row has a fault: with the number of its first fault, counted over the whole pipeline."""
-    any_fault = " OR ".join(f"({fault.when})" for fault in faults)
     first_fault = "CASE " + " ".join(f"WHEN {fault.when} THEN {index + at}" for at, fault in enumerate(faults)) + " END"
     causes = " ".join(f"WHEN {fault.when} THEN {fault.cause or 'NULL'}" for fault in faults)
     cause = f"CASE {causes} END" if any(fault.cause for fault in faults) else _WHOLE
     bad_row = substituted(bad, {"_sluice_fault": first_fault, "_sluice_cause": cause, "_sluice_of": item})
-    return f"CASE WHEN {any_fault} THEN {bad_row} END"
+    return f"CASE WHEN {_any(faults)} THEN {bad_row} END"
+
+
+def _any(faults: tuple[Fault, ...]) -> str:
+    """SQL of whether the row has one of the faults."""
+    return " OR ".join(f"({fault.when})" for fault in faults)
 
 
 def _travelling(pipeline: Pipeline, size: int, carry: bool) -> str:

@@ -102,7 +102,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     source = context.source(pipeline)
     if pipeline.source:
         range_ = Range({}, source.topic_state().ends, 0)
-        return Preview(_previewed(context, pipeline, source.read(context.spark, range_).limit(count)), "next", None)
+        return Preview(_previewed(context, pipeline, source.read(context.spark, range_, 0).limit(count)), "next", None)
     refused, position, now = _asked(pipeline, source, which)
     most = max(_LEAST, 4 * count)
     next_ = next_range(position, now, most) if position else None
@@ -146,7 +146,7 @@ def _any_of(
 ) -> tuple[Message, ...]:
     """The oldest or newest messages of the first range that has any."""
     for range_ in ranges:
-        if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_), count, order)):
+        if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_, 0), count, order)):
             return messages
     return ()
 

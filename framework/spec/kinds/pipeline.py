@@ -83,7 +83,10 @@ class From(Bound):
         at_least=1,
         example="[orders_eu, orders_us]",
     )
-    table: TableName | None = option("A table of another pipeline, for `write: replace`.", default=None, example="markets.trades")
+    table: TableName | None = option(
+        "A table of another pipeline: what its commits add, change and delete; all of it with `write: replace`.",
+        default=None, example="markets.trades",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -372,18 +375,13 @@ class Pipeline(Kind):
                 f"`write: {self.into.write}` computes the whole table from another table, and this pipeline reads a topic",
                 "read a table, `from: {table: …}`, or write `write: append`",
             )  # fmt: skip
-        if self.from_.table is not None and not whole:
+        if self.from_.table is not None and whole and self.into.deletes == "ignore":
             yield Problem(
-                self.from_.place("table"), "not-in-this-version", "reading only the new rows of a table is not in this version",
-                "write `write: replace`, which computes the whole table at each run",
-            )  # fmt: skip
-        if self.from_.table is not None and self.into.deletes == "ignore":
-            yield Problem(
-                self.into.key_place("deletes"), "unused-key", "`deletes` has no effect with `from: {table: …}`: a table has no tombstones",
+                self.into.key_place("deletes"), "unused-key", "`deletes` has no effect with `write: replace`: all rows are computed again",
                 "remove it",
             )  # fmt: skip
         if self.from_.table is not None and self.batch.rows is not None:
             yield Problem(
-                self.key_place("batch"), "unused-key", "`batch` has no effect with `from: {table: …}`: the whole table is one batch",
+                self.key_place("batch"), "unused-key", "`batch` has no effect with `from: {table: …}`: a batch takes whole commits",
                 "remove it",
             )  # fmt: skip

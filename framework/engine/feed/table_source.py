@@ -1,0 +1,184 @@
+"""A table as a source: all of it, or what its commits changed.
+
+The position is the sequence number of the last commit that was read. Compactions are no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from framework.engine.feed import changes
+from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules.protocol import Partition, Position, Range, TopicState
+from framework.engine.rules.refusals import source_lost
+from framework.errors import BatchError, SourceMissing
+from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, TableSource
+from framework.sql.quote import identifier, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from framework.engine.iceberg.lake import Lake
+    from framework.engine.source import Source
+
+_Snapshot = Mapping[str, Any]
+_COMPACTION = "replace"
+
+
+def _no_lake(catalog: Catalog) -> Lake:
+    raise AssertionError(f"rows of {catalog.name} are read only by a batch")
+
+
+def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> Source:
+    """The table that a pipeline reads. Without a `lake` its rows cannot be read."""
+    assert pipeline.source is not None
+    return WholeTable(pipeline) if pipeline.source.reads == "all" else ChangesOfTable(pipeline, lake)
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """A table as it is. All of it is one range."""
+
+    pipeline: Pipeline
+
+    @property
+    def source(self) -> TableSource:
+        assert self.pipeline.source is not None
+        return self.pipeline.source
+
+    def topic_state(self) -> TopicState:
+        table, main = self._now()
+        ends = {self.source.partition: _sequence(main)}
+        return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
+
+    def ids(self) -> Mapping[str, str]:
+        return {self.source.identifier: self._now()[0].uuid}
+
+    def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
+        return {}
+
+    def next(self, position: Position, state: TopicState) -> Range | None:
+        same = (position.topics, position.ends, position.spec) == (state.topics, state.ends, self.pipeline.spec)
+        return None if same else Range({}, state.ends, 0)
+
+    def lag(self, range_: Range | None) -> int:
+        """How many rows wait."""
+        return self.rows() if range_ else 0
+
+    def rows(self) -> int:
+        """The number of rows of the table."""
+        return metadata.rows(metadata.summary(self._now()[1]))
+
+    def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
+        table, _ = self._now()
+        snapshot = _snapshot(table, range_.ends[self.source.partition])
+        if snapshot is None:
+            raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
+        name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
+        return spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
+
+    def _now(self) -> tuple[Metadata, _Snapshot]:
+        table = metadata.read(self.source.catalog, self.source.identifier)
+        main = table.main if table else None
+        if table is None or main is None:
+            raise SourceMissing(
+                "source-missing",
+                f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
+                f"run `{self.source.pipeline}`, which writes it, first",
+            )
+        return table, main
+
+
+@dataclass(frozen=True)
+class ChangesOfTable(WholeTable):
+    """What the commits of a table added, changed and deleted."""
+
+    lake: Callable[[Catalog], Lake]
+
+    def next(self, position: Position, state: TopicState) -> Range | None:
+        here = self.source.partition
+        since = position.ends.get(here)
+        if since == state.ends[here]:
+            return None
+        table, main = self._now()
+        if since is None:
+            return Range({}, {here: _sequence(main)}, rows := metadata.rows(metadata.summary(main)), rows=rows)
+        self._snapshot_of(table, since)
+        newer = list(_since(table, since))
+        news = [each for each in newer if metadata.summary(each).get("operation") != _COMPACTION]
+        is_line = bool(newer) and newer[-1].get("parent-snapshot-id") == self._snapshot_of(table, since)["snapshot-id"]
+        if is_line and not news:
+            return None
+        until = news[-1] if is_line and self.source.reads == "commits" else main
+        rows = sum(map(_changed, news[-1:] if until is not main else news))
+        return Range({here: since}, {here: _sequence(until)}, sum(map(_changed, news)), rows=rows)
+
+    def lag(self, range_: Range | None) -> int:
+        return range_.waiting if range_ else 0
+
+    def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
+        table, _ = self._now()
+        here, source = self.source.partition, self.source
+        since = self._snapshot_of(table, range_.starts[here])["snapshot-id"] if here in range_.starts else NOTHING
+        until = self._snapshot_of(table, range_.ends[here])
+        columns = (*source.columns, *source.kafka)
+        lake = self.lake(source.catalog)
+        rows = changes.between(lake, source.identifier, columns, since, until["snapshot-id"]).rows(source.by_value)
+        if not source.rows_change and since != NOTHING and not rows.where(f"{CHANGE} IN ('{BEFORE}', '{DELETED}')").isEmpty():
+            raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
+        kinds = {"none": (ADDED, AFTER), "deleted": (ADDED, AFTER, DELETED), "all": (ADDED, AFTER, DELETED, BEFORE)}[source.old]
+        rows = rows.where(f"{CHANGE} IN ({', '.join(map(literal, kinds))})")
+        return rows.selectExpr(*(identifier(column.name) for column in columns), *self._own(table, until, batch))
+
+    def _own(self, table: Metadata, until: _Snapshot, batch: int) -> Iterator[str]:
+        """SQL of the columns that put rows in order, and of what a row is."""
+        gone = f"{CHANGE} IN ('{BEFORE}', '{DELETED}')"
+        microseconds = int(table.published(until).timestamp() * 1_000_000)
+        values = (
+            f"timestamp_micros({microseconds})",
+            f"CAST({batch} AS BIGINT)",
+            f"IF({gone}, 0, coalesce({COMMIT}, {_sequence(until)}))",  # what was before is older than all that is now
+            ROW,
+        )
+        for column, value in zip(FROM_COLUMNS, values, strict=True):
+            if column in self.pipeline.kafka_columns:
+                yield f"{value} AS {column.name}"
+        if self.source.old != "none":
+            yield f"{gone} AS {OLD}"
+            yield f"{CHANGE} = '{BEFORE}' AS _sluice_before"
+
+    def _snapshot_of(self, table: Metadata, sequence: int) -> _Snapshot:
+        found = _snapshot(table, sequence)
+        if found is None:
+            raise source_lost(self.pipeline, "source-expired", f"its commit {sequence}, up to which it was read, has expired")
+        return found
+
+
+def _sequence(snapshot: _Snapshot) -> int:
+    return snapshot.get("sequence-number") or 0
+
+
+def _snapshot(table: Metadata, sequence: int) -> _Snapshot | None:
+    return next((each for each in table.snapshots.values() if _sequence(each) == sequence), None)
+
+
+def _since(table: Metadata, sequence: int) -> Iterator[_Snapshot]:
+    """Main's snapshots, the newest first, down to the one after that of this number."""
+    for each in table.ancestors():
+        if _sequence(each) <= sequence:
+            return
+        yield each
+
+
+def _changed(snapshot: _Snapshot) -> int:
+    """About how many rows a commit changed."""
+    summary = metadata.summary(snapshot)
+    return (
+        int(summary.get("added-records", 0))
+        + int(summary.get("deleted-records", 0))
+        + int(summary.get("added-position-deletes", 0))
+    )

@@ -1,0 +1,118 @@
+"""Tables that pipelines read: which pipeline writes one, and what of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from framework.errors import Problem
+from framework.model import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Keyed, Pipeline, Reader, Step, TableSource
+from framework.plan.draft import Draft, unknown
+from framework.plan.modes import mode
+from framework.spec import kinds
+
+_OWN = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
+
+
+def writer(draft: Draft, from_: kinds.From, open_: Sequence[str]) -> kinds.Pipeline | None:
+    """The pipeline that writes the table; None and a problem where there is none."""
+    name = from_.table or ""
+    written = draft.written.of(kinds.Pipeline)
+    writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
+    found = writers.get(name)
+    where = from_.place("table")
+    if found is None:
+        # A document that cannot be read may write the table.
+        if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
+            others = [table for table, each in writers.items() if each.name not in open_]
+            unknown(draft, "table", name, where, others)
+        return None
+    if found.name in open_:
+        circle = " → ".join([*open_[open_.index(found.name) :], found.name])
+        hint = "one of them must read a topic"
+        draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
+        return None
+    return found
+
+
+def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
+    """The table of this pipeline as another one reads it."""
+    table = pipeline.table
+    kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
+    columns = tuple(column for column in table.columns if column not in kafka and column.name not in _OWN)
+    written = mode(table.write)
+    return TableSource(
+        pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
+        reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
+        by_value=written.whole or table.format_version < 3, keys=table.keyed.keys if table.keyed else (),
+    )  # fmt: skip
+
+
+def rows_change(pipeline: Pipeline) -> bool:
+    """Whether rows of its table are also changed and deleted."""
+    write = mode(pipeline.table.write)
+    return write.by_key or write.whole
+
+
+def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes", "commits"]:
+    write = mode(into.write)
+    if write.whole:
+        return "all"
+    if not write.by_key or not changes:
+        return "added"
+    return "commits" if write.versions else "changes"
+
+
+def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
+    """What cannot be done with the rows of this pipeline's table."""
+    into, name, write = spec.into, pipeline.table.identifier, mode(spec.into.write)
+    if write.whole:
+        return
+    if into.deletes == "tombstones":
+        hint = f"remove `deletes`: rows that are deleted in {name} are deleted here" if rows_change(pipeline) else "remove it"
+        yield Problem(into.place("deletes"), "bad-deletes", "a table has no tombstones", hint)
+    if not rows_change(pipeline):
+        if into.deletes == "ignore":
+            yield Problem(
+                into.key_place("deletes"), "unused-key", f"`deletes` has no effect: no row of {name} is deleted", "remove it"
+            )
+    elif not write.by_key and into.deletes != "ignore":
+        message = f"`write: {into.write}` only adds rows, and rows of {name} are also changed and deleted"
+        hint = "`write: upsert` with `keys` follows them; with `deletes: ignore` each new state of a row becomes a row"
+        yield Problem(into.place("write"), "rows-change", message, hint)
+    elif write.by_key and into.order_by:
+        message = f"the commits of {name} say which of its rows is newer"
+        yield Problem(into.key_place("order_by"), "bad-order", message, "remove `order_by`")
+
+
+def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
+    """The pipelines, each with those that read the changes of its table."""
+    for pipeline in pipelines:
+        readers = [
+            each for each in pipelines if each.source and each.source.pipeline == pipeline.name and each.source.reads != "all"
+        ]
+        yield replace(
+            pipeline,
+            readers=tuple(
+                Reader(each.table.catalog, each.table.identifier, each.source is not None and each.source.reads == "commits")
+                for each in readers
+            ),
+        )
+
+
+def order_columns(into: kinds.Into, source: TableSource) -> tuple[Column, ...]:
+    """The columns by which rows of a table are put in order where they go by their keys."""
+    if not mode(into.write).by_key:
+        return ()
+    return FROM_COLUMNS[{"all": 4, "added": 2, "changes": 1, "commits": 0}[source.reads] :]
+
+
+def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step]) -> TableSource:
+    """The source, of which deleted rows are read, too; and rows before a change, if by the change a row can leave its key here."""
+    if source.reads not in ("changes", "commits") or not keyed or not keyed.deletes:
+        return source
+    leaves = any(step.keep or step.each or step.faults for step in steps)
+    leaves = leaves or any(name in dict(step.assign) for step in steps for name in keyed.keys)
+    leaves = leaves or not set(keyed.keys) <= set(source.keys)
+    return replace(source, old="all" if leaves else "deleted")
