@@ -83,6 +83,9 @@ class _Table:
         found = changes.between(self.lake, self.name, _COLUMNS, since, until)
         rows = found.rows().selectExpr("k", "v", "to_json(m)", ROW, COMMIT, CHANGE).collect()
         assert len(rows) <= found.most
+        now, gone = found.now().collect(), found.gone()
+        assert len(now) == sum(row[-1] in (ADDED, AFTER) for row in rows)
+        assert gone.is_empty == all(row[-1] in (ADDED, AFTER) for row in rows)
         return Counter(tuple(row) for row in rows)
 
     def expected(self, since: int, until: int) -> Counter[tuple[Any, ...]]:

@@ -33,47 +33,77 @@ _PLACE = {_FILE: "_file", _AT: "_pos", _MARKED: "_deleted"}
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two snapshots. `most` is how many rows at most."""
+    """What differs between two snapshots. `most` is how many rows at most; `by_value`: rows have no ids that last, so an equal row before
+    and after is the same, and a changed row is a deleted and an added one."""
 
     lake: Lake
     table: Any
     columns: tuple[Column, ...]
     files: Any
+    by_value: bool
 
     @property
     def most(self) -> int:
         return int(self.files.rows())
 
-    def rows(self, by_value: bool = False) -> DataFrame:
-        """All of them, with what happened to each. `by_value`: an equal row before and after is the same, whatever its id."""
-        rows: DataFrame | None
-        begun, ended = self._unmarked(self.files.begun()), self._unmarked(self.files.ended())
-        marked, before = self._marked(self.files.marked()), self._marked(self.files.markedBefore())
-        new = _union([begun, _without(before, marked)])
-        old = _union([ended, _without(marked, before)])
-        if new is None or old is None:
-            rows = new if old is None else old
-            found: DataFrame = self._none() if rows is None else rows
-            return found.withColumn(CHANGE, _constant(DELETED if new is None else ADDED))
-        return self._matched(old, new) if self._has_row_ids and not by_value else _cancelled(old, new, moved=ended is not None)
+    def now(self) -> DataFrame:
+        """Rows that were added or changed, as they are now."""
+        if self.by_value:
+            return self._by_value(ADDED)
+        if not self.files.grows():
+            return self.rows().where(f"{CHANGE} IN ('{ADDED}', '{AFTER}')").drop(CHANGE)
+        rows = self._unmarked(self.files.begun())
+        return self._none() if rows is None else self._plain(rows.where(f"{COMMIT} > {self.files.sinceSequence()}"))
 
-    @property
-    def _has_row_ids(self) -> bool:
-        return bool(self.lake.iceberg.TableUtil.supportsRowLineage(self.table))
+    def gone(self) -> Gone:
+        """Rows that were deleted, and rows before they were changed."""
+        if self.by_value:
+            deleted = self._by_value(DELETED)
+            return Gone(deleted.withColumn(CHANGE, _constant(DELETED)), deleted.isEmpty())
+        old, new = self._old(), self._new()
+        if old is None:
+            return Gone(self._none().withColumn(CHANGE, _constant(DELETED)), True)
+        # Found by ids alone, since the files may have many rows and columns, and few of them are gone.
+        ids = _paired(old.select(ROW, COMMIT), new, DELETED, BEFORE).localCheckpoint()
+        return Gone(self._plain(old).join(ids.select(ROW, CHANGE), ROW).select(*self._names, CHANGE), ids.isEmpty())
 
-    def _matched(self, old: DataFrame, new: DataFrame) -> DataFrame:
-        """Rows before and after, by their ids."""
-        pairs = []
-        for rows, others, alone, both in ((old, new, DELETED, BEFORE), (new, old, ADDED, AFTER)):
-            other = others.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
-            joined = rows.join(other, rows[ROW] == other["_sluice_other"], "left")
-            change = f"IF(_sluice_other IS NULL, '{alone}', IF(_sluice_other_commit <> {COMMIT}, '{both}', NULL))"
-            pairs.append(joined.selectExpr(*self._names, f"{change} AS {CHANGE}").where(f"{CHANGE} IS NOT NULL"))
-        return pairs[0].unionAll(pairs[1])
+    def rows(self) -> DataFrame:
+        """All of them, with what happened to each."""
+        gone, old, new = self.gone().rows, self._old(), self._new()
+        if self.by_value or old is None or new is None:
+            now = self._by_value(ADDED) if self.by_value else self._none() if new is None else self._plain(new)
+            return now.withColumn(CHANGE, _constant(ADDED)).unionByName(gone)
+        return _paired(new, old, ADDED, AFTER).select(*self._names, CHANGE).unionByName(gone)
 
     @property
     def _names(self) -> list[str]:
         return [*(identifier(column.name) for column in self.columns), ROW, COMMIT]
+
+    def _plain(self, rows: DataFrame) -> DataFrame:
+        return rows.select(*self._names)
+
+    def _old(self) -> DataFrame | None:
+        """Rows of files that differ as they were, also those that were only moved."""
+        marked, before = self._marked(self.files.marked()), self._marked(self.files.markedBefore())
+        return _union([self._unmarked(self.files.ended()), _without(marked, before)])
+
+    def _new(self) -> DataFrame | None:
+        """The same as they are now."""
+        begun = self._unmarked(self.files.begun())
+        if self.files.grows():
+            return begun
+        return _union([begun, _without(self._marked(self.files.markedBefore()), self._marked(self.files.marked()))])
+
+    def _by_value(self, change: str) -> DataFrame:
+        """Rows that were added or deleted, without those that there are both before and after."""
+        old, new = self._old(), self._new()
+        rows, others = (new, old) if change == ADDED else (old, new)
+        if rows is None:
+            return self._none()
+        if others is None:
+            return self._plain(rows)
+        equal = ["_sluice_equal", "_sluice_nth"]
+        return self._plain(_numbered(rows).join(_numbered(others).select(*equal), equal, "left_anti"))
 
     def _unmarked(self, name: str | None) -> DataFrame | None:
         rows = self._read(name)
@@ -88,7 +118,10 @@ class Changes:
         if name is None:
             return None
         rows: DataFrame = self.lake.spark.table(identifier(session.STAGED_FILES, name))
-        own = {column: sql if self._has_row_ids else "CAST(NULL AS BIGINT)" for column, sql in _ROW_IDS.items()} | _PLACE
+        own = {
+            column: sql if self.lake.iceberg.TableUtil.supportsRowLineage(self.table) else "CAST(NULL AS BIGINT)"
+            for column, sql in _ROW_IDS.items()
+        } | _PLACE
         return rows.selectExpr(*self._values(rows), *(f"{sql} AS {column}" for column, sql in own.items()))
 
     def _values(self, rows: DataFrame) -> Iterator[str]:
@@ -102,12 +135,30 @@ class Changes:
         return rows.selectExpr(*self._values(rows), *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
 
 
-def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: int, until: int) -> Changes:
+@dataclass(frozen=True)
+class Gone:
+    """Rows as they were, with what happened to each."""
+
+    rows: DataFrame
+    is_empty: bool
+
+
+def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: int, until: int, by_value: bool = False) -> Changes:
     """The changes from one snapshot to another; since NOTHING all rows are added."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     files.forgetOthers()
-    return Changes(lake, table, columns, files)
+    return Changes(lake, table, columns, files, by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
+
+
+def _paired(rows: DataFrame, others: DataFrame | None, alone: str, both: str) -> DataFrame:
+    """The rows that differ from those of the same id among others, with what happened to each."""
+    if others is None:
+        return rows.withColumn(CHANGE, _constant(alone))
+    other = others.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
+    joined = rows.join(other, rows[ROW] == other["_sluice_other"], "left")
+    change = f"IF(_sluice_other IS NULL, '{alone}', IF(_sluice_other_commit <> {COMMIT}, '{both}', NULL))"
+    return joined.selectExpr("*", f"{change} AS {CHANGE}").where(f"{CHANGE} IS NOT NULL").drop(*other.columns)
 
 
 def _constant(text: str) -> Any:
@@ -126,21 +177,6 @@ def _without(rows: DataFrame | None, others: DataFrame | None) -> DataFrame | No
     if rows is None or others is None:
         return rows
     return rows.join(others.select(_FILE, _AT), [_FILE, _AT], "left_anti")
-
-
-def _cancelled(old: DataFrame, new: DataFrame, moved: bool) -> DataFrame:
-    """Rows without ids. Where files were written again, an equal row before and after is no change."""
-    sides = {DELETED: old, ADDED: new}
-    if moved:
-        numbered = {change: _numbered(rows) for change, rows in sides.items()}
-        equal = ["_sluice_equal", "_sluice_nth"]
-        sides = {
-            DELETED: numbered[DELETED].join(numbered[ADDED].select(*equal), equal, "left_anti").drop(*equal),
-            ADDED: numbered[ADDED].join(numbered[DELETED].select(*equal), equal, "left_anti").drop(*equal),
-        }
-    return reduce(
-        lambda one, other: one.unionAll(other), (rows.withColumn(CHANGE, _constant(change)) for change, rows in sides.items())
-    )
 
 
 def _numbered(rows: DataFrame) -> DataFrame:

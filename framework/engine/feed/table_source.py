@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes
-from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
+from framework.engine.feed.changes import BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
 from framework.errors import BatchError, SourceMissing
 from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, TableSource
-from framework.sql.quote import identifier, literal
+from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from framework.engine.source import Source
 
 _Snapshot = Mapping[str, Any]
+_AS_NOW = {True: (f"false AS {OLD}", "false AS _sluice_before"), False: ()}
 _COMPACTION = "replace"
 
 
@@ -126,30 +127,51 @@ class ChangesOfTable(WholeTable):
         since = self._snapshot_of(table, range_.starts[here])["snapshot-id"] if here in range_.starts else NOTHING
         until = self._snapshot_of(table, range_.ends[here])
         columns = (*source.columns, *source.kafka)
-        lake = self.lake(source.catalog)
-        rows = changes.between(lake, source.identifier, columns, since, until["snapshot-id"]).rows(source.by_value)
-        if not source.rows_change and since != NOTHING and not rows.where(f"{CHANGE} IN ('{BEFORE}', '{DELETED}')").isEmpty():
+        found = changes.between(
+            self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value
+        )
+        if not source.rows_change and not found.gone().is_empty:
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
-        kinds = {"none": (ADDED, AFTER), "deleted": (ADDED, AFTER, DELETED), "all": (ADDED, AFTER, DELETED, BEFORE)}[source.old]
-        rows = rows.where(f"{CHANGE} IN ({', '.join(map(literal, kinds))})")
-        return rows.selectExpr(*(identifier(column.name) for column in columns), *self._own(table, until, batch))
-
-    def _own(self, table: Metadata, until: _Snapshot, batch: int) -> Iterator[str]:
-        """SQL of the columns that put rows in order, and of what a row is."""
-        gone = f"{CHANGE} IN ('{BEFORE}', '{DELETED}')"
-        microseconds = int(table.published(until).timestamp() * 1_000_000)
+        order = dict(self._order(table, until, batch))
+        names = [identifier(column.name) for column in columns]
+        rows = found.now().selectExpr(
+            *names, *(f"{sql} AS {name}" for name, sql in order.items()), *_AS_NOW[source.old != "none"]
+        )
+        gone = found.gone() if source.old != "none" and since != NOTHING else None
+        if gone is None or gone.is_empty:
+            return rows
+        # Of a row that is only deleted nothing but its keys is asked for, so that no other column is read.
+        asked = {identifier(name) for name in self._keys} if source.old == "deleted" else set(names)
         values = (
-            f"timestamp_micros({microseconds})",
+            name if name in asked else f"CAST(NULL AS {column.type.sql}) AS {name}"
+            for name, column in zip(names, columns, strict=True)
+        )
+        order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all that is now
+        old = gone.rows.where("true" if source.old == "all" else f"{CHANGE} = '{DELETED}'")
+        old = old.selectExpr(
+            *values,
+            *(f"{sql} AS {name}" for name, sql in order.items()),
+            f"true AS {OLD}",
+            f"{CHANGE} = '{BEFORE}' AS _sluice_before",
+        )
+        return rows.unionByName(old)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        keyed = self.pipeline.table.keyed
+        return keyed.keys if keyed else ()
+
+    def _order(self, table: Metadata, until: _Snapshot, batch: int) -> Iterator[tuple[str, str]]:
+        """SQL of the columns that put rows in order."""
+        values = (
+            f"timestamp_micros({int(table.published(until).timestamp() * 1_000_000)})",
             f"CAST({batch} AS BIGINT)",
-            f"IF({gone}, 0, coalesce({COMMIT}, {_sequence(until)}))",  # what was before is older than all that is now
+            f"coalesce({COMMIT}, {_sequence(until)})",
             ROW,
         )
         for column, value in zip(FROM_COLUMNS, values, strict=True):
             if column in self.pipeline.kafka_columns:
-                yield f"{value} AS {column.name}"
-        if self.source.old != "none":
-            yield f"{gone} AS {OLD}"
-            yield f"{CHANGE} = '{BEFORE}' AS _sluice_before"
+                yield column.name, value
 
     def _snapshot_of(self, table: Metadata, sequence: int) -> _Snapshot:
         found = _snapshot(table, sequence)

@@ -29,13 +29,15 @@ public final class ChangedFiles {
   private final List<FileScanTask> marked = new ArrayList<>();
   private final List<FileScanTask> markedBefore = new ArrayList<>();
   private final boolean grows; // the later snapshot comes from the earlier one, whose marks it keeps
+  private final long sinceSequence;
   private long rows;
 
   /** Between two snapshots; a `since` of -1 is the empty table. */
   public ChangedFiles(BaseTable table, long since, long until) {
     this.table = table;
     this.name = PREFIX + table.uuid() + "-" + since + "-" + until + "-";
-    this.grows = since != -1 && SnapshotUtil.isAncestorOf(until, since, table::snapshot);
+    this.grows = since == -1 || SnapshotUtil.isAncestorOf(until, since, table::snapshot);
+    this.sinceSequence = since == -1 ? -1 : table.snapshot(since).sequenceNumber();
     Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table, since);
     files(table, until).forEach((location, now) -> compare(before.remove(location), now));
     before.values().forEach(this::end);
@@ -78,6 +80,16 @@ public final class ChangedFiles {
   /** Those of them in which rows were marked before, as they were in the earlier snapshot. */
   public String markedBefore() {
     return stage("marked-before", markedBefore);
+  }
+
+  /** Whether the later snapshot comes from the earlier one. */
+  public boolean grows() {
+    return grows;
+  }
+
+  /** The number of the commit of the earlier snapshot. */
+  public long sinceSequence() {
+    return sinceSequence;
   }
 
   /** At most so many rows differ. */
