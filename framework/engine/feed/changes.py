@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.lake import Lake
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHANGE, ROW, COMMIT = "_sluice_change", "_sluice_row", "_sluice_commit"
 """What happened to a row, its id, and the sequence number of the commit that wrote it."""
 ADDED, BEFORE, AFTER, DELETED = "added", "before", "after", "deleted"
+_FEW = 2_000_000  # ids
 NOTHING = -1  # in place of a snapshot: before the first one
 
 _ROW_IDS = {ROW: "_row_id", COMMIT: "_last_updated_sequence_number"}
@@ -55,25 +56,62 @@ class Changes:
         rows = self._unmarked(self.files.begun())
         return self._none() if rows is None else self._plain(rows.where(f"{COMMIT} > {self.files.sinceSequence()}"))
 
-    def gone(self) -> Gone:
-        """Rows that were deleted, and rows before they were changed."""
+    def deleted(self, columns: tuple[Column, ...]) -> DataFrame | None:
+        """These columns of rows that were deleted, as they were; None where none was."""
+        names = [*(identifier(column.name) for column in columns), ROW, COMMIT]
         if self.by_value:
-            deleted = self._by_value(DELETED)
-            return Gone(deleted.withColumn(CHANGE, _constant(DELETED)), deleted.isEmpty())
+            return self._by_value(DELETED).select(*names)
         old, new = self._old(), self._new()
-        if old is None:
-            return Gone(self._none().withColumn(CHANGE, _constant(DELETED)), True)
-        # Found by ids alone, since the files may have many rows and columns, and few of them are gone.
-        ids = _paired(old.select(ROW, COMMIT), new, DELETED, BEFORE).localCheckpoint()
-        return Gone(self._plain(old).join(ids.select(ROW, CHANGE), ROW).select(*self._names, CHANGE), ids.isEmpty())
+        if old is None or self._counted.remain == self.files.gone():
+            return None
+        old = old.select(*names)
+        return old if new is None else old.join(self._small(new.select(ROW)), ROW, "left_anti")
+
+    def before(self) -> DataFrame | None:
+        """Rows before they were changed; None where none was."""
+        old, new = self._old(), self._new()
+        if self.by_value or old is None or new is None or self._counted.changed == 0:
+            return None
+        commits = new.select(ROW, new[COMMIT].alias("_sluice_new_commit"))
+        return old.join(self._small(commits), ROW).where(f"_sluice_new_commit <> {COMMIT}").select(*self._names)
+
+    def only_adds(self) -> bool:
+        """Whether no row was deleted or changed."""
+        return all(rows is None or rows.isEmpty() for rows in (self.deleted(()), self.before()))
 
     def rows(self) -> DataFrame:
         """All of them, with what happened to each."""
-        gone, old, new = self.gone().rows, self._old(), self._new()
+        old, new = self._old(), self._new()
+        parts = {DELETED: self.deleted(self.columns), BEFORE: self.before()}
         if self.by_value or old is None or new is None:
-            now = self._by_value(ADDED) if self.by_value else self._none() if new is None else self._plain(new)
-            return now.withColumn(CHANGE, _constant(ADDED)).unionByName(gone)
-        return _paired(new, old, ADDED, AFTER).select(*self._names, CHANGE).unionByName(gone)
+            parts[ADDED] = self._by_value(ADDED) if self.by_value else new
+        else:
+            others = old.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
+            joined = new.join(others, new[ROW] == others["_sluice_other"], "left")
+            parts[ADDED] = joined.where("_sluice_other IS NULL")
+            parts[AFTER] = joined.where(f"_sluice_other_commit <> {COMMIT}")
+        there = {change: rows for change, rows in parts.items() if rows is not None}
+        changes = [rows.selectExpr(*self._names, f"'{change}' AS {CHANGE}") for change, rows in there.items()]
+        return reduce(lambda one, other: one.unionByName(other), changes, self._none().selectExpr("*", f"'' AS {CHANGE}"))
+
+    @cached_property
+    def _counted(self) -> _Counted:
+        """Of the rows there are now in files that differ: how many there were before, and how many of those have changed. Ids only grow,
+        so where all rows that left their files came back, none was deleted, and what was there before need not be read."""
+        begun = self._unmarked(self.files.begun())
+        if not self.files.grows():
+            return _Counted(-1, -1)
+        if begun is None or not self.files.gone():
+            return _Counted(0, 0)
+        was = f"{ROW} < {self.files.nextRow()}"
+        row = begun.selectExpr(f"count_if({was})", f"count_if({was} AND {COMMIT} > {self.files.sinceSequence()})").head()
+        return _Counted(*row) if row else _Counted(0, 0)
+
+    def _small(self, rows: DataFrame) -> DataFrame:
+        """Ids as a map in each task's memory, unless there may be too many."""
+        from pyspark.sql import functions
+
+        return functions.broadcast(rows) if self.files.begunRows() <= _FEW else rows
 
     @property
     def _names(self) -> list[str]:
@@ -136,11 +174,9 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Gone:
-    """Rows as they were, with what happened to each."""
-
-    rows: DataFrame
-    is_empty: bool
+class _Counted:
+    remain: int
+    changed: int
 
 
 def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: int, until: int, by_value: bool = False) -> Changes:
@@ -149,22 +185,6 @@ def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: in
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     files.forgetOthers()
     return Changes(lake, table, columns, files, by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
-
-
-def _paired(rows: DataFrame, others: DataFrame | None, alone: str, both: str) -> DataFrame:
-    """The rows that differ from those of the same id among others, with what happened to each."""
-    if others is None:
-        return rows.withColumn(CHANGE, _constant(alone))
-    other = others.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
-    joined = rows.join(other, rows[ROW] == other["_sluice_other"], "left")
-    change = f"IF(_sluice_other IS NULL, '{alone}', IF(_sluice_other_commit <> {COMMIT}, '{both}', NULL))"
-    return joined.selectExpr("*", f"{change} AS {CHANGE}").where(f"{CHANGE} IS NOT NULL").drop(*other.columns)
-
-
-def _constant(text: str) -> Any:
-    from pyspark.sql import functions
-
-    return functions.lit(text)
 
 
 def _union(frames: list[DataFrame | None]) -> DataFrame | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes
-from framework.engine.feed.changes import BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
+from framework.engine.feed.changes import COMMIT, NOTHING, ROW
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
@@ -130,31 +130,30 @@ class ChangesOfTable(WholeTable):
         found = changes.between(
             self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value
         )
-        if not source.rows_change and not found.gone().is_empty:
+        if not source.rows_change and since != NOTHING and not found.only_adds():
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
         order = dict(self._order(table, until, batch))
         names = [identifier(column.name) for column in columns]
         rows = found.now().selectExpr(
             *names, *(f"{sql} AS {name}" for name, sql in order.items()), *_AS_NOW[source.old != "none"]
         )
-        gone = found.gone() if source.old != "none" and since != NOTHING else None
-        if gone is None or gone.is_empty:
+        if source.old == "none" or since == NOTHING:
             return rows
-        # Of a row that is only deleted nothing but its keys is asked for, so that no other column is read.
-        asked = {identifier(name) for name in self._keys} if source.old == "deleted" else set(names)
-        values = (
-            name if name in asked else f"CAST(NULL AS {column.type.sql}) AS {name}"
-            for name, column in zip(names, columns, strict=True)
-        )
         order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all that is now
-        old = gone.rows.where("true" if source.old == "all" else f"{CHANGE} = '{DELETED}'")
-        old = old.selectExpr(
-            *values,
-            *(f"{sql} AS {name}" for name, sql in order.items()),
-            f"true AS {OLD}",
-            f"{CHANGE} = '{BEFORE}' AS _sluice_before",
-        )
-        return rows.unionByName(old)
+        # Of a row that is only deleted nothing but its keys is asked for, so that no other column is read.
+        asked = columns if source.old == "all" else tuple(column for column in columns if column.name in self._keys)
+        old = {"false": found.deleted(asked), "true": found.before() if source.old == "all" else None}
+        for before, old_rows in old.items():
+            if old_rows is not None:
+                values = (
+                    identifier(column.name)
+                    if column in asked
+                    else f"CAST(NULL AS {column.type.sql}) AS {identifier(column.name)}"
+                    for column in columns
+                )
+                orders = (f"{sql} AS {name}" for name, sql in order.items())
+                rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{before} AS _sluice_before"))
+        return rows
 
     @property
     def _keys(self) -> tuple[str, ...]:

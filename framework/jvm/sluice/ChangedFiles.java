@@ -11,6 +11,7 @@ import java.util.Set;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -30,7 +31,8 @@ public final class ChangedFiles {
   private final List<FileScanTask> markedBefore = new ArrayList<>();
   private final boolean grows; // the later snapshot comes from the earlier one, whose marks it keeps
   private final long sinceSequence;
-  private long rows;
+  private final long nextRow;
+  private long gone;
 
   /** Between two snapshots; a `since` of -1 is the empty table. */
   public ChangedFiles(BaseTable table, long since, long until) {
@@ -38,6 +40,7 @@ public final class ChangedFiles {
     this.name = PREFIX + table.uuid() + "-" + since + "-" + until + "-";
     this.grows = since == -1 || SnapshotUtil.isAncestorOf(until, since, table::snapshot);
     this.sinceSequence = since == -1 ? -1 : table.snapshot(since).sequenceNumber();
+    this.nextRow = since == -1 ? 0 : nextRow(table.snapshot(since));
     Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table, since);
     files(table, until).forEach((location, now) -> compare(before.remove(location), now));
     before.values().forEach(this::end);
@@ -46,20 +49,22 @@ public final class ChangedFiles {
   private void compare(FileScanTask before, FileScanTask now) {
     if (before == null) {
       begun.add(now);
-      rows += now.file().recordCount();
     } else if (!deletes(before).equals(deletes(now))) {
       marked.add(now);
-      rows += markedRows(now);
+      gone += markedRows(now) - (grows ? markedRows(before) : 0);
       if (!before.deletes().isEmpty()) {
         markedBefore.add(before);
-        rows += grows ? -markedRows(before) : markedRows(before);
       }
     }
   }
 
   private void end(FileScanTask before) {
     ended.add(before);
-    rows += before.file().recordCount();
+    gone += before.file().recordCount() - markedRows(before);
+  }
+
+  private static long nextRow(Snapshot snapshot) {
+    return snapshot.firstRowId() == null ? 0 : snapshot.firstRowId() + snapshot.addedRows();
   }
 
   /** Files of the later snapshot alone, which Spark reads as a table of this name; null where there are none. */
@@ -87,6 +92,21 @@ public final class ChangedFiles {
     return grows;
   }
 
+  /** The first id of rows that came after the earlier snapshot. */
+  public long nextRow() {
+    return nextRow;
+  }
+
+  /** How many rows there are no more where they were; exactly so where the later snapshot comes from the earlier one. */
+  public long gone() {
+    return gone;
+  }
+
+  /** How many rows the files of the later snapshot alone have. */
+  public long begunRows() {
+    return begun.stream().mapToLong(task -> task.file().recordCount()).sum();
+  }
+
   /** The number of the commit of the earlier snapshot. */
   public long sinceSequence() {
     return sinceSequence;
@@ -94,7 +114,7 @@ public final class ChangedFiles {
 
   /** At most so many rows differ. */
   public long rows() {
-    return rows;
+    return gone + begunRows() + (grows ? 0 : markedBefore.stream().mapToLong(ChangedFiles::markedRows).sum());
   }
 
   /** Forgets what was staged of this table for other snapshots: nothing reads it any more. */
