@@ -103,6 +103,9 @@ class Changes:
             return _Counted(-1, -1)
         if begun is None or not self.files.gone():
             return _Counted(0, 0)
+        remaining, moved = self.files.remaining(), self.files.moved()
+        if remaining >= 0 and moved >= 0:
+            return _Counted(remaining, remaining - moved)
         was = f"{ROW} < {self.files.nextRow()}"
         row = begun.selectExpr(f"count_if({was})", f"count_if({was} AND {COMMIT} > {self.files.sinceSequence()})").head()
         return _Counted(*row) if row else _Counted(0, 0)

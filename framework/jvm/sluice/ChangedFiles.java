@@ -2,6 +2,7 @@ package sluice;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -9,11 +10,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableScan;
 import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -41,8 +47,8 @@ public final class ChangedFiles {
     this.grows = since == -1 || SnapshotUtil.isAncestorOf(until, since, table::snapshot);
     this.sinceSequence = since == -1 ? -1 : table.snapshot(since).sequenceNumber();
     this.nextRow = since == -1 ? 0 : nextRow(table.snapshot(since));
-    Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table, since);
-    files(table, until).forEach((location, now) -> compare(before.remove(location), now));
+    Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table.newScan().useSnapshot(since));
+    files(table.newScan().useSnapshot(until).includeColumnStats()).forEach((location, now) -> compare(before.remove(location), now));
     before.values().forEach(this::end);
   }
 
@@ -102,6 +108,58 @@ public final class ChangedFiles {
     return gone;
   }
 
+  /**
+   * How many rows of files of the later snapshot alone there were before, by the bounds of their ids, which only grow; -1 where
+   * these do not say it.
+   */
+  public long remaining() {
+    long remaining = 0;
+    for (FileScanTask task : begun) {
+      long rows = valuesUpTo(task.file(), MetadataColumns.ROW_ID, nextRow - 1);
+      if (rows < 0) {
+        return -1;
+      }
+      remaining += rows;
+    }
+    return remaining;
+  }
+
+  /** How many of the rows of these files were only moved; -1 where it is not known. */
+  public long moved() {
+    long moved = 0;
+    for (FileScanTask task : begun) {
+      long rows = valuesUpTo(task.file(), MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER, sinceSequence);
+      if (rows < 0) {
+        return -1;
+      }
+      moved += rows;
+    }
+    return moved;
+  }
+
+  /** How many values a file has in a column of its own for ids, if all of them or none are below a bound; else -1. */
+  private static long valuesUpTo(DataFile file, NestedField column, long bound) {
+    int id = column.fieldId();
+    if (file.valueCounts() == null || !file.valueCounts().containsKey(id) || !file.nullValueCounts().containsKey(id)) {
+      return -1;
+    }
+    long values = file.valueCounts().get(id) - file.nullValueCounts().get(id);
+    if (values == 0) {
+      return 0;
+    }
+    Long least = bound(file.lowerBounds(), column);
+    Long greatest = bound(file.upperBounds(), column);
+    if (least == null || greatest == null) {
+      return -1;
+    }
+    return greatest <= bound ? values : least > bound ? 0 : -1;
+  }
+
+  private static Long bound(Map<Integer, ByteBuffer> bounds, NestedField column) {
+    ByteBuffer bound = bounds == null ? null : bounds.get(column.fieldId());
+    return bound == null ? null : Conversions.fromByteBuffer(column.type(), bound);
+  }
+
   /** How many rows the files of the later snapshot alone have. */
   public long begunRows() {
     return begun.stream().mapToLong(task -> task.file().recordCount()).sum();
@@ -130,9 +188,9 @@ public final class ChangedFiles {
     return name + part;
   }
 
-  private static Map<String, FileScanTask> files(Table table, long snapshot) {
+  private static Map<String, FileScanTask> files(TableScan scan) {
     Map<String, FileScanTask> found = new HashMap<>();
-    try (CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot).planFiles()) {
+    try (CloseableIterable<FileScanTask> tasks = scan.planFiles()) {
       tasks.forEach(task -> found.put(task.file().location(), task));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
