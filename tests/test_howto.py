@@ -83,6 +83,7 @@ def test_there_are_specs() -> None:
         "production.md",
         "read-again.md",
         "schema-registry.md",
+        "tables-from-tables.md",
         "upserts.md",
     }
     assert len(SPECS) > 8
@@ -102,7 +103,7 @@ def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytes
         put(each, Path())
     plan, problems = draft(Path("specs"), "prod" if "specs/environments/prod/" in block else "local")
     assert len(problems) == block.count("# a mistake"), [str(problem) for problem in problems]
-    assert problems or [pipeline.name for pipeline in plan.pipelines] == ["orders"]
+    assert problems or "orders" in [pipeline.name for pipeline in plan.pipelines]
 
 
 def test_a_pattern_sees_a_difference() -> None:
