@@ -65,7 +65,7 @@ def test_consumers_are_shared_by_what_is_the_same(project: Project) -> None:
     """Another topic of the name, and another way to the cluster, has its own."""
 
     def group(ids: dict[str, str]) -> str:
-        return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, ids), SecretStore())["kafka.group.id"]
+        return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, topics=ids), SecretStore())["kafka.group.id"]
 
     same = group({"t": "1"})
     assert group({"t": "1"}) == same

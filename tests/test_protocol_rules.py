@@ -91,7 +91,7 @@ def test_nothing_waits() -> None:
 
 def test_a_new_partition_begins_at_its_start() -> None:
     assert next_range(at({"t/0": 5}), topic({"t/0": 0, "t/1": 0}, {"t/0": 5, "t/1": 2}), 10) == Range(
-        {"t/0": 5, "t/1": 0}, {"t/0": 5, "t/1": 2}, 2, {"t": "topic"}
+        {"t/0": 5, "t/1": 0}, {"t/0": 5, "t/1": 2}, 2, topics={"t": "topic"}
     )
 
 

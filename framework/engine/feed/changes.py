@@ -9,7 +9,7 @@ Cost: files that only one of the snapshots has, and, of those in which rows were
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ class Changes:
     lake: Lake
     table: Any
     columns: tuple[Column, ...]
+    _: KW_ONLY
     files: Any
     by_value: bool
 
@@ -187,7 +188,7 @@ def between(lake: Lake, identifier_: str, columns: tuple[Column, ...], since: in
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     files.forgetOthers()
-    return Changes(lake, table, columns, files, by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
+    return Changes(lake, table, columns, files=files, by_value=by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
 
 
 def _union(frames: list[DataFrame | None]) -> DataFrame | None:

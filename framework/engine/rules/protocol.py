@@ -226,8 +226,8 @@ class Range:
     starts: Mapping[Partition, int]
     ends: Mapping[Partition, int]
     waiting: int  # messages up to the last stable offsets, this batch's among them
-    topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
     _: KW_ONLY
+    topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
     rows: int | None = None  # of a table, whose numbers of commits say nothing of it
 
     @property
@@ -280,4 +280,4 @@ def next_range(position: Position, topic: TopicState, limit: int) -> Range | Non
         share = min(left, waiting[partition], -(-waiting[partition] * min(limit, total) // total))
         ends[partition] += share
         left -= share
-    return Range(starts, ends, total, topic.topics)
+    return Range(starts, ends, total, topics=topic.topics)

@@ -137,7 +137,7 @@ def _back(now: TopicState, most: int) -> Iterator[Range]:
         starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
         if starts == ends:
             return
-        yield Range(starts, ends, 0, now.topics)
+        yield Range(starts, ends, 0, topics=now.topics)
         ends, most = starts, most * _FURTHER
 
 
