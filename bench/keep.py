@@ -5,6 +5,7 @@ procedure. `make bench-keep` runs it, some twenty minutes on two cores.
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from urllib.parse import urlparse
 from bench import load
 from bench.quick import place, report
 from framework.engine.context import Context
+from framework.engine.feed import changes
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.lake import Lake
 from framework.engine.loop import catch_up
 from framework.engine.maintain.maintain import maintain
-from framework.model import Pipeline
+from framework.model import Column, Pipeline
 from framework.plan.passes import make
+from framework.types import BIGINT, STRING
 
 COMMITS = 2000
 FEW = 20
@@ -27,7 +31,12 @@ MILLION = 1_000_000
 TURNS = 3
 KEEP = "maintain: {compact_every: 1m, keep_at_least: 20, thin: {all_for: 10m, then_every: 1m}}"
 
-BARS = {"commit_2000_vs_20": "≤ 1.2", "compaction_vs_spark": "≥ 0.9"}
+WIDE = 10 * MILLION  # rows of the table whose changes are read
+_MERGED = "'format-version' = '3', 'write.merge.mode' = 'merge-on-read', 'write.parquet.compression-codec' = 'zstd'"
+_VALUES = ("name STRING", "city STRING", "amount DOUBLE", "quantity INT", "at TIMESTAMP", "note STRING")
+_COLUMNS = ("id BIGINT", *_VALUES)
+
+BARS = {"commit_2000_vs_20": "≤ 1.2", "compaction_vs_spark": "≥ 0.9", "feed_vs_scan": "≤ 0.2"}
 
 
 def main() -> None:
@@ -41,7 +50,9 @@ def main() -> None:
             specs.replace("into: {table: bench.commits}", f"into: {{table: bench.commits}}\n{KEEP}")
         )
         context = Context(make(folder))
-        results = {**_commits(context, bootstrap), **_compaction(context, bootstrap)}
+        results = _feed(context)
+        if sys.argv[1:] != ["feed"]:
+            results |= _commits(context, bootstrap) | _compaction(context, bootstrap)
         context.stop()
     report(results, BARS, time.monotonic() - began)
 
@@ -98,6 +109,56 @@ def _compaction(context: Context, bootstrap: str) -> dict[str, float]:
             )
     ours, theirs = (statistics.median(rates[name]) for name in rates)
     return {"compaction_vs_spark": ours / theirs, "compaction_mib_per_s": ours}
+
+
+def _feed(context: Context) -> dict[str, float]:
+    """The changes of one in a hundred rows, which are scattered over all files, against a scan of all rows; then the same where one in
+    ten of these rows is deleted. In turns."""
+    spark = context.spark
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
+    spark.sql(f"CREATE TABLE lake.bench.wide ({', '.join(_COLUMNS)}) USING iceberg TBLPROPERTIES ({_MERGED})")
+    for part in range(5):
+        rows = spark.range(part * WIDE // 5, (part + 1) * WIDE // 5)
+        rows.selectExpr(
+            "id", "concat('name ', id % 100003) AS name", "concat('city ', id % 997) AS city", "rand(1) * 100 AS amount",
+            "CAST(id % 50 AS INT) AS quantity", "timestamp_seconds(1700000000 + id) AS at", "sha2(CAST(id AS STRING), 256) AS note",
+        ).writeTo("lake.bench.wide").append()  # fmt: skip
+    pipeline = _pipeline(context, "commits")
+    lake = context.lake(pipeline)
+    columns = tuple(Column(name, BIGINT if name == "id" else STRING) for name in (each.split()[0] for each in _COLUMNS))
+    found: dict[str, float] = {}
+    for name, chosen, deletes in (("feed", "id % 100 = 7", "false"), ("feed_with_deletes", "id % 100 = 8", "s.id % 1000 < 100")):
+        since = _main(lake, "bench.wide")
+        spark.range(WIDE).where(chosen).selectExpr(
+            "id", *(f"CAST(NULL AS {each.split()[1]}) AS {each.split()[0]}" for each in _VALUES)
+        ).createOrReplaceTempView("wide_changes")
+        spark.sql(
+            f"MERGE INTO lake.bench.wide t USING wide_changes s ON t.id = s.id WHEN MATCHED AND {deletes} THEN DELETE "
+            "WHEN MATCHED THEN UPDATE SET *"
+        )
+        until = _main(lake, "bench.wide")
+        scans, feeds = [], []
+        for turn in range(5):
+            began = time.perf_counter()
+            spark.table("lake.bench.wide").write.format("noop").mode("append").save()
+            scanned = time.perf_counter()
+            read = changes.between(lake, "bench.wide", columns, since, until)
+            for changed in (read.now(), read.deleted(columns[:1])):
+                if changed is not None:
+                    changed.write.format("noop").mode("append").save()
+            ended = time.perf_counter()
+            if turn:  # before that the JVM is not warm
+                scans.append(scanned - began)
+                feeds.append(ended - scanned)
+        found[f"{name}_vs_scan"] = statistics.median(feeds) / statistics.median(scans)
+        print(f"{name}: {statistics.median(feeds):.2f} s; scan: {statistics.median(scans):.2f} s", flush=True)
+    return found
+
+
+def _main(lake: Lake, identifier: str) -> int:
+    table = lake.load(identifier)
+    assert table is not None
+    return int(table.currentSnapshot().snapshotId())
 
 
 def _small_files(context: Context, pipeline: Pipeline) -> None:

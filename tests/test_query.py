@@ -107,6 +107,26 @@ class TestAnswers:
         assert (second["share"], second["at"], second["inner"], second["raw"]) == ("NaN", None, None, "")
         assert (third["id"], third["share"], third["amount"]) == (2**53 + 1, "Infinity", None)
 
+    def test_tables_as_they_were(self) -> None:
+        first, second = (each.snapshot_id for each in sql_catalog("attic").load_table("shop.orders").history())
+        count = "select count(*) n from attic.shop.orders"
+        assert [rows(count, "--at", str(snapshot)) for snapshot in (first, second)] == [[{"n": 3}], [{"n": 6}]]
+        table = sql_catalog("attic").load_table("shop.orders")
+        times = [datetime.fromtimestamp(each.timestamp_ms / 1000, timezone.utc) for each in table.history()]
+        assert [rows(count, "--at", time.isoformat()) for time in times] == [[{"n": 3}], [{"n": 6}]]
+        assert rows(count, "--at", "2999-01-01") == [{"n": 6}]
+
+    def test_tables_of_a_moment_without_any(self) -> None:
+        early = ask("from shop.orders", "--at", "2020-01-05")
+        assert (early.exit_code, "no-snapshot-then: shop.orders was not there at 2020-01-05T00:00:00Z" in early.stderr) == (
+            1,
+            True,
+        )
+        unknown = ask("from shop.orders", "--at", "12345")
+        assert (unknown.exit_code, "no-such-snapshot: shop.orders has no snapshot 12345" in unknown.stderr) == (1, True)
+        for wrong in ("yesterday", "2026-02-30"):
+            assert ask("from shop.orders", "--at", wrong).exit_code == 2
+
     def test_csv_is_exact(self) -> None:
         said = answered('select id, amount, "at", raw, text, "inner", yes from shop.orders order by id', "--csv")
         assert said.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from framework.amounts import counted
 from framework.cli import _specs
+from framework.cli._scalar import Scalar
 from framework.errors import SluiceError, SpecError
 
 if TYPE_CHECKING:
@@ -21,6 +23,22 @@ SECTION, ORDER = "see", 2
 ALSO_CALLED = ("sql", "select")
 
 _FIRST_ROWS = 100  # rows without --limit
+_MOST_DIGITS = 19  # of a snapshot's id
+
+
+class _At(click.ParamType["datetime | int"]):
+    """A time as in a spec, or the id of a snapshot."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | int:
+        if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
+            return int(value)
+        try:
+            time: datetime = Scalar("Time").convert(value, param, ctx)
+        except ValueError:  # no such day
+            self.fail(f"`{value}` is not a time", param, ctx)
+        return time
 
 
 @click.command()
@@ -33,9 +51,22 @@ _FIRST_ROWS = 100  # rows without --limit
     type=click.IntRange(min=0),
     help=f"Print at most this many rows; default: {_FIRST_ROWS}, with --csv and --json all.",
 )
+@click.option(
+    "--at",
+    type=_At(),
+    metavar="TIME|SNAPSHOT",
+    help="The tables as they were then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
+)
 @_specs.with_specs
 def command(
-    sql: str, as_csv: bool, for_spreadsheets: bool, as_json: bool, limit: int | None, specs: Path, environment: str
+    sql: str,
+    as_csv: bool,
+    for_spreadsheets: bool,
+    as_json: bool,
+    limit: int | None,
+    at: datetime | int | None,
+    specs: Path,
+    environment: str,
 ) -> None:
     """Run one SQL select over the tables, with DuckDB.
 
@@ -58,7 +89,7 @@ def command(
     from framework.cli import _answers
     from framework.engine.query.one_select import ask
 
-    answer = ask(catalogs, sql)
+    answer = ask(catalogs, sql, at)
     if as_csv or as_json:
         names = [column.name for column in answer.columns]
         rows = answer.rows(limit)

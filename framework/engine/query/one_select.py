@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from framework import catalogs
+from framework.engine.iceberg import metadata
+from framework.engine.query.at import snapshot_at
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.values import Reader, reader
 from framework.errors import SetupError, SluiceError
@@ -93,14 +96,15 @@ class Answer:
                 raise
 
 
-def ask(asked: Sequence[Catalog], text: str) -> Answer:
-    """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any."""
+def ask(asked: Sequence[Catalog], text: str, at: datetime | int | None = None) -> Answer:
+    """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any. `at`: the tables as they were at a moment or
+    in a snapshot."""
     catalog_tables = {catalog.name: catalogs.of(catalog).tables() for catalog in asked}
     select = _one_select(text, catalog_tables)
     tables = dict.fromkeys(_resolve(name, catalog_tables) for name in _table_names(select))
     scratch = _scratch()
     try:
-        answer = Answer(_opened(asked, tuple(tables), scratch), select)
+        answer = Answer(_opened(asked, tuple(tables), scratch, at), select)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -207,7 +211,9 @@ def _scratch() -> str:
     return tempfile.mkdtemp(prefix="duckdb-")
 
 
-def _opened(asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str) -> duckdb.DuckDBPyConnection:
+def _opened(
+    asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str, at: datetime | int | None
+) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
     stores = [catalogs.of(catalog).files for catalog in asked]
     folders = [files.path(files.root) for files in stores] + [each.metadata.rsplit("/", 2)[0] for each in tables]
@@ -226,8 +232,19 @@ def _opened(asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: st
             schema = f"{_quoted(' sluice' if each.short else each.catalog)}.{_quoted(each.namespace)}"
             database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             view = f"{schema}.{_quoted(each.table)}"
-            database.execute(f"CREATE VIEW {view} AS FROM iceberg_scan({_text(each.metadata)})")
+            database.execute(f"CREATE VIEW {view} AS FROM iceberg_scan({_text(each.metadata)}{_as_of(asked, each, at)})")
     return database
+
+
+def _as_of(asked: Sequence[Catalog], named: _NamedTable, at: datetime | int | None) -> str:
+    """The argument of a scan for the tables as they were."""
+    if at is None:
+        return ""
+    name = f"{named.namespace}.{named.table}"
+    table = metadata.read(next(each for each in asked if each.name == named.catalog), name)
+    if table is None or table.main is None:
+        raise SluiceError("no-snapshot-then", f"{name} has no rows yet", "leave out `--at`")
+    return f", snapshot_from_id = {snapshot_at(table, name, at)}"
 
 
 def _extension(name: str) -> Path:
