@@ -32,7 +32,7 @@ final class ProtobufReader {
 
   private Object[] values(ProtobufType type) {
     in.budget.spend(Math.max(type.members.size(), type.widest));
-    return new Object[type.members.size()];
+    return new Object[type.places];
   }
 
   private void read(ProtobufType type, Object[] values, int depth) {
@@ -75,8 +75,12 @@ final class ProtobufReader {
       }
       return;
     }
-    for (int rival : member.rivals) {
-      values[rival] = null;
+    if (member.oneof != ProtobufType.NONE) {
+      Integer before = (Integer) values[member.oneof];
+      if (before != null && before != member.place) {
+        values[before] = null;
+      }
+      values[member.oneof] = member.place;
     }
     if (member.kind == ProtobufType.Kind.MESSAGE) {
       Object before = values[member.place];

@@ -32,15 +32,19 @@ final class ProtobufType {
     boolean isRequired;
     /** What stands for an absent value, as it is read; null where an absent value is null. */
     Object absent;
-    /** The places of the other members of its oneof. */
-    int[] rivals = {};
+    /** Where it is said which member of its oneof the message has: behind the places of all members. */
+    int oneof = NONE;
     ProtobufType message;
     /** Of an enum, the names by their numbers. */
     Map<Integer, UTF8String> symbols;
     boolean isClosed;
   }
 
+  static final int NONE = -1;
+
   final String name;
+  /** How many values a message has while it is read. */
+  int places;
   List<Member> members = new ArrayList<>();
   private Map<Integer, Member> byNumber = new HashMap<>();
   private Member[] byLowNumber = new Member[64];
@@ -84,7 +88,7 @@ final class ProtobufType {
   }
 
   private void readMembers(JsonNode fields, JsonNode enums, Map<String, ProtobufType> types) {
-    Map<String, List<Integer>> oneofs = new HashMap<>();
+    Map<String, List<Member>> oneofs = new HashMap<>();
     for (JsonNode json : fields) {
       Member member = new Member();
       member.name = json.get("name").asText();
@@ -105,7 +109,7 @@ final class ProtobufType {
         member.absent = ProtobufReader.constant(member.kind, json.get("default").asText());
       }
       if (json.has("oneof")) {
-        oneofs.computeIfAbsent(json.get("oneof").asText(), each -> new ArrayList<>()).add(member.place);
+        oneofs.computeIfAbsent(json.get("oneof").asText(), each -> new ArrayList<>()).add(member);
       }
       members.add(member);
       byNumber.put(member.number, member);
@@ -113,10 +117,12 @@ final class ProtobufType {
         byLowNumber[member.number] = member;
       }
     }
-    for (List<Integer> places : oneofs.values()) {
-      for (int place : places) {
-        members.get(place).rivals = places.stream().mapToInt(each -> each).filter(each -> each != place).toArray();
+    places = members.size();
+    for (List<Member> oneof : oneofs.values()) {
+      for (Member member : oneof) {
+        member.oneof = places;
       }
+      places++;
     }
   }
 }
