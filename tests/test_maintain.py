@@ -16,11 +16,13 @@ import pytest
 from click.testing import CliRunner
 
 from framework.cli import main
+from framework.cli.plan import next_run_lines
 from framework.engine.iceberg import metadata
 from framework.engine.maintain import maintain as module
 from framework.engine.maintain import thinning
 from framework.engine.maintain.due import due
 from framework.engine.maintain.maintain import KILL_POINTS, maintain
+from framework.engine.observe.next_run import next_runs
 from framework.engine.publish.accept import accept, refusal
 from framework.errors import RolledBack
 from tests.project import Project
@@ -183,3 +185,16 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
     assert done.exit_code == 0, done.output
     assert f"{pipeline.table.identifier}: is compacted: " in done.output
+
+
+def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = aged.pipeline
+    later = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    monkeypatch.setattr("framework.engine.observe.next_run.due", lambda *_: later)
+    aged.send_good(3)
+    (run,) = next_runs(aged.plan, [pipeline])
+    lines = list(next_run_lines(run))
+    assert lines[-1].startswith(f"then maintains {pipeline.table.identifier}: is compacted: ")
+    aged.run()
+    (idle,) = next_runs(aged.plan, [pipeline])
+    assert not any(line.startswith("then maintains") for line in next_run_lines(idle))

@@ -112,6 +112,8 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
         yield from (f"  {line}" for line in lines_of_rebuild[1:])
     if next_run.recompute and next_run.pipeline.source:
         yield _computes(next_run.recompute, next_run.pipeline.source)
+    if not next_run.idle:
+        yield from (f"then maintains {each.identifier}: {each.words}" for each in next_run.maintenance)
     if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
             f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
@@ -191,13 +193,23 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
 def _next_run(next_run: NextRun | None) -> dict[str, Any]:
     """The JSON of the next run. Null means not checked, or no answer."""
     if next_run is None:
-        return {"would_run": None, "changes": None, "waiting": None, "anew": None, "rebuild": None, "refused": [], "unseen": []}
+        return {
+            "would_run": None,
+            "changes": None,
+            "waiting": None,
+            "anew": None,
+            "rebuild": None,
+            "maintenance": [],
+            "refused": [],
+            "unseen": [],
+        }
     return {
         "would_run": next_run.would_run,
         "changes": None if next_run.changes is None else [_change(change) for change in next_run.changes],
         "waiting": None if next_run.waiting is None else [_waiting(each) for each in next_run.waiting],
         "anew": _recompute(next_run.recompute) if next_run.recompute else None,
         "rebuild": _rebuild(next_run.rebuild) if next_run.rebuild else None,
+        "maintenance": [{"table": each.identifier, "says": each.words} for each in next_run.maintenance],
         "refused": [_error(error) for error in next_run.refused],
         "unseen": [_error(error) for error in next_run.unreachable],
     }

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from datetime import datetime, timezone
 
 from framework.engine.feed import table_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka, listens, silent
+from framework.engine.maintain.due import Due, due
 from framework.engine.rebuild.estimate import Estimate, estimate_rebuild
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import Position, TableState, TopicState
@@ -50,6 +52,7 @@ class NextRun:
     unreachable: tuple[SluiceError, ...] = ()
     rebuild: Estimate | None = None
     rows_differ: bool = False
+    maintenance: tuple[Due, ...] = ()  # that follows its batches
 
     @property
     def would_run(self) -> bool:
@@ -130,6 +133,9 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
         is_unreachable = isinstance(error, UnreachableError)
         run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))
     run = replace(run, changes=_changes(pipeline, existing, run.refused))
+    if run.would_run and not run.unreachable and existing is not None:
+        now = datetime.now(timezone.utc)
+        run = replace(run, maintenance=tuple(each for each in due(pipeline, now) if each.behind_a_run))
     return _with_rebuild(run, state.position if state else None, from_ if isinstance(from_, Kafka) else None)
 
 
