@@ -28,6 +28,7 @@ SQL_SETTINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 EXTENSIONS = "sluice.Extensions"  # the Java class that adds the function of `framework/sql/attempt.py` to a session
+STAGED_FILES = "_sluice_files"  # the catalog of chosen files of tables; no catalog of a spec can have this name
 # For a local Spark: other users of the machine can reach its ports, so each connection needs a secret.
 LOCAL_SETTINGS: Mapping[str, str] = MappingProxyType({"spark.authenticate": "true"})
 LEGACY_PREFIXES = ("spark.sql.legacy.", "spark.sql.parser.escapedStringLiterals")

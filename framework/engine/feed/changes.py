@@ -13,13 +13,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.iceberg.lake import Lake
-from framework.engine.spark import session
 from framework.model import Column
 from framework.sql.quote import identifier
+from framework.sql.settings import STAGED_FILES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from framework.engine.iceberg.lake import Lake
 
 CHANGE, ROW, COMMIT = "_sluice_change", "_sluice_row", "_sluice_commit"
 """What happened to a row, its id, and the sequence number of the commit that wrote it."""
@@ -159,7 +160,7 @@ class Changes:
         """Staged files."""
         if name is None:
             return None
-        rows: DataFrame = self.lake.spark.table(identifier(session.STAGED_FILES, name))
+        rows: DataFrame = self.lake.spark.table(identifier(STAGED_FILES, name))
         own = {
             column: sql if self.lake.iceberg.TableUtil.supportsRowLineage(self.table) else "CAST(NULL AS BIGINT)"
             for column, sql in _ROW_IDS.items()

@@ -19,10 +19,9 @@ from framework.errors import SetupError
 from framework.home import home, private
 from framework.jvm import build
 from framework.model import Plan
-from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
+from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
 
 CLASSES = "classes-*.jsa"
-STAGED_FILES = "_sluice_files"  # the catalog of chosen files of tables; no catalog of a spec can have this name
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 if TYPE_CHECKING:
