@@ -196,7 +196,10 @@ def test_every_error_of_a_run_is_explained() -> None:
         argument.value
         for path, source in SOURCES.items()
         for call in ast.walk(ast.parse(source))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in tree | MAKERS and "engine" in path.parts
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in tree | MAKERS
+        and "engine" in path.parts
         for argument in call.args[: 1 + (call.func.id in MAKERS)]
         if isinstance(argument, ast.Constant)
     }
