@@ -161,9 +161,11 @@ class Project:
         return [] if table is None else list(table.scan().to_arrow().to_pylist())
 
     def where(self) -> Counter[tuple[int, int]]:
-        """How often each message is in the table or in the bad rows, by partition and offset."""
+        """How often each message is in the table or in the bad rows that were not replayed, by partition and offset."""
         rows = [(row["_kafka_partition"], row["_kafka_offset"]) for row in self.rows()]
-        return Counter(rows + [(row["partition"], row["offset"]) for row in self.rows(bad=True)])
+        return Counter(
+            rows + [(row["partition"], row["offset"]) for row in self.rows(bad=True) if row.get("state") != "replayed"]
+        )
 
     def assert_exactly_once(self, messages: Iterable[tuple[int, int]] | None = None) -> None:
         expected = set(self.messages() if messages is None else messages)

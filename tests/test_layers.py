@@ -63,7 +63,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
     "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding"),
-    "engine.rules": ("errors", "home", "model"),
+    "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
     "plan": (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from framework.engine.messages.decode import Reader
     from framework.model import Plan, Topic
 
-SECTION, ORDER = "see", 5
+SECTION, ORDER = "see", 6
 ALSO_CALLED = ("consume", "tail", "cat")
 
 _FEW = 10

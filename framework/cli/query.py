@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from framework.amounts import counted
 from framework.cli import _specs
-from framework.cli._scalar import Scalar
+from framework.cli._at import At
 from framework.errors import SluiceError, SpecError
 
 if TYPE_CHECKING:
@@ -23,22 +23,6 @@ SECTION, ORDER = "see", 2
 ALSO_CALLED = ("sql", "select")
 
 _FIRST_ROWS = 100  # rows without --limit
-_MOST_DIGITS = 19  # of a snapshot's id
-
-
-class _At(click.ParamType["datetime | int"]):
-    """A time as in a spec, or the id of a snapshot."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | int:
-        if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
-            return int(value)
-        try:
-            time: datetime = Scalar("Time").convert(value, param, ctx)
-        except ValueError:  # no such day
-            self.fail(f"`{value}` is not a time", param, ctx)
-        return time
 
 
 @click.command()
@@ -53,7 +37,7 @@ class _At(click.ParamType["datetime | int"]):
 )
 @click.option(
     "--at",
-    type=_At(),
+    type=At(),
     metavar="TIME|SNAPSHOT",
     help="The tables as they were then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
 )

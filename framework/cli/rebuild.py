@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework.plan.change import Change
 
 SECTION, ORDER = "run", 5
-ALSO_CALLED = ("backfill", "replay", "full-refresh")
+ALSO_CALLED = ("backfill", "full-refresh")
 
 
 @click.command()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework.engine.kafka.topics import Listed, PartitionState
     from framework.model import Plan, Topic
 
-SECTION, ORDER = "see", 6
+SECTION, ORDER = "see", 7
 
 _COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
 _NUMBERS = ("partitions", "replicas", "in sync", "messages")

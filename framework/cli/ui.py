@@ -9,7 +9,7 @@ import click
 
 from framework.cli import _specs
 
-SECTION, ORDER = "run", 7
+SECTION, ORDER = "run", 10
 ALSO_CALLED = ("web",)
 
 

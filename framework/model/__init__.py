@@ -15,7 +15,7 @@ from framework.model.pipeline import (
     Step,
     in_order,
 )
-from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
+from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, SideTable
 from framework.model.table import (
     FROM_COLUMNS,
     IS_CURRENT,
@@ -54,12 +54,16 @@ from framework.model.topic import (
 
 __all__ = [
     "BAD_ROW_COLUMNS",
+    "DISCARDED",
     "EVENT_TIME",
     "FROM_COLUMNS",
     "IS_CURRENT",
     "KAFKA_COLUMNS",
     "KAFKA_TOPIC",
+    "LOST_BYTES",
     "OLD",
+    "OPEN",
+    "REPLAYED",
     "VERSION",
     "Catalog",
     "Changes",

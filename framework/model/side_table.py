@@ -16,6 +16,8 @@ class SideTable:
     columns: tuple[Column, ...]
 
 
+OPEN, REPLAYED, DISCARDED = "open", "replayed", "discarded"  # states of a bad row
+LOST_BYTES = "; Kafka compacted the message before its bytes were kept"  # the end of such a bad row's message
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
 BAD_ROW_COLUMNS = (
     Column("batch", INT, "The batch that found it"),
@@ -31,4 +33,6 @@ BAD_ROW_COLUMNS = (
     Column("schema_id", INT, "The id of the message's schema in the registry"),
     Column("key", BINARY, "The message's key, as it is"),
     Column("value", BINARY, "The message's value, as it is"),
+    Column("state", STRING, "open, replayed: its rows are in the table since, or discarded; null is open"),
+    Column("replayed_in", INT, "The batch that last tried it again, by `sluice replay`"),
 )

@@ -1,4 +1,4 @@
-"""One row per key: a batch is reduced to the newest row of each, which goes into the table if it is newer than what is there.
+"""One row per key: a batch is reduced to the newest row of each, which goes into the table unless what is there is newer.
 
 Guarantee: the same rows come out of the same messages in any order and in any batches, as long as a deleted key is remembered.
 Cost: a sort of the batch by its keys; of the table only files are read whose bounds hold a key of the batch. Rows that change are
@@ -49,11 +49,11 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
         changed[identifier(name)] = (
             f"IF({unsent.holds(marked, f's.{identifier(name)}')}, t.{identifier(name)}, s.{identifier(name)})"
         )
-    is_newer = by_key.newer(keyed, "s", "t")
+    not_older = by_key.not_older(keyed, "s", "t")
     yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
-        yield f"WHEN MATCHED AND s.{DELETE} AND {is_newer} THEN DELETE"
-    yield f"WHEN MATCHED AND {is_newer} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in changed.items())}"
+        yield f"WHEN MATCHED AND s.{DELETE} AND {not_older} THEN DELETE"
+    yield f"WHEN MATCHED AND {not_older} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in changed.items())}"
     yield inserts(to, f"s.{DELETE}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from framework.model import Column, PartitionField, Table
@@ -39,6 +39,14 @@ def schema(apache: Any, columns: Sequence[Column]) -> Any:
         for column in columns
     )
     return apache.iceberg.spark.SparkSchemaUtil.convert(apache.spark.sql.types.StructType.fromDDL(ddl))
+
+
+def add(apache: Any, table: Any, columns: Iterable[Column]) -> None:
+    """Adds columns behind those of a table."""
+    update = table.updateSchema()
+    for column in columns:
+        update = update.addColumn(column.name, _type(apache, column.type), column.doc)
+    update.commit()
 
 
 def partitions(apache: Any, schema_: Any, fields: Sequence[PartitionField]) -> Any:

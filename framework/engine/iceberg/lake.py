@@ -188,12 +188,17 @@ class Lake:
             snapshots.commit()
             self.commit(transaction)
 
-    def move_position(self, transaction: Any, position: Position, also: Mapping[str, str] | None = None) -> None:
-        """Moves only the position, as `sluice accept` does; main stays. State of batches that were rolled back is deleted: their
-        messages are read again."""
+    def move_position(
+        self, transaction: Any, position: Position, also: Mapping[str, str] | None = None, main: int | None = None
+    ) -> None:
+        """Moves the position without a batch, as `sluice accept` does, and main back to a snapshot, if one is given. State of batches
+        that were rolled back is deleted: their messages are read again."""
         with commit_answers():
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
-            snapshots = set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot)
+            snapshots = transaction.manageSnapshots()
+            if main is not None:
+                snapshots = snapshots.rollbackTo(main)
+            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot)
             table = transaction.table()
             published = table.snapshot(position.snapshot)
             for branch in state_branches.branches(table) if published else ():
@@ -217,16 +222,24 @@ class Lake:
             snapshots.removeBranch(branch).commit()
             self.commit(transaction)
 
-    def delete_batches(self, transaction: Any, above: int, up_to: int) -> None:
-        """Deletes the rows of these batches, by whole files: a batch's bad rows are in files of their own."""
-        expressions = self.iceberg.expressions.Expressions
-        filter_ = getattr(expressions, "and")(
-            expressions.greaterThan("batch", above), expressions.lessThanOrEqual("batch", up_to)
-        )
+    def advance(self, transaction: Any, attempt: str, base: int, and_branch: str = "") -> None:
+        """Moves main to the tip of the attempt's branch, if main is still where that began. The branch goes, and that of another."""
+        now = transaction.table()
+        if now.currentSnapshot().snapshotId() != base:
+            raise CommitRefused("another commit came before it")
         with commit_answers():
-            transaction.newDelete().deleteFromRowFilter(filter_).commit()
-            self._pin(transaction)
+            snapshots = transaction.manageSnapshots()
+            if now.snapshot(protocol.BRANCH + attempt).snapshotId() != base:
+                snapshots = snapshots.fastForwardBranch("main", protocol.BRANCH + attempt)
+            for name in filter(None, (attempt, and_branch)):
+                snapshots = snapshots.removeBranch(protocol.BRANCH + name)
+            snapshots.commit()
             self.commit(transaction)
+
+    def add_columns(self, table: Any, columns: Iterable[Column]) -> None:
+        with commit_answers():
+            evolve.add(self.apache, table, columns)
+            table.refresh()
 
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
         """Deletes all rows and all of Sluice's branches and sets the properties, in one commit."""

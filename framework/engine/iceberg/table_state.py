@@ -13,6 +13,7 @@ from framework.engine.iceberg.existing_table import existing as read_existing
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position, Snapshot, TableState
+from framework.engine.rules.read_again import read_again, replay_undone
 from framework.model import Catalog, Pipeline, Table
 from framework.plan.change import Existing
 
@@ -91,7 +92,7 @@ def bad_waiting(pipeline: Pipeline, position: Position | None) -> int:
 
 def pending(pipeline: Pipeline, position: Position) -> bool:
     """Whether bad rows still wait to be published or deleted."""
-    if not position.bad and position.forget is None:
+    if not position.is_followed:
         return False
     bad_metadata = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
     if bad_metadata is None:
@@ -101,8 +102,12 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
     if position.forget is None:
         return False
     bad_rows = table(pipeline.table.catalog, pipeline.table.bad_rows)
-    above, up_to = position.forget
-    return bad_rows is not None and bad_rows.scan(row_filter=f"batch > {above} and batch <= {up_to}").count() > 0
+    if bad_rows is None:
+        return False
+    conditions = [read_again(position)]
+    if "replayed_in" in bad_rows.schema().column_names:
+        conditions.append(replay_undone(position))
+    return bad_rows.scan(row_filter=" OR ".join(f"({each})" for each in conditions)).count() > 0
 
 
 def ancestors_of(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot]:

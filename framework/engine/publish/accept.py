@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from framework.engine.context import Context
@@ -31,21 +32,29 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
 
 def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
     """Does what the refusal's hint said. A killed `accept` can be repeated."""
-    accepts = refused.accepts
+    committed(pipeline, lambda: _accept(context, pipeline, refused))
+
+
+def committed(pipeline: Pipeline, moves: Callable[[], None]) -> None:
+    """Moves what a person was shown, or says that it is not so any more."""
     try:
-        if isinstance(refused, TableRecreated):
-            _begin_again(context, pipeline)
-        elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
-            accept_changes(context.lake(pipeline), pipeline, accepts)
-        elif isinstance(accepts, Acceptance):
-            _move(context, pipeline, accepts)
-        else:
-            raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
+        moves()
     except (CommitRefused, CommitUnknown) as error:
-        hint = f"run `sluice accept {pipeline.name}` again: it shows what accepting means now"
-        raise commit_failed(
-            "table-busy", f"{pipeline.table.identifier} changed while the refusal was being accepted", str(error), hint
-        ) from None
+        message = f"{pipeline.table.identifier} changed meanwhile, or its catalog did not answer"
+        hint = "give the same command again: it shows what it means now"
+        raise commit_failed("table-busy", message, str(error), hint) from None
+
+
+def _accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
+    accepts = refused.accepts
+    if isinstance(refused, TableRecreated):
+        _begin_again(context, pipeline)
+    elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
+        accept_changes(context.lake(pipeline), pipeline, accepts)
+    elif isinstance(accepts, Acceptance):
+        move(context, pipeline, accepts)
+    else:
+        raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
 
 
 def _begin_again(context: Context, pipeline: Pipeline) -> None:
@@ -56,7 +65,8 @@ def _begin_again(context: Context, pipeline: Pipeline) -> None:
     side_tables.begin_again(lake, pipeline)
 
 
-def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
+def move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
+    """Moves the position, in one commit. Refused if the table is not as it was any more when this was judged."""
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
     if table is None:
@@ -73,9 +83,11 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
             accepts.refused.position,
         ):
             raise CommitRefused
-        moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0)
+        moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0, replay=False)
+        if moved.rewound:
+            moved = replace(moved, rebuilt=moved.batch)
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag deleted
             moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
-        lake.move_position(transaction, moved)
+        lake.move_position(transaction, moved, main=accepts.main)
         attempts.forget(attempt)
     side_tables.roll_forward(lake, pipeline, current.uuid, moved)

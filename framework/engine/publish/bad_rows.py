@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
+from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.side_tables import append, open_side_table, quoted
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position, Range, TableState
 from framework.engine.rules.refusals import Acceptance
 from framework.engine.spark import row_frame
 from framework.errors import BadRowsStop
-from framework.model import BAD_ROW_COLUMNS, Pipeline
-from framework.sql.quote import identifier
+from framework.model import BAD_ROW_COLUMNS, LOST_BYTES, Pipeline
+from framework.sql.quote import identifier, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +29,7 @@ def stage(
     side = pipeline.table.side_tables[0]
     table = open_side_table(lake, pipeline, side, opened.uuid)
     main = table.currentSnapshot().snapshotId()
-    number = opened.position.batch + 1 if opened.position else 1
+    number = _number(opened)
     lake.branch(table, attempt, main)
     if not counted.too_large:
         append(row_frame.bad_rows(pipeline, number, counted.carried), pipeline, side, attempt)
@@ -44,6 +45,31 @@ def stage(
         append(_with_lost(pipeline, number, again, counted.carried), pipeline, side, attempt)
 
 
+def stage_outcomes(
+    lake: Lake,
+    pipeline: Pipeline,
+    attempt: str,
+    opened: TableState,
+    range_: Range,
+    counted: row_frame.Counted,
+    source: BadRowSource,
+) -> None:
+    """Writes what a replay makes of bad rows to a branch of their table."""
+    side = pipeline.table.side_tables[0]
+    table = open_side_table(lake, pipeline, side, opened.uuid)
+    number = _number(opened)
+    bad = counted.carried
+    if bad is None or counted.too_large:
+        messages = source.read(lake.spark, range_, number)
+        bad = row_frame.frame(messages, pipeline, range_.size, carry=False).bad
+    lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+    append(source.outcomes(range_, number, row_frame.bad_rows(pipeline, number, bad)), pipeline, side, attempt)
+
+
+def _number(opened: TableState) -> int:
+    return opened.position.batch + 1 if opened.position else 1
+
+
 def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:
     """Adds bad rows whose messages Kafka compacted between the two reads: the first read has all of them but their bytes."""
     from pyspark.sql import functions
@@ -53,7 +79,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
     lost = (
         row_frame.bad_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
     )
-    lost_message = "concat(message, '; Kafka compacted the message before its bytes were kept')"
+    lost_message = f"concat(message, {literal(LOST_BYTES)})"
     kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
         "message": f"IF(value IS NULL, {lost_message}, message)"
     }

@@ -19,6 +19,7 @@ from framework.engine.iceberg.jvm_state import staged, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.messages import schema_lookup
 from framework.engine.publish import bad_rows, side_tables
+from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
 from framework.engine.rules import attempts, protocol, refusals
@@ -103,15 +104,15 @@ def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
     return source.next(position, topic) is None and not table_state.pending(pipeline, position)
 
 
-def next_batch(context: Context, pipeline: Pipeline) -> Batch | None:
-    """Publishes the next batch; None where nothing waits."""
+def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None) -> Batch | None:
+    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits."""
     clock = Clock()
     context.lake(pipeline)
     clock.done(_START)
     tries, cause = 0, ""
     for _ in range(_MOST):
         with attempts.attempt() as attempt:
-            attempt_run = _Attempt(context, pipeline, attempt, clock)
+            attempt_run = _Attempt(context, pipeline, attempt, clock, replayed and replayed(pipeline))
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:
@@ -141,13 +142,16 @@ class _StagedBatch:
 class _Attempt:
     """One try, under an id of its own."""
 
-    def __init__(self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock) -> None:
+    def __init__(
+        self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock, replayed: BadRowSource | None = None
+    ) -> None:
         self.context = context
         self.pipeline = pipeline
         self.attempt = attempt
         self.clock = clock
         self.lake: Lake = context.lake(pipeline)
-        self.source = context.source(pipeline)
+        self.replayed = replayed
+        self.source = replayed or context.source(pipeline)
         self.at: Callable[[str], None] = context.at
         self.cause = ""  # the catalog's error text when it last refused a commit
 
@@ -195,7 +199,7 @@ class _Attempt:
             withdraw(self.lake, self.pipeline, self.attempt)
             return outcome
         self.at("published")
-        if staged_batch.position.bad or staged_batch.position.forget:
+        if staged_batch.position.is_followed:
             side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, staged_batch.position)
         self.at("published_bad_rows")
         self.clock.done("publish")
@@ -217,9 +221,9 @@ class _Attempt:
             raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
         bad_rows.stop(self.pipeline, opened, position, counted)
         self._expect(counted)
-        if counted.bad and self.pipeline.bad_rows != "drop":
+        if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
             try:
-                bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+                self._stage_bad_rows(opened, range_, counted)
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)
                 return None
@@ -228,14 +232,21 @@ class _Attempt:
         tip = staged(now, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
-        bad = counted.bad if self.pipeline.bad_rows != "drop" else 0
+        bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
         to = Position(
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
+            replay=self.replayed is not None,
         )  # fmt: skip
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
         return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
+
+    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: row_frame.Counted) -> None:
+        if self.replayed:
+            bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
+        else:
+            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
 
     def _expect(self, counted: row_frame.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
@@ -250,6 +261,7 @@ class _Attempt:
 
     def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
+        ends = replace(ends, replay=self.replayed is not None)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
@@ -298,7 +310,7 @@ class _Attempt:
     def _batch(self, staged_batch: _StagedBatch, range_: Range) -> Batch:
         counted = staged_batch.counted
         return Batch(
-            self.pipeline.name, staged_batch.position.batch, counted.read, counted.rows, counted.bad,
+            self.pipeline.name, staged_batch.position.batch, range_.size if self.replayed else counted.read, counted.rows, counted.bad,
             counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, staged_batch.snapshot.id,
             self.clock.phases,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from framework.engine.iceberg.lake import Lake
+from framework.engine.publish import side_rows
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import commit_failed
@@ -37,6 +38,7 @@ def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) 
         raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")
     if table.properties().get(OF) != uuid:
         raise refusals.leftover_bad_rows(pipeline)
+    side_rows.add_columns(lake, table, side.columns)
     return table
 
 
@@ -49,7 +51,7 @@ def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
-    for side in pipeline.table.side_tables if position.bad or position.forget is not None else ():
+    for side in pipeline.table.side_tables if position.is_followed else ():
         _roll_forward(lake, side.identifier, uuid, position)
 
 
@@ -60,32 +62,20 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
         if table is None:
             return
         try:
-            lake.join(table, position.attempt)
-            if position.forget is not None:
-                transaction = lake.begin(table)
-                # The numbers are those of one table's batches; a later table by this name counts again.
-                if transaction.table().properties().get(OF) == uuid:
-                    lake.delete_batches(transaction, *position.forget)
-        except CommitRefused as refused:
-            if "some, but not all" in str(refused) and position.forget is not None:
-                raise _compacted(name, position.forget) from None
-            cause = str(refused)
-            continue
-        except CommitUnknown as unknown:
-            cause = str(unknown)
-            continue  # doing it again finds out
+            if position.replay:
+                side_rows.settle(lake, table, position)
+            else:
+                lake.join(table, position.attempt)
+            # The numbers are those of one table's batches; a later table by this name counts again.
+            if position.forget is not None and table.properties().get(OF) == uuid:
+                table.refresh()
+                side_rows.forget(lake, table, position)
+        except (CommitRefused, CommitUnknown) as error:
+            cause = str(error)
+            continue  # where the answer was lost, doing it again finds out
         return
     message = f"the catalog did not accept the commit to {name} in {_TRIES} tries"
     raise commit_failed("bad-rows-not-published", message, cause, "they are kept, and the next run publishes them first")
-
-
-def _compacted(name: str, batches: tuple[int, int]) -> BatchError:
-    above, up_to = batches
-    return BatchError(
-        "bad-rows-compacted",
-        f"bad rows that are read again share files with others: {name} was compacted",
-        f"delete them by Spark, `DELETE FROM {name} WHERE batch > {above} AND batch <= {up_to}`, and run again",
-    )
 
 
 def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:

@@ -85,7 +85,8 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
     now = state(transaction.table())
     if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
         moved = replace(
-            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None, topics=topic.topics, ends=ends,
+            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None,
+            rewound=False, replay=False, topics=topic.topics, ends=ends,
             snapshot=now.main, sequence=now.snapshots[now.main].sequence,
         )  # fmt: skip
         lake.move_position(transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})

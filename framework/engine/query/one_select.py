@@ -24,7 +24,7 @@ import duckdb
 
 from framework import catalogs
 from framework.engine.iceberg import metadata
-from framework.engine.query.at import snapshot_at
+from framework.engine.iceberg.at import snapshot_at
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.values import Reader, reader
 from framework.errors import SetupError, SluiceError

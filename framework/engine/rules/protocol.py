@@ -101,12 +101,19 @@ class Position:
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
     accepted: Mapping[Partition, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline
     forget: tuple[int, int] | None = None  # bad rows of batches above the first, up to the second, whose messages are read again
-    rebuilt: int = 0  # the batch that rebuilt the table: bad rows of earlier batches are deleted for good
+    rebuilt: int = 0  # the batch that rebuilt or rewound the table: bad rows of earlier batches are deleted for good
+    rewound: bool = False  # bad rows of earlier batches are deleted only if their messages are read again
+    replay: bool = False  # this batch's bad rows are what became of bad rows that were tried again
 
     @property
     def is_rebuild(self) -> bool:
         """Whether this batch is a rebuild's."""
         return 0 < self.batch == self.rebuilt
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether bad rows are published or deleted after this position's commit."""
+        return bool(self.bad) or self.replay or self.forget is not None
 
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))

@@ -20,6 +20,7 @@ class Acceptance:
     says: str
     position: Position
     refused: TableState
+    main: int | None = None  # the snapshot to which main goes back; None: it stays
 
 
 def owner(pipeline: Pipeline) -> str:
@@ -35,20 +36,7 @@ def same_owner(recorded: str, own: str) -> bool:
 
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     """The position at which to continue; raises the refusal."""
-    table = pipeline.table.identifier
-    position = state.position
-    if position is None or state.owner is None:
-        raise NotOwned(
-            "table-not-ours",
-            f"the table {table} exists and Sluice did not create it",
-            f"give `{pipeline.name}` another table, or rename that one",
-        )
-    if not same_owner(state.owner, owner(pipeline)):
-        raise NotOwned(
-            "table-of-another",
-            f"the table {table} belongs to {_describe_owner(state.owner)}, this is {_describe_owner(owner(pipeline))}",
-            "two pipelines, topics or environments never share a table: give this one another table",
-        )
+    position = check_owner(pipeline, state)
     whole = pipeline.source is not None and pipeline.source.reads == "all"
     if whole:  # it is computed again, so no row can be skipped or repeated
         return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
@@ -66,6 +54,24 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     if lost_offsets:
         raise _offsets_gone(pipeline, state, position, lost_offsets)
     return position
+
+
+def check_owner(pipeline: Pipeline, state: TableState) -> Position:
+    """The table's position; raises the refusal of a table that is not this pipeline's."""
+    table = pipeline.table.identifier
+    if state.position is None or state.owner is None:
+        raise NotOwned(
+            "table-not-ours",
+            f"the table {table} exists and Sluice did not create it",
+            f"give `{pipeline.name}` another table, or rename that one",
+        )
+    if not same_owner(state.owner, owner(pipeline)):
+        raise NotOwned(
+            "table-of-another",
+            f"the table {table} belongs to {_describe_owner(state.owner)}, this is {_describe_owner(owner(pipeline))}",
+            "two pipelines, topics or environments never share a table: give this one another table",
+        )
+    return state.position
 
 
 def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
@@ -86,31 +92,41 @@ def source_lost(pipeline: Pipeline, code: str, why: str) -> SourceLost:
 
 
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
-    last = _last_position_on_main(state)
-    accepts = None
-    hint = "restore the table's main branch; none of its snapshots has a position to return to"
-    if last is not None and last.batch < position.rebuilt:
-        hint = f"`sluice rebuild {pipeline.name}` rebuilds it; accepting cannot: bad rows from before the rebuild are gone"
-    elif last is not None:
-        repeated = _count(last.ends, position.ends)
-        says = f"{repeated:,} messages are read again, from {_offsets(last.ends)}, so that the table holds them once more"
+    last, accepts = last_position(state), None
+    if isinstance(back := going_back(pipeline, state, position), str):
+        hint = back
+    else:
+        assert last is not None
+        repeated = messages_between(last.ends, position.ends)
+        says = f"{repeated:,} messages are read again, from {offsets(last.ends)}, so that the table holds them once more"
         if pipeline.source:
             says = f"the changes of {pipeline.source.identifier} since its commit {_commit(last)} are read again"
-        to = replace(position, ends=last.ends, cluster=last.cluster, topics=last.topics, forget=(last.batch, position.batch))
-        to = replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence)
-        accepts = Acceptance(says, to, state)
+        accepts = Acceptance(says, back, state)
         hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
         f"the table {pipeline.table.identifier} was rolled back: its position is "
-        f"{f'commit {_commit(position)} of {pipeline.source.identifier}' if pipeline.source else _offsets(position.ends)}, "
+        f"{f'commit {_commit(position)} of {pipeline.source.identifier}' if pipeline.source else offsets(position.ends)}, "
         "but main no longer has those rows",
         hint,
         accepts,
     )
 
 
-def _last_position_on_main(state: TableState) -> Position | None:
+def going_back(pipeline: Pipeline, state: TableState, position: Position) -> Position | str:
+    """The position that belongs to main's rows, where main is behind the position; or a hint, why there is none."""
+    last = last_position(state)
+    if last is None:
+        return "restore the table's main branch; none of its snapshots has a position to return to"
+    if last.batch < position.rebuilt:
+        what = "bad rows from before its last rebuild or rewind are gone"
+        return f"`sluice rebuild {pipeline.name}` rebuilds it; going back cannot: {what}"
+    to = replace(position, ends=last.ends, cluster=last.cluster, topics=last.topics, forget=(last.batch, position.batch))
+    return replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence, rewound=False, replay=False)
+
+
+def last_position(state: TableState) -> Position | None:
+    """The position of the last batch that main has."""
     id_: int | None = state.main
     while id_ is not None and id_ in state.snapshots:
         snapshot = state.snapshots[id_]
@@ -127,11 +143,12 @@ def _topic_recreated(
     starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
     others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
     accepted = {each: offset for each, offset in position.accepted.items() if parted(each)[0] not in names}
-    says = f"reading begins at {_offsets(starts)} of the new topic; rows of the old one stay"
+    says = f"reading begins at {offsets(starts)} of the new topic; rows of the old one stay"
     to = replace(position, cluster=topic.cluster, topics=topic.topics, ends={**others, **starts}, accepted=accepted)
+    to = replace(to, forget=None, rewound=False)
     return TopicRecreated(
         "topic-recreated",
-        f"the topic {', '.join(names)} was {what}: the position {_offsets(position.ends)} belongs to the old one",
+        f"the topic {', '.join(names)} was {what}: the position {offsets(position.ends)} belongs to the old one",
         _accept_hint(pipeline, says),
         Acceptance(says, to, state),
     )
@@ -142,7 +159,7 @@ def _offsets_gone(
 ) -> OffsetsGone:
     """The refusal where Kafka begins after the next messages, or ends before messages that were read."""
     first = {each.partition: each.first for each in lost_offsets}
-    says = f"reading continues at {_offsets(first)}"
+    says = f"reading continues at {offsets(first)}"
     if (count := sum(each.first - each.next for each in lost_offsets)) > 0:
         code, says = "offsets-gone", f"{count:,} messages are never read; {says}"
         where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost_offsets)
@@ -151,7 +168,7 @@ def _offsets_gone(
         code = "topic-shorter"
         where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in lost_offsets)
         message = f"Kafka lost messages that were read already ({where})"
-    accepted = replace(position, ends={**position.ends, **first})
+    accepted = replace(position, ends={**position.ends, **first}, forget=None, rewound=False)
     return OffsetsGone(code, message, _accept_hint(pipeline, says), Acceptance(says, accepted, state))
 
 
@@ -159,11 +176,11 @@ def _accept_hint(pipeline: Pipeline, says: str) -> str:
     return f"`sluice accept {pipeline.name}`: {says}"
 
 
-def _count(start: Mapping[Partition, int], end: Mapping[Partition, int]) -> int:
+def messages_between(start: Mapping[Partition, int], end: Mapping[Partition, int]) -> int:
     return sum(max(0, offset - start.get(partition, 0)) for partition, offset in end.items())
 
 
-def _offsets(ends: Mapping[Partition, int]) -> str:
+def offsets(ends: Mapping[Partition, int]) -> str:
     return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
 
 

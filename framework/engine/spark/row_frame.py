@@ -9,7 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Decoding, Fault, Pipeline, State, Step
+from framework.model import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    OLD,
+    OPEN,
+    Decoding,
+    Fault,
+    Pipeline,
+    State,
+    Step,
+)
 from framework.sql.quote import identifier, literal, substituted
 
 if TYPE_CHECKING:
@@ -23,6 +35,7 @@ _TRAVELLING = (
 )
 # Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
+ONLY = "_sluice_only"  # of a message that is replayed: which of its rows were bad, where its list is taken apart; '' is the whole
 _OWN = (EVENT_TIME, *(column.name for column in FROM_COLUMNS))
 _WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none
 
@@ -94,6 +107,8 @@ def frame(
     rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
     for step in pipeline.steps[:settled]:
         rows = apply(rows, step, pipeline, bad)
+    if ONLY in rows.columns:
+        rows = rows.where(_of_bad_item(rows.columns))
     observed = Observation()
     rows = rows.observe(observed, *_observations(pipeline, rows.columns, carry))
     good = rows.where(_is_good(rows.columns))
@@ -151,6 +166,15 @@ def _is_good(columns: list[str]) -> str:
     return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
 
 
+def _of_bad_item(columns: list[str]) -> str:
+    """SQL of whether a row of a message that is replayed was bad, or is part of what was, or holds it."""
+    if "_sluice_item" not in columns:
+        return "true"
+    row = "coalesce(_sluice_item, '')"
+    part = f"bad IN ('', {row}) OR startswith({row}, concat(bad, '.')) OR startswith(bad, concat({row}, '.'))"
+    return f"{row} = '' OR exists({ONLY}, bad -> {part})"
+
+
 def _is_checked(columns: list[str], of_tombstones: bool = False) -> str:
     """SQL of whether a row is good and is checked by steps and expectations."""
     checked = f"{_is_good(columns)} AND NOT {OLD}" if OLD in columns else _is_good(columns)
@@ -206,6 +230,7 @@ def bad_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     return rows.selectExpr(
         f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
         f"try_cast({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+        f"'{OPEN}' AS state", "CAST(NULL AS INT) AS replayed_in",
     )  # fmt: skip
 
 
@@ -218,6 +243,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     decoding = pipeline.topic.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
+    raw |= {ONLY: ONLY} if ONLY in messages.columns else {}
     event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
     columns = {
         **{column.name: column.name for column in pipeline.kafka_columns},
@@ -228,7 +254,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     }
     if decoding.unknown:
         columns["_sluice_unknown"] = decoding.unknown
-    columns |= _own_columns(pipeline)
+    columns |= _own_columns(pipeline) | ({ONLY: ONLY} if ONLY in raw else {})
     rows = messages.selectExpr(
         *(f"{sql} AS {name}" for name, sql in raw.items()),
         *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),

@@ -20,6 +20,11 @@ def newer(keyed: Keyed, one: str, other: str) -> str:
     return " > ".join(moment(keyed, f"{each}.") for each in (one, other))
 
 
+def not_older(keyed: Keyed, one: str, other: str) -> str:
+    """SQL of whether one row is newer than another, or is of the same message, which is read again."""
+    return " >= ".join(moment(keyed, f"{each}.") for each in (one, other))
+
+
 def moment(keyed: Keyed, of: str = "") -> str:
     """SQL of a row's order as one value: the newer of two rows has the greater one."""
     return f"struct({', '.join(f'{of}{identifier(name)}' for name in keyed.order)})"

@@ -1,0 +1,85 @@
+"""`sluice replay`: bad rows, tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.amounts import counted
+from framework.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.engine.undo.replay import Trial
+    from framework.model import Pipeline
+
+SECTION, ORDER = "run", 9
+ALSO_CALLED = ("retry", "reprocess")
+
+_MOST = 20  # reasons
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option(
+    "--where", default="", metavar="SQL", help="Only bad rows for which this is true: \"code = 'undecodable' and batch > 40\"."
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would land and what would stay bad.")
+@click.option("--discard", is_flag=True, help="Do not try them: mark them as discarded, so that no replay does.")
+@_specs.with_specs
+def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, environment: str) -> None:
+    """Try bad rows again, by the spec as it is now.
+
+    What passes lands in the table exactly once, with its topic, partition, offset and order, and its bad row becomes `replayed`.
+    What does not stays `open` with the reason of now. Where a list is taken apart, only the items that were bad land.
+
+    --where is an expression over the columns of the bad rows' table, such as stage, code, message, topic, offset and timestamp.
+    Replayed rows are never tried again. Discarded ones are if --where names `state`: --where "state = 'discarded'".
+
+    Example: sluice replay flagged_stock_trades --dry-run
+    """
+    if dry_run and discard:
+        raise click.UsageError("--dry-run and --discard exclude each other: choose one")
+    from framework.engine import loop
+    from framework.engine.context import Context
+    from framework.engine.undo import replay
+
+    plan = _specs.plan(specs, environment)
+    (pipeline,) = _specs.chosen(plan, [name])
+    replay.refuse(pipeline)
+    meant = replay.condition(where)
+    context = Context(plan)
+    try:
+        if dry_run:
+            click.echo("\n".join(_shows(pipeline, replay.tried(context, pipeline, meant))))
+        elif discard:
+            click.echo(f"{name}: {counted(replay.discard(context, pipeline, meant), 'bad row')} discarded")
+        else:
+            from framework.cli.run import line
+
+            batches = 0
+            with loop.until_interrupted() as stop:
+                for batch in replay.replay(context, pipeline, meant, stop.is_set):
+                    click.echo(line(batch))
+                    batches += 1
+            if not batches:
+                click.echo(f"{name}: no bad row to replay")
+    finally:
+        context.stop()
+
+
+def _shows(pipeline: Pipeline, trial: Trial) -> Iterator[str]:
+    if not trial.messages:
+        yield f"{pipeline.name}: no bad row to replay"
+        return
+    stays = sum(count for _, _, count in trial.bad)
+    of = counted(trial.messages, "message")
+    if trial.waiting > trial.messages:
+        of = f"the first {trial.messages:,} of {trial.waiting:,} messages"
+    filtered = f", {trial.filtered:,} filtered" if trial.filtered else ""
+    yield f"{pipeline.name}: {of} with bad rows: {trial.rows:,} rows would land{filtered}, {stays:,} stay bad"
+    yield from (f"  {count:,} {code}: {message}" for code, message, count in trial.bad[:_MOST])
+    if len(trial.bad) > _MOST:
+        yield f"  and {len(trial.bad) - _MOST:,} other reasons"

@@ -1,0 +1,82 @@
+"""`sluice rollback`: a table as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.amounts import counted
+from framework.cli import _complete, _specs
+from framework.cli._at import At
+
+if TYPE_CHECKING:
+    from framework.engine.undo.rollback import Rollback
+    from framework.model import Pipeline, Plan
+
+SECTION, ORDER = "run", 7
+ALSO_CALLED = ("revert", "undo", "restore")
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option(
+    "--to",
+    type=At(),
+    metavar="TIME|SNAPSHOT",
+    required=True,
+    help="As the table was then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(name: str, to: datetime | int, yes: bool, specs: Path, environment: str) -> None:
+    """Go back to an earlier snapshot of a table.
+
+    Rows, position and remembered deletes go back in one commit, and bad rows of later batches are deleted. The next run reads
+    the messages behind that position again, by the spec as it is then: `sluice pause` first, if the spec is to be corrected.
+
+    Older snapshots stay, so `sluice query --at` still shows what was undone. No file is deleted.
+
+    Example: sluice rollback flagged_stock_trades --to 2026-01-05T10:00:00Z
+    """
+    from framework.engine.context import Context
+    from framework.engine.publish import accept
+    from framework.engine.undo import rollback
+
+    plan = _specs.plan(specs, environment)
+    (pipeline,) = _specs.chosen(plan, [name])
+    context = Context(plan)
+    try:
+        meaning = rollback.judged(context, pipeline, to)
+        table = pipeline.table.identifier
+        if not meaning.undone and not meaning.messages:
+            click.echo(f"{name}: {table} is at snapshot {meaning.to} already")
+            return
+        click.echo("\n".join(_shows(plan, pipeline, meaning)))
+        if not yes:
+            click.confirm("Roll it back?", abort=True)
+        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+        click.echo(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there")
+    finally:
+        context.stop()
+
+
+def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
+    from framework.engine.rules import run_record
+    from framework.engine.undo.rollback import readers_that_stop
+
+    yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.to} of {meaning.at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"  {counted(meaning.undone, 'commit')} undone: {meaning.rows:,} rows now, {meaning.rows_then:,} then"
+    if pipeline.source:
+        yield f"  the next run reads the changes of {pipeline.source.identifier} since then again"
+    else:
+        yield f"  the next run reads {counted(meaning.messages, 'message')} again; bad rows among them are deleted before"
+    if meaning.gone:
+        yield f"  {meaning.gone:,} of them are not in Kafka any more: their rows are lost, and the next run is refused, `offsets-gone`"
+    for reader in readers_that_stop(plan.pipelines, pipeline):
+        yield f"  {reader} appends its rows and cannot follow: afterwards `sluice rebuild {reader}`"
+    if not run_record.read(pipeline.name).paused:
+        yield f"  it is not paused: to correct its spec before it is read again, `sluice pause {pipeline.name}` first"

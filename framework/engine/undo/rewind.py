@@ -1,0 +1,65 @@
+"""Rewinding a pipeline: it reads messages again from a moment on, and its table keeps its rows.
+
+Only rows by their keys bear that: a message that is read again changes its row to what the spec of today makes of it. Its bad rows are
+deleted before, since it can become one again. Rows that a message made under another key, or that its filter drops today, stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.kafka.cluster import Kafka
+from framework.engine.rules import refusals
+from framework.engine.rules.protocol import Partition
+from framework.engine.rules.refusals import Acceptance
+from framework.errors import RefusedError, SluiceError
+from framework.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """What reading again from a moment on means."""
+
+    messages: int
+    offsets: str  # from which on, in words
+    moves: Acceptance
+
+
+def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
+    """What it would mean to read again from a time on. Without Spark."""
+    keyed = pipeline.table.keyed
+    if keyed is None or keyed.versions or pipeline.source:
+        raise _refused(pipeline, to)
+    state = table_state.state(pipeline.table)
+    if state is None:
+        hint = f"`sluice run {pipeline.name}` creates it"
+        raise SluiceError("no-table", f"the table {pipeline.table.identifier} does not exist", hint)
+    position = refusals.check(pipeline, state, context.source(pipeline).topic_state())
+    kafka = context.kafka(pipeline)
+    assert isinstance(kafka, Kafka), "messages of a test have no times"
+    ends: dict[Partition, int] = dict(position.ends)
+    for topic in pipeline.topics:
+        for each, offset in kafka.offsets_at(topic, to).items():
+            ends[each] = min(ends.get(each, offset), offset)
+    back = replace(position, ends=ends, forget=(-1, position.batch), rewound=True, snapshot=state.main)
+    messages = refusals.messages_between(ends, position.ends)
+    return Rewind(messages, refusals.offsets(ends), Acceptance("", back, state))
+
+
+def _refused(pipeline: Pipeline, to: datetime) -> RefusedError:
+    table = pipeline.table.identifier
+    if pipeline.source:
+        hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table; `sluice rollback` undoes commits"
+        return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source.identifier}, not of messages", hint)
+    why = "each message that is read again would be a second row"
+    if pipeline.table.keyed:
+        why = "it has each version of a row once, and those that are read again would begin once more"
+    time = f"{to:%Y-%m-%dT%H:%M:%SZ}"
+    hint = (
+        f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too; or read into another table: a second pipeline, "
+        f"from a second `topic` with the same `kafka_name` and `start_from: {time}`"
+    )
+    return RefusedError("cannot-rewind", f"{table} is written by `write: {pipeline.table.write}`: {why}", hint)

@@ -1,0 +1,97 @@
+"""Rolling a table back to one of its snapshots: its rows, its position and its state, in one commit.
+
+The messages behind that position are read again by the next run, by the spec of then; the bad rows of the batches that are undone are
+deleted. The table's commit alone decides; bad rows follow it, and if this process dies between, the next run deletes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg.at import snapshot_at
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position, TableState
+from framework.engine.rules.refusals import Acceptance
+from framework.errors import RefusedError, SluiceError
+from framework.model import Pipeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollback:
+    """What going back to a snapshot means. `messages` are read again; `gone` of them Kafka no longer has."""
+
+    to: int
+    at: datetime
+    undone: int  # commits
+    rows: int  # now
+    rows_then: int
+    messages: int
+    gone: int
+    moves: Acceptance
+
+
+def judged(context: Context, pipeline: Pipeline, to: datetime | int) -> Rollback:
+    """What it would mean to go back to a snapshot, or to that of a time. Without Spark."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    state = table_state.state_of(table) if table else None
+    if table is None or state is None:
+        raise SluiceError(
+            "no-table", f"the table {pipeline.table.identifier} does not exist", f"`sluice run {pipeline.name}` creates it"
+        )
+    if pipeline.source and pipeline.source.reads == "all":
+        hint = f"`sluice query --at` shows it as it was; correct {pipeline.source.identifier}, then `sluice run {pipeline.name}`"
+        message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source.identifier}"
+        raise RefusedError("cannot-roll-back", message, hint)
+    refusals.check_owner(pipeline, state)
+    snapshot = snapshot_at(table, pipeline.table.identifier, to)
+    line = [each["snapshot-id"] for each in table.ancestors()]
+    if snapshot not in line:
+        hint = "`sluice history` lists those that it has"
+        raise SluiceError(
+            "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
+        )
+    return _meaning(context, pipeline, table, replace(state, snapshots=_all(table)), snapshot)
+
+
+def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: TableState, to: int) -> Rollback:
+    position = state.position
+    assert position is not None
+    back = refusals.going_back(pipeline, replace(state, main=to), position)
+    if isinstance(back, str):
+        raise RefusedError("cannot-roll-back", f"snapshot {to} of {pipeline.table.identifier} says no offsets to return to", back)
+    gone = 0 if pipeline.source else sum(_gone(context, pipeline, back, position).values())
+    then, now = table.snapshots[to], table.snapshots[state.main]
+    return Rollback(
+        to=to,
+        at=table.published(then),
+        undone=[each["snapshot-id"] for each in table.ancestors()].index(to),
+        rows=metadata.rows(metadata.summary(now)),
+        rows_then=metadata.rows(metadata.summary(then)),
+        messages=refusals.messages_between(back.ends, position.ends),
+        gone=gone,
+        moves=Acceptance("", back, state, main=to),
+    )
+
+
+def _all(table: Metadata) -> dict[int, protocol.Snapshot]:
+    return {each.id: each for each in table_state.ancestors_of(table, None)}
+
+
+def _gone(context: Context, pipeline: Pipeline, back: Position, position: Position) -> dict[str, int]:
+    """Messages that are to be read again, and that Kafka no longer has, by partition."""
+    starts = context.source(pipeline).topic_state().starts
+    ends = {each: min(starts.get(each, end), end) for each, end in position.ends.items()}
+    return {each: max(0, end - back.ends.get(each, 0)) for each, end in ends.items()}
+
+
+def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> Iterator[str]:
+    """The pipelines that append the changes of this table, and so cannot follow it back."""
+    for each in pipelines:
+        follows = each.table.keyed is not None or (each.source and each.source.reads == "all")
+        if each.source and each.source.identifier == pipeline.table.identifier and not follows:
+            yield each.name

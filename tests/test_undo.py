@@ -1,0 +1,313 @@
+"""`rollback`, `rewind` and `replay`: what batches did is undone or done again, and each message is somewhere exactly once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from framework.engine.context import Context
+from framework.engine.feed import diff
+from framework.engine.iceberg import table_state
+from framework.engine.publish import accept
+from framework.engine.rules.protocol import KILL_POINTS
+from framework.engine.undo import replay, rewind, rollback
+from framework.errors import RefusedError, SluiceError
+from tests.project import Project
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+QUOTES = """
+topic: trades
+kafka_name: {topic}
+key: {{format: string, as: symbol}}
+value: json
+columns: {{price: bigint}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - derive: {{shown: "{more}"}}
+into: {{table: {namespace}.trades, write: upsert, keys: [symbol], deletes: tombstones}}
+"""
+ORDERS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: bigint, items: "array<struct<sku: string, amount: string>>"}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - explode: {{column: items, into: item}}
+  - derive: {{amount: "{more}"}}
+into: {{table: {namespace}.trades}}
+"""
+PLAIN = ORDERS.replace("  - explode: {{column: items, into: item}}\n", "")
+
+
+class Died(BaseException):
+    pass
+
+
+def snapshots(project: Project) -> list[int]:
+    """Main's, the oldest first."""
+    state = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert state is not None
+    return [entry.snapshot_id for entry in state.history()]
+
+
+def rolled_back(project: Project, to: datetime | int) -> rollback.Rollback:
+    context = project.context()
+    meaning = rollback.judged(context, context.plan.pipelines[0], to)
+    accept.move(context, context.plan.pipelines[0], meaning.moves)
+    return meaning
+
+
+def replayed(project: Project, where: str = "", context: Context | None = None) -> list[Any]:
+    context = context or project.context()
+    pipeline = context.plan.pipelines[0]
+    return list(replay.replay(context, pipeline, replay.condition(where), lambda: False))
+
+
+def test_a_table_that_goes_back_reads_what_was_undone_again(project: Project) -> None:
+    project.make_topic()
+    counts = []
+    for _ in range(3):
+        project.send_good(30, bad_every=10)
+        project.run()
+        counts.append((len(project.rows()), len(project.rows(bad=True))))
+    first = snapshots(project)[1]
+    meaning = rolled_back(project, first)
+    assert (meaning.undone, meaning.rows, meaning.rows_then) == (2, counts[2][0], counts[0][0])
+    assert (meaning.messages, meaning.gone) == (60, 0)
+    assert (len(project.rows()), len(project.rows(bad=True))) == counts[0]
+    (batch,) = project.run()
+    assert (batch.number, batch.read) == (5, 60)
+    project.assert_exactly_once()
+    assert (len(project.rows()), len(project.rows(bad=True))) == counts[2]
+
+
+def test_a_rollback_that_dies_before_the_bad_rows_follow_is_ended_by_the_next_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.make_topic()
+    for _ in range(2):
+        project.send_good(30, bad_every=10)
+        project.run()
+
+    def die(*_: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched, suppress(Died):
+        patched.setattr("framework.engine.publish.side_rows.forget", die)
+        rolled_back(project, snapshots(project)[1])
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_rollback_takes_remembered_deletes_along(project: Project) -> None:
+    project.template, project.more = QUOTES, "price"
+    project.make_topic(1)
+    send(project, {"a": 1, "b": 2})
+    project.run()
+    send(project, {"a": None, "b": 3})
+    project.run()
+    rolled_back(project, snapshots(project)[1])
+    assert prices(project) == {"a": 1, "b": 2}
+    project.run()
+    assert prices(project) == {"b": 3}
+    send(project, {"a": 4})
+    project.run()
+    assert prices(project) == {"a": 4, "b": 3}
+
+
+def test_where_a_table_cannot_go_back(project: Project) -> None:
+    project.make_topic(1)
+    project.send_good(3, partition=0)
+    project.run()
+    context, (pipeline, *_) = project.context(), project.plan.pipelines
+    with pytest.raises(SluiceError, match="has no snapshot 1"):
+        rollback.judged(context, pipeline, 1)
+    with pytest.raises(SluiceError, match="was not there at 2020"):
+        rollback.judged(context, pipeline, datetime(2020, 1, 1, tzinfo=timezone.utc))
+    meaning = rollback.judged(context, pipeline, snapshots(project)[1])
+    assert (meaning.undone, meaning.messages) == (0, 0)
+    meaning = rollback.judged(context, pipeline, snapshots(project)[0])
+    project.send_good(3, partition=0)
+    project.run()
+    with pytest.raises(SluiceError) as refused:
+        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+    assert refused.value.code == "table-busy"
+
+
+def send(project: Project, values: dict[str, int | None], broken: bool = False) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": project.bootstrap})
+    for symbol, price in values.items():
+        value = None if price is None else b"{" if broken else json.dumps({"price": price}).encode()
+        producer.produce(project.topic, value, key=symbol, partition=0)
+    assert producer.flush(30) == 0
+
+
+def prices(project: Project) -> dict[str, Any]:
+    return {row["symbol"]: row["shown"] for row in project.rows()}
+
+
+def test_a_rewind_reads_again_without_doubles(project: Project) -> None:
+    project.template, project.more = QUOTES, "price"
+    project.make_topic(1)
+    send(project, {"a": 1, "gone": 5})
+    project.run()
+    begun = datetime.now(timezone.utc)
+    send(project, {"b": 2, "gone": None})
+    send(project, {"c": 3}, broken=True)
+    project.run()
+    project.more = "price * 10"
+    context = project.context()
+    meaning = rewind.judged(context, context.plan.pipelines[0], begun)
+    assert meaning.messages == 3
+    accept.move(context, context.plan.pipelines[0], meaning.moves)
+    assert [row["offset"] for row in project.rows(bad=True)] == []
+    (batch,) = project.run()
+    assert batch.read == 3
+    assert prices(project) == {"a": 1, "b": 20}
+    assert [row["offset"] for row in project.rows(bad=True)] == [4]
+    first = snapshots(project)[1]
+    with pytest.raises(RefusedError, match="says no offsets to return to"):
+        rollback.judged(project.context(), project.pipeline, first)
+
+
+def test_what_cannot_be_rewound_says_what_can_be_done(project: Project) -> None:
+    with pytest.raises(RefusedError) as refused:
+        rewind.judged(project.context(), project.pipeline, datetime(2026, 1, 5, tzinfo=timezone.utc))
+    assert refused.value.code == "cannot-rewind"
+    assert "second row" in refused.value.message
+    assert "`sluice rollback trades --to 2026-01-05T00:00:00Z`" in (refused.value.hint or "")
+
+
+def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
+    project.template = PLAIN
+    project.more = "10 / id"
+    project.make_topic(1)
+    project.send([json.dumps({"id": number % 3}).encode() for number in range(9)] + [b"{"], partition=0)
+    project.run()
+    assert Counter(row["code"] for row in project.rows(bad=True)) == {"step_failed": 3, "undecodable": 1}
+    project.more = "10 / nullif(id, 0)"
+    context = project.context()
+    trial = replay.tried(context, context.plan.pipelines[0], replay.condition(""))
+    assert (trial.messages, trial.rows, [(code, count) for code, _, count in trial.bad]) == (4, 3, [("undecodable", 1)])
+    (batch,) = replayed(project)
+    assert (batch.read, batch.rows, batch.bad) == (4, 3, 1)
+    project.assert_exactly_once()
+    assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3, "open": 1}
+    assert [row["_kafka_offset"] for row in project.rows() if row["id"] == 0] == [0, 3, 6]
+    assert project.branches() == []
+    assert [batch.read for batch in replayed(project)] == [1]  # it is tried again, and only it
+    assert len(project.rows()) == 9
+
+
+@pytest.mark.parametrize("point", few(KILL_POINTS, "published", "checked", "staged_bad_rows"))
+def test_a_replay_dies_at(project: Project, point: str) -> None:
+    project.template = PLAIN
+    project.more = "10 / id"
+    project.make_topic(1)
+    project.send([json.dumps({"id": number % 3}).encode() for number in range(9)], partition=0)
+    project.run()
+    project.more = "10 / nullif(id, 0)"
+
+    def die(at: str) -> None:
+        if at == point:
+            raise Died
+
+    with suppress(Died):
+        replayed(project, context=project.context(die))
+    project.send([json.dumps({"id": 1}).encode()], partition=0)
+    project.run()
+    project.assert_exactly_once()
+    replayed(project)
+    project.assert_exactly_once()
+    assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3}
+
+
+def test_a_rollback_opens_what_was_replayed_since(project: Project) -> None:
+    project.template = PLAIN
+    project.more = "10 / id"
+    project.make_topic(1)
+    project.send([json.dumps({"id": number % 3}).encode() for number in range(9)], partition=0)
+    project.run()
+    before = snapshots(project)[-1]
+    project.more = "10 / nullif(id, 0)"
+    replayed(project)
+    project.send([json.dumps({"id": 1}).encode()], partition=0)
+    project.run()
+    rolled_back(project, before)
+    assert Counter(row["state"] for row in project.rows(bad=True)) == {"open": 3}
+    assert len(project.rows()) == 6
+    project.run()
+    replayed(project)
+    project.assert_exactly_once()
+
+
+def test_only_items_that_were_bad_land(project: Project) -> None:
+    project.template, project.more = ORDERS, "cast(item.amount as int)"
+    project.make_topic(1)
+    amounts = [["1", "x", "3"], ["y", "5"], ["6"]]
+    made = [{"id": at, "items": [{"sku": "s", "amount": each} for each in row]} for at, row in enumerate(amounts)]
+    project.send([json.dumps(each).encode() for each in made] + [b"{"], partition=0)
+    project.run()
+    assert sorted(row["amount"] for row in project.rows()) == [1, 3, 5, 6]
+    project.more = "cast(nullif(item.amount, 'x') as int)"
+    (batch,) = replayed(project)
+    assert (batch.rows, batch.bad) == (1, 2)
+    assert sorted((row["id"], row["amount"] or 0) for row in project.rows()) == [(0, 0), (0, 1), (0, 3), (1, 5), (2, 6)]
+    states = {(row["offset"], row["item"]): row["state"] for row in project.rows(bad=True)}
+    assert states == {(0, "2"): "replayed", (1, "1"): "open", (3, None): "open"}
+
+
+def test_discarded_rows_are_not_tried_unless_they_are_named(project: Project) -> None:
+    project.template = PLAIN
+    project.more = "10 / id"
+    project.make_topic(1)
+    project.send([json.dumps({"id": 0}).encode()] * 2 + [b"{"], partition=0)
+    project.run()
+    context = project.context()
+    assert replay.discard(context, project.pipeline, replay.condition("code = 'undecodable'")) == 1
+    project.more = "10 / nullif(id, 0)"
+    assert [batch.read for batch in replayed(project, "offset = 0")] == [1]
+    assert Counter(row["state"] for row in project.rows(bad=True)) == {"discarded": 1, "replayed": 1, "open": 1}
+    assert [(batch.rows, batch.bad) for batch in replayed(project)] == [(1, 0)]
+    assert [(batch.rows, batch.bad) for batch in replayed(project, "state = 'discarded'")] == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"), [("codes = 'x'", "--where: there is no column"), ("code", "is string, not true or false")]
+)
+def test_what_a_condition_must_be(where: str, message: str) -> None:
+    with pytest.raises(SluiceError, match=message):
+        replay.condition(where)
+
+
+def test_what_differs_between_two_snapshots(project: Project) -> None:
+    project.template, project.more = QUOTES, "price"
+    project.make_topic(1)
+    send(project, {"a": 1, "b": 2, "c": 3})
+    project.run()
+    send(project, {"a": 5, "b": None, "d": 4})
+    project.run()
+    lake, pipeline = project.context().lake(project.pipeline), project.pipeline
+    _, first, second = snapshots(project)
+    assert diff.snapshots(pipeline, first, None) == (first, second)
+    found = diff.diff(lake, pipeline, first, second, 10)
+    assert found.counts == {"added": 1, "changed": 1, "deleted": 1}
+    names = [column.name for column in found.columns]
+    shown = [(row[0], row[names.index("symbol")], row[names.index("price")]) for row in found.rows]
+    assert sorted(shown) == [("added", "d", 4), ("after", "a", 5), ("before", "a", 1), ("deleted", "b", 2)]
+    assert diff.diff(lake, pipeline, second, second, 10).rows == ()
+    assert len(diff.diff(lake, pipeline, first, second, 2).rows) == 2
