@@ -45,8 +45,15 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.iceberg", "engine.spark", "engine.rules"),
     ),
     "engine.loop": (*ENGINE, "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
+    "engine.undo": (
+        *(*ENGINE, "engine.publish", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
+        "engine.rules",
+    ),
     "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.publish": (*ENGINE, "engine.staging", "engine.context", "engine.messages", "engine.iceberg", "engine.spark", "engine.rules"),
+    "engine.publish": (
+        *(*ENGINE, "engine.staging", "engine.context", "engine.source", "engine.messages", "engine.iceberg", "engine.spark"),
+        "engine.rules",
+    ),
     "kinds": ("errors", "hosts", "catalogs", "model", "sql.settings", "spec", "plan"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from framework.cli import main
 from framework.model import ColumnSql
 from framework.plan.passes import draft
-from framework.plan.pipelines import DEFAULT_BATCH_ROWS
+from framework.plan.running import BATCH_ROWS
 from framework.reference import examples, pages
 from framework.reference.options import anchor
 from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW, samples
@@ -112,7 +112,7 @@ def test_every_step_of_sluice_says_which_columns_its_sql_reads(tmp_path: Path) -
 
 
 def test_the_documented_default_of_batch_rows_is_the_real_one() -> None:
-    assert f"default: {DEFAULT_BATCH_ROWS}." in Batch.__dataclass_fields__["rows"].metadata["option"].doc
+    assert f"default: {BATCH_ROWS}." in Batch.__dataclass_fields__["rows"].metadata["option"].doc
 
 
 def test_every_function_is_on_the_page_with_an_example() -> None:

@@ -39,6 +39,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
         kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
         triggers = Triggers(plan)
         sensors = [triggers.sensor(each) for each in runnable if each.run.every]
+        sensors += [triggers.early_sensor(each) for each in runnable if each.run.after]
         if runnable or kept:
             sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
         gc.freeze()  # what Dagster loads stays, so no collection need look at it again

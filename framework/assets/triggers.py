@@ -24,16 +24,19 @@ from dagster import (
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
+from framework import amounts
 from framework.assets.asset_specs import bad_rows_key, table_key
 from framework.assets.outages import Outages
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
+from framework.engine.observe.fills import Fills
 from framework.engine.publish.batch import nothing_waits
 from framework.engine.rules import run_record
 from framework.errors import SluiceError, UnreachableError
 from framework.model import Pipeline, Plan
 
 TAG = "sluice/pipeline"
+_LOOK = 30  # seconds between two looks at what waits
 
 
 class Triggers:
@@ -42,6 +45,7 @@ class Triggers:
     def __init__(self, plan: Plan) -> None:
         self.engine = Context(plan)
         self.outages = Outages()
+        self.fills = Fills(self.engine)
         self._registry = threading.Lock()
 
     def sensor(self, pipeline: Pipeline) -> SensorDefinition:
@@ -60,6 +64,22 @@ class Triggers:
             default_status=DefaultScheduleStatus.RUNNING, description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
         )  # fmt: skip
         def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+            return self._asked(context.instance, pipeline)
+
+        return ask
+
+    def early_sensor(self, pipeline: Pipeline) -> SensorDefinition:
+        """Starts a run before its time."""
+
+        @sensor(
+            name=f"{pipeline.name}_fills", target=_target(pipeline), minimum_interval_seconds=_LOOK,
+            default_status=DefaultSensorStatus.RUNNING,
+            description=f"Starts {pipeline.name} where {amounts.size(pipeline.run.after or 0)} wait.",
+        )  # fmt: skip
+        def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+            with self.outages.asking(pipeline):
+                if not self.fills.full(pipeline):
+                    return SkipReason("less waits")
             return self._asked(context.instance, pipeline)
 
         return ask

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from framework.cli._scalar import Scalar
 
+if TYPE_CHECKING:
+    from framework.engine.iceberg.at import Moment
+
+METAVAR = "TIME|SNAPSHOT|batch:N"
+SAYS = "2026-01-05T10:00:00Z, or a snapshot or batch:N of `sluice history`"
 _MOST_DIGITS = 19  # of a snapshot's id
 
 
-class At(click.ParamType["datetime | int"]):
-    """A time as in a spec, or the id of a snapshot."""
+class At(click.ParamType["Moment"]):
+    """A time as in a spec, the id of a snapshot, or the number of a batch."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | int:
-        if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
-            return int(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        from framework.engine.iceberg.at import OfBatch
+
+        word, _, number = value.rpartition(":")
+        if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS and word in ("", "batch"):
+            return OfBatch(int(number)) if word else int(number)
         try:
-            time: datetime = Scalar("Time").convert(value, param, ctx)
+            time: Moment = Scalar("Time").convert(value, param, ctx)
         except ValueError:  # no such day
             self.fail(f"`{value}` is not a time", param, ctx)
         return time

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _complete, _specs
-from framework.cli._at import At
+from framework.cli import _at, _complete, _specs
 
 if TYPE_CHECKING:
     from framework.engine.feed.diff import Diff
+    from framework.engine.iceberg.at import Moment
 
 SECTION, ORDER = "see", 5
 ALSO_CALLED = ("changes", "compare")
@@ -24,19 +23,17 @@ ALSO_CALLED = ("changes", "compare")
 @click.option(
     "--from",
     "since",
-    type=At(),
-    metavar="TIME|SNAPSHOT",
+    type=_at.At(),
+    metavar=_at.METAVAR,
     required=True,
-    help="The table as it was then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
+    help=f"The table as it was then: {_at.SAYS}.",
 )
-@click.option("--to", "until", type=At(), metavar="TIME|SNAPSHOT", help="Against this time or snapshot; default: now.")
+@click.option("--to", "until", type=_at.At(), metavar=_at.METAVAR, help="Against the table as it was then; default: now.")
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
-def command(
-    name: str, since: datetime | int, until: datetime | int | None, limit: int, as_json: bool, specs: Path, environment: str
-) -> None:
-    """Show the rows that were added, changed and deleted between two snapshots.
+def command(name: str, since: Moment, until: Moment | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
+    """Show rows that were added, changed and deleted since a snapshot.
 
     A changed row comes twice, as it was before and after. Compactions change nothing; a row that changed several times is one
     change. In tables of format_version 2, which have no row ids, a changed row is a deleted and an added one.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
-ALSO_CALLED = ("diff",)
 
 
 @click.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.amounts import counted
-from framework.cli import _specs
-from framework.cli._at import At
+from framework.cli import _at, _specs
 from framework.errors import SluiceError, SpecError
 
 if TYPE_CHECKING:
+    from framework.engine.iceberg.at import Moment
     from framework.model import Catalog
 
 SECTION, ORDER = "see", 2
@@ -37,9 +36,9 @@ _FIRST_ROWS = 100  # rows without --limit
 )
 @click.option(
     "--at",
-    type=At(),
-    metavar="TIME|SNAPSHOT",
-    help="The tables as they were then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
+    type=_at.At(),
+    metavar=_at.METAVAR,
+    help=f"The tables as they were then: {_at.SAYS}.",
 )
 @_specs.with_specs
 def command(
@@ -48,7 +47,7 @@ def command(
     for_spreadsheets: bool,
     as_json: bool,
     limit: int | None,
-    at: datetime | int | None,
+    at: Moment | None,
     specs: Path,
     environment: str,
 ) -> None:

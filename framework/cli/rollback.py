@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from framework.amounts import counted
-from framework.cli import _complete, _specs
-from framework.cli._at import At
+from framework.cli import _at, _complete, _specs
 
 if TYPE_CHECKING:
+    from framework.engine.iceberg.at import Moment
     from framework.engine.undo.rollback import Rollback
     from framework.model import Pipeline, Plan
 
@@ -25,14 +24,14 @@ ALSO_CALLED = ("revert", "undo", "restore")
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option(
     "--to",
-    type=At(),
-    metavar="TIME|SNAPSHOT",
+    type=_at.At(),
+    metavar=_at.METAVAR,
     required=True,
-    help="As the table was then: 2026-01-05T10:00:00Z, or a snapshot of `sluice history`.",
+    help=f"As the table was then: {_at.SAYS}.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
-def command(name: str, to: datetime | int, yes: bool, specs: Path, environment: str) -> None:
+def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> None:
     """Go back to an earlier snapshot of a table.
 
     Rows, position and remembered deletes go back in one commit, and bad rows of later batches are deleted. The next run reads
@@ -69,7 +68,7 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
     from framework.engine.undo.rollback import readers_that_stop
 
     yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.to} of {meaning.at:%Y-%m-%d %H:%M:%S} UTC"
-    yield f"  {counted(meaning.undone, 'commit')} undone: {meaning.rows:,} rows now, {meaning.rows_then:,} then"
+    yield f"  {counted(meaning.undone, 'commit')} undone: {counted(meaning.rows, 'row')} now, {meaning.rows_then:,} then"
     if pipeline.source:
         yield f"  the next run reads the changes of {pipeline.source.identifier} since then again"
     else:

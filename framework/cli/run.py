@@ -27,7 +27,11 @@ ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@click.option("--every", metavar="DURATION", help="Keep running, and run again this often, such as 1m.")
+@click.option(
+    "--every",
+    metavar="DURATION",
+    help="Keep running, and run again this often, such as 1m; earlier where `batch: {after: …}` waits.",
+)
 @_specs.with_specs
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
     """Load all waiting messages; `--every 1m` keeps running.
@@ -43,6 +47,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     """
     from framework.engine import loop
     from framework.engine.context import Context
+    from framework.engine.observe.fills import Fills
 
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
@@ -52,7 +57,10 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     try:
         with loop.until_interrupted() as stop:
             if seconds is not None:
-                loop.keep_up(context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained)
+                full = Fills(context).full
+                loop.keep_up(
+                    context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained, full
+                )
                 return
             failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working, report.maintained)
         failed = [report.failure(failure) for failure in failures]

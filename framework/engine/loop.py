@@ -21,6 +21,8 @@ from framework.engine.spark.causes import is_spark_gone
 from framework.errors import SluiceError, SparkEnded
 from framework.model import Pipeline, in_order
 
+_LOOK = 10.0  # seconds between two looks at what waits
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -32,6 +34,10 @@ class Failure:
 
 def _ignored(_done: Done) -> None:
     pass
+
+
+def _never(_pipeline: Pipeline) -> bool:
+    return False
 
 
 def catch_up(
@@ -105,13 +111,29 @@ def keep_up(
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
     on_maintained: Callable[[Done], object] = _ignored,
+    is_full: Callable[[Pipeline], bool] = _never,
 ) -> None:
-    """Catches up every `every` seconds until it is stopped. A failure is reported and retried the next time."""
+    """Catches up every `every` seconds until it is stopped; a pipeline of which much waits before that, too. A failure is reported and
+    retried the next time."""
+    chosen = pipelines
+    look = _LOOK if any(pipeline.run.after for pipeline in pipelines) else every
     while not stop.is_set():
         began = time.monotonic()
-        for failure in catch_up(context, pipelines, on_batch, stop.is_set, around, on_maintained):
-            on_failure(failure)
-        stop.wait(max(0.0, every - (time.monotonic() - began)))
+        while True:
+            for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained) if chosen else ():
+                on_failure(failure)
+            left = every - (time.monotonic() - began)
+            if left <= 0 or stop.wait(min(left, look)):
+                break
+            chosen = [pipeline for pipeline in pipelines if pipeline.run.after and _is_full(pipeline, is_full)]
+        chosen = pipelines
+
+
+def _is_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:
+    try:
+        return is_full(pipeline)
+    except SluiceError:
+        return False  # the next run says what is wrong
 
 
 @contextmanager

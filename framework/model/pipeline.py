@@ -81,6 +81,7 @@ class Run:
 
     every: int | None = None  # seconds
     cron: str | None = None
+    after: int | None = None  # bytes: a run begins earlier once so much waits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,17 +15,14 @@ from framework.model import (
     Catalog,
     Column,
     Keyed,
-    Maintain,
     Pipeline,
-    Run,
     SchemaChanges,
     Step,
     Table,
     TableSource,
-    Thin,
     Topic,
 )
-from framework.plan import examples, expectations, keyed, memory, table_sources, topics
+from framework.plan import examples, expectations, keyed, memory, running, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.modes import mode
 from framework.plan.partitions import partition_fields, short_names, sort_columns
@@ -33,9 +30,6 @@ from framework.plan.rows import Resolved, Rows, stored_name_problems
 from framework.spec import extensions, kinds
 from framework.spec.node import Node
 from framework.spec.options import WrittenStep
-
-DEFAULT_BATCH_ROWS = 1_000_000
-CHECK_EVERY = 10  # seconds between two checks for new data
 
 
 def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
@@ -58,6 +52,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
     rows = _rows(draft, spec, source, read)
+    draft.problems.extend(running.problems(spec, source))
     before = len(draft.problems)
     steps, last = _steps(spec, rows)
     by_key = "into" not in spec.gaps and "write" not in spec.into.gaps and mode(spec.into.write).by_key
@@ -74,7 +69,6 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     if table is None or last.more:
         return None  # the known part was checked
     steps = (*steps, *short_names(spec.into, table.partition_by, last))
-    batch_rows = spec.batch.rows or DEFAULT_BATCH_ROWS
     inputs = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((inputs, steps, expected, table)).encode()).hexdigest()[:16]
     pipeline = Pipeline(
@@ -88,25 +82,13 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         kafka_columns=rows.kafka,
         steps=steps,
         table=table,
-        batch_rows=batch_rows,
-        run=_run(spec),
+        batch_rows=spec.batch.rows or running.BATCH_ROWS,
+        run=running.run(spec),
         bad_rows=spec.bad_rows,
         fresh_within=spec.fresh_within,
         warn_after=spec.warn_after,
         expected=expected,
-        maintain=Maintain(
-            compact_to=spec.maintain.compact_to,
-            compact_every=spec.maintain.compact_every,
-            keep_snapshots_for=spec.maintain.keep_snapshots_for,
-            keep_at_least=spec.maintain.keep_at_least,
-            thin=Thin(
-                all_for=spec.maintain.thin.all_for,
-                then_every=spec.maintain.thin.then_every,
-                for_=spec.maintain.thin.for_,
-                then_every_hour=spec.maintain.thin.then_every_hour,
-            ),
-            orphans_after=spec.maintain.orphans_after,
-        ),
+        maintain=running.maintain(spec),
         spec=digest,
     )
     sure = len(draft.problems) == before and "expect" not in spec.gaps
@@ -231,12 +213,6 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
         rows.problems.append(extensions.broken(error, extension.file))
         return Resolved(rows.columns, more=True)
     return resolved
-
-
-def _run(spec: kinds.Pipeline) -> Run:
-    if isinstance(spec.run, kinds.Run):
-        return Run(spec.run.every, spec.run.cron)
-    return Run(CHECK_EVERY) if spec.run == "on_new_data" else Run()
 
 
 def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:

@@ -70,8 +70,10 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 
 def _when(run: Run) -> str:
     if run.every:
-        return f"every {duration(run.every)}"
-    return f"at {run.cron} (UTC)" if run.cron else "by hand"
+        when = f"every {duration(run.every)}"
+    else:
+        when = f"at {run.cron} (UTC)" if run.cron else "by hand"
+    return f"{when}, or once {size(run.after)} wait" if run.after else when
 
 
 def _source(pipeline: Pipeline) -> Iterator[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes
 from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, ROW
 from framework.engine.iceberg import metadata
-from framework.engine.iceberg.at import snapshot_at
+from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.errors import SluiceError
 from framework.model import Column, Pipeline
 from framework.sql.quote import identifier
@@ -36,7 +35,7 @@ class Diff:
     rows: tuple[tuple[Any, ...], ...]  # what happened, then the columns
 
 
-def snapshots(pipeline: Pipeline, since: datetime | int, until: datetime | int | None) -> tuple[int, int]:
+def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[int, int]:
     """The two snapshots that are meant; the later one is by default that of now."""
     identifier_ = pipeline.table.identifier
     table = metadata.read(pipeline.table.catalog, identifier_)

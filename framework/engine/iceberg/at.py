@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
 from framework.errors import SluiceError
 
 
-def snapshot_at(table: Metadata, name: str, at: datetime | int) -> int:
-    """The snapshot with this id, or the one that was main at this moment."""
+@dataclass(frozen=True)
+class OfBatch:
+    """The commit of the batch with this number."""
+
+    number: int
+
+
+Moment = datetime | int | OfBatch  # a time, or the id of a snapshot
+
+
+def snapshot_at(table: Metadata, name: str, at: Moment) -> int:
+    """The snapshot with this id or of this batch, or the one that was main at this moment."""
+    if isinstance(at, OfBatch):
+        return _of_batch(table, name, at.number)
     if isinstance(at, int):
         if at in table.snapshots:
             return at
         hint = f"`sluice history` lists the snapshots of {name} that are there; a time works for several tables"
         raise SluiceError("no-such-snapshot", f"{name} has no snapshot {at}", hint)
     return _at_moment(table, name, at)
+
+
+def _of_batch(table: Metadata, name: str, number: int) -> int:
+    for each in table.ancestors():
+        text = metadata.summary(each).get(protocol.POSITION)
+        if text and Position.read(text).batch == number:
+            return int(each["snapshot-id"])
+    hint = "`sluice history` lists the batches that are there"
+    raise SluiceError("no-such-snapshot", f"{name} has no batch {number}, or its snapshot has expired", hint)
 
 
 def _at_moment(table: Metadata, name: str, at: datetime) -> int:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ import duckdb
 
 from framework import catalogs
 from framework.engine.iceberg import metadata
-from framework.engine.iceberg.at import snapshot_at
+from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.values import Reader, reader
 from framework.errors import SetupError, SluiceError
@@ -96,7 +95,7 @@ class Answer:
                 raise
 
 
-def ask(asked: Sequence[Catalog], text: str, at: datetime | int | None = None) -> Answer:
+def ask(asked: Sequence[Catalog], text: str, at: Moment | None = None) -> Answer:
     """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any. `at`: the tables as they were at a moment or
     in a snapshot."""
     catalog_tables = {catalog.name: catalogs.of(catalog).tables() for catalog in asked}
@@ -212,7 +211,7 @@ def _scratch() -> str:
 
 
 def _opened(
-    asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str, at: datetime | int | None
+    asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch: str, at: Moment | None
 ) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
     stores = [catalogs.of(catalog).files for catalog in asked]
@@ -236,7 +235,7 @@ def _opened(
     return database
 
 
-def _as_of(asked: Sequence[Catalog], named: _NamedTable, at: datetime | int | None) -> str:
+def _as_of(asked: Sequence[Catalog], named: _NamedTable, at: Moment | None) -> str:
     """The argument of a scan for the tables as they were."""
     if at is None:
         return ""

@@ -27,7 +27,7 @@ from framework.sql.expressions import ExpressionError, guarded
 from framework.types import BOOLEAN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trial:
     """What a replay would do: messages, rows that would land, and bad rows that would stay, by code and reason."""
 
@@ -124,7 +124,7 @@ def _position(context: Context, pipeline: Pipeline) -> Position:
 def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position: Position) -> Trial:
     range_ = source.next(position, source.topic_state())
     if range_ is None:
-        return Trial(0, 0, 0, 0, ())
+        return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
     frame = row_frame.frame(messages, pipeline, range_.size)
     with named_errors(pipeline):
@@ -137,4 +137,4 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
         rows: list[Any] = row_frame.bad_rows(pipeline, position.batch + 1, counted.carried).select("code", "message").collect()
         reasons.update((row["code"], row["message"]) for row in rows)
     bad = tuple((code, message, count) for (code, message), count in reasons.most_common())
-    return Trial(range_.size, range_.waiting, counted.rows, counted.filtered, bad)
+    return Trial(messages=range_.size, waiting=range_.waiting, rows=counted.rows, filtered=counted.filtered, bad=bad)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.at import snapshot_at
+from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
@@ -35,7 +35,7 @@ class Rollback:
     moves: Acceptance
 
 
-def judged(context: Context, pipeline: Pipeline, to: datetime | int) -> Rollback:
+def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
     """What it would mean to go back to a snapshot, or to that of a time. Without Spark."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(table) if table else None

@@ -198,9 +198,14 @@ class Into(Bound):
 
 @dataclass(frozen=True)
 class Batch(Bound):
-    """The size of a batch."""
+    """The size of a batch, and of what waits before one begins early."""
 
     rows: int | None = option("The most rows in a batch; default: 1000000.", default=None, at_least=1, example="5000000")
+    after: Size | None = option(
+        "Begin a batch before its time once messages of about this size wait. Whichever is first: this or the time of `run`.",
+        default=None,
+        example="250MB",
+    )
 
 
 @dataclass(frozen=True)
@@ -307,7 +312,9 @@ class Pipeline(Kind):
     owner: Owner | None = option("Who is responsible.", default=None, example="team:markets", aka=["owners", "team"])
     tags: dict[str, str] = option("Names and values to search by.", default={}, example="{tier: gold}", aka=["labels"])
     steps: tuple[Step, ...] = option("Steps that change the rows, in order.", default=(), aka=["transforms", "transform"])
-    batch: Batch = option("The size of a batch.", default=Batch(), example="{rows: 5000000}")
+    batch: Batch = option(
+        "The size of a batch, and of what waits before one begins early.", default=Batch(), example="{rows: 5000000}"
+    )
     run: Literal["on_new_data", "by_hand"] | Run = option(
         "When Dagster runs the pipeline, if messages are waiting: at an interval, by a schedule, soon after messages arrive "
         "(`on_new_data`), or only when a person starts it (`by_hand`).",

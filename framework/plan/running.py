@@ -1,0 +1,40 @@
+"""When a pipeline runs, how large its batches are, and when its tables are maintained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.errors import Problem
+from framework.model import Maintain, Run, TableSource, Thin
+from framework.spec import kinds
+
+BATCH_ROWS = 1_000_000
+CHECK_EVERY = 10  # seconds between two checks for new data
+
+
+def run(spec: kinds.Pipeline) -> Run:
+    if isinstance(spec.run, kinds.Run):
+        return Run(spec.run.every, spec.run.cron, spec.batch.after)
+    return Run(CHECK_EVERY) if spec.run == "on_new_data" else Run()
+
+
+def problems(spec: kinds.Pipeline, source: TableSource | None) -> Iterator[Problem]:
+    if spec.batch.after is None:
+        return
+    why = "what waits in a table is not counted in bytes" if source else ""
+    if isinstance(spec.run, str):
+        why = "`on_new_data` begins a batch soon anyway" if spec.run == "on_new_data" else "only a person starts a run"
+    if why:
+        yield Problem(spec.batch.key_place("after"), "unused-key", f"`after` has no effect: {why}", "remove it")
+
+
+def maintain(spec: kinds.Pipeline) -> Maintain:
+    said, thin = spec.maintain, spec.maintain.thin
+    return Maintain(
+        compact_to=said.compact_to,
+        compact_every=said.compact_every,
+        keep_snapshots_for=said.keep_snapshots_for,
+        keep_at_least=said.keep_at_least,
+        thin=Thin(all_for=thin.all_for, then_every=thin.then_every, for_=thin.for_, then_every_hour=thin.then_every_hour),
+        orphans_after=said.orphans_after,
+    )
