@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from framework.engine.context import Context
+from framework.engine.iceberg.at import OfBatch
 from framework.engine.loop import catch_up
 from framework.engine.maintain import maintain
+from framework.engine.publish import accept
 from framework.engine.publish.batch import nothing_waits
 from framework.engine.rebuild import rebuild
 from framework.engine.rules.protocol import KILL_POINTS
+from framework.engine.undo import rollback
 from framework.model import Pipeline
 from tests.project import Project
 
@@ -166,6 +169,31 @@ def test_whatever_happens_to_the_table_goes_on(shop: _Shop, seed: int) -> None:
             shop.follow()
     shop.follow()
     shop.check()
+
+
+@pytest.mark.long
+def test_a_rollback_of_the_table_goes_on(shop: _Shop) -> None:
+    followers = ("open", "by_city", "past", "chained")
+
+    def check(customers: dict[int, tuple[str, str]]) -> None:
+        shop.run(*followers)
+        rows = Counter((id_, *row) for id_, row in customers.items())
+        assert shop.rows("customers", "id, name, city") == rows
+        assert shop.rows("by_city", "id, name, city") == rows
+        assert shop.rows("past", "id, name, city", "is_current") == rows
+        for table in ("open", "chained"):
+            assert shop.rows(table, "id, name, city") == Counter(row for row in rows if row[2] != "closed")
+
+    shop.change({1: ("Ada", "Rome"), 2: ("Bo", "closed"), 3: ("Cy", "Oslo")})
+    before = dict(shop.customers)
+    check(before)
+    shop.change({1: ("Ada", "Bonn"), 2: ("Bo", "Rome"), 3: None, 4: ("Di", "Oslo")})
+    check(shop.customers)
+    (pipeline,) = shop.pipelines("customers")
+    accept.move(shop.context, pipeline, rollback.judged(shop.context, pipeline, OfBatch(1)).moves)
+    check(before)
+    shop.run("customers")
+    check(shop.customers)
 
 
 LOG = """

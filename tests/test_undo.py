@@ -9,7 +9,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.feed import diff
 from framework.engine.iceberg import table_state
@@ -17,7 +19,7 @@ from framework.engine.publish import accept
 from framework.engine.rules.protocol import KILL_POINTS
 from framework.engine.undo import replay, rewind, rollback
 from framework.errors import RefusedError, SluiceError
-from tests.project import Project
+from tests.project import BASE, Project, losing_answers
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -215,12 +217,7 @@ def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "published", "checked", "staged_bad_rows"))
 def test_a_replay_dies_at(project: Project, point: str) -> None:
-    project.template = PLAIN
-    project.more = "10 / id"
-    project.make_topic(1)
-    project.send([json.dumps({"id": number % 3}).encode() for number in range(9)], partition=0)
-    project.run()
-    project.more = "10 / nullif(id, 0)"
+    _with_bad_rows(project)
 
     def die(at: str) -> None:
         if at == point:
@@ -311,3 +308,85 @@ def test_what_differs_between_two_snapshots(project: Project) -> None:
     assert sorted(shown) == [("added", "d", 4), ("after", "a", 5), ("before", "a", 1), ("deleted", "b", 2)]
     assert diff.diff(lake, pipeline, second, second, 10).rows == ()
     assert len(diff.diff(lake, pipeline, first, second, 2).rows) == 2
+
+
+def _with_bad_rows(project: Project) -> None:
+    project.template, project.more = PLAIN, "10 / id"
+    project.make_topic(1)
+    project.send([json.dumps({"id": number % 3}).encode() for number in range(9)], partition=0)
+    project.run()
+    project.more = "10 / nullif(id, 0)"
+
+
+@pytest.mark.parametrize("other", ["run", "replay"])
+def test_a_replay_meets_another_writer(project: Project, other: str) -> None:
+    _with_bad_rows(project)
+    project.send([json.dumps({"id": 1}).encode()], partition=0)
+    met: list[Any] = []
+
+    def meet(at: str) -> None:
+        if at == "checked" and not met:
+            met.append(at)
+            met.extend(project.run() if other == "run" else replayed(project))
+
+    batches = replayed(project, context=project.context(meet))
+    assert [batch.rows for batch in batches] == ([3] if other == "run" else [])
+    project.run()
+    project.assert_exactly_once()
+    assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3}
+
+
+def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
+    project.make_topic()
+    for _ in range(2):
+        project.send_good(30, bad_every=10)
+        project.run()
+    first = snapshots(project)[1]
+    commit, lost = losing_answers(1)
+    context = project.context(commit=commit)
+    (pipeline,) = context.plan.pipelines
+    meaning = rollback.judged(context, pipeline, first)
+    with pytest.raises(SluiceError) as told:
+        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+    assert (told.value.code, len(lost)) == ("table-busy", 1)
+    assert rollback.judged(context, pipeline, first).undone == 0
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks first, and does nothing if the answer is no."""
+    monkeypatch.setattr("framework.engine.spark.start.start", lambda _plan: project.spark)
+    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
+    _with_bad_rows(project)
+    project.send([json.dumps({"id": 1}).encode()], partition=0)
+    project.run()
+    rows = len(project.rows())
+
+    def typed(*words: str, answer: str = "") -> str:
+        specs = project.lake / "specs" / "typed"
+        specs.mkdir(exist_ok=True)
+        text = (
+            BASE.format(bootstrap=project.bootstrap)
+            + "---\n"
+            + project.template.format(topic=project.topic, namespace=project.namespace, more=project.more, topic_more="")
+        )
+        (specs / "main.yaml").write_text(text)
+        return CliRunner().invoke(main, [*words, "--specs", str(specs)], input=answer).output
+
+    said = typed("rollback", "trades", "--to", "batch:1", answer="n\n")
+    assert "\n  1 commit undone: 7 rows now, 6 then\n" in said
+    assert "the next run reads 1 message again" in said
+    assert len(project.rows()) == rows
+    assert "batch:9" not in typed("rollback", "trades", "--to", "batch:9")
+    assert "has no batch 9" in typed("rollback", "trades", "--to", "batch:9")
+    assert "cannot-rewind" in typed("rewind", "trades", "--to", "2026-01-05")
+    assert typed("replay", "trades", "--dry-run") == "trades: 3 messages with bad rows: 3 rows would land, 0 stay bad\n"
+    assert typed("replay", "trades").startswith("trades: batch 3, 3 rows, ")
+    assert typed("replay", "trades") == "trades: no bad row to replay\n"
+    said = typed("diff", "trades", "--from", "batch:2", "--limit", "2")
+    assert ": 3 added, 0 changed, 0 deleted\n" in said
+    assert "2 of 3 rows; --limit 3 shows all" in said
+    said = typed("rollback", "trades", "--to", "batch:1", "--yes")
+    assert said.endswith("again; `sluice run trades` reads on from there\n")
+    assert len(project.rows()) == 6

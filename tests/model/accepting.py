@@ -1,14 +1,15 @@
-"""What accepting does, step by step, as `steps` has it for a run."""
+"""What accepting and going back do, step by step, as `steps` has it for a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from framework.engine.rules import refusals
 from framework.engine.rules.protocol import TableState
 from framework.engine.rules.refusals import Acceptance
 from framework.errors import RefusedError
-from tests.model.catalog import state
+from tests.model.catalog import Invalid, state
 from tests.model.steps import Broken, Ended, Leftovers, Steps, bear, check, open_table, remove, remove_by_offset, roll_forward
 
 if TYPE_CHECKING:
@@ -33,6 +34,23 @@ def accept(world: World, me: Actor) -> Steps:
         yield ""
         if isinstance(refused.accepts, Acceptance):
             yield from _move(world, me.attempt, opened, refused.accepts)
+
+
+def go_back(world: World, me: Actor) -> Steps:
+    """`rollback.judged`, of the commit before main's, and `accept.move`."""
+    me.attempt = world.name()
+    table = world.table.now
+    if table is None:
+        return
+    opened = state(table, world.owner)
+    to = opened.snapshots[opened.main].parent
+    if opened.position is None or to not in opened.snapshots or to is None:
+        return
+    back = refusals.going_back(world.pipeline, replace(opened, main=to), opened.position)
+    if isinstance(back, str):
+        return
+    yield ""
+    yield from _move(world, me.attempt, opened, Acceptance("", back, opened, main=to))
 
 
 def _begin_anew(world: World) -> Steps:
@@ -66,6 +84,8 @@ def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> St
     unseen = (base.uuid, base.main, base.position) != (refused.uuid, refused.main, refused.position)
     if unseen and world.broken is not Broken.ACCEPT_BLINDLY:
         raise Ended("table-busy")
+    if accepts.main is not None and accepts.main not in base.snapshots:
+        raise Invalid  # it has expired
     moved = replace(accepts.position, attempt=me, batch=accepts.position.batch + 1, bad=0)
     if moved.snapshot not in base.snapshots:
         moved = replace(moved, snapshot=base.main, sequence=base.snapshots[base.main].sequence)
@@ -74,10 +94,13 @@ def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> St
     yield ""
     base = world.table.current() if world.broken is Broken.LATE_ACCEPTANCE else base
     said = replace(moved, forget=None) if world.broken is Broken.FORGET_ONCE else moved
-    new = base._replace(position=said, tag=moved.snapshot)
+    new = base._replace(position=said, tag=moved.snapshot, main=base.main if accepts.main is None else accepts.main)
     try:
         world.table.commit(base, new)
     finally:
+        if world.table.now is new and new.main != base.main:
+            world.rolled_away.add(base.main)
+            world.settled.clear()
         if world.table.now is new and refused.position is not None:
             before = refused.position.ends if refused.position.topics["t"] == moved.topics["t"] else {}
             world.skips(moved.topics["t"], before, moved.ends)

@@ -96,6 +96,7 @@ class World:
         self.reached: set[str] = set()
         self.actors = {"a": Actor(self, steps.batch), "b": Actor(self, steps.batch), "c": Actor(self, steps.batch)}
         self.actors["m"] = Actor(self, maintaining.maintain)
+        self.actors["r"] = Actor(self, accepting.go_back)
         self.actors["x"], self.actors["y"] = Actor(self, accepting.accept), Actor(self, accepting.accept)
 
     def name(self) -> str:
