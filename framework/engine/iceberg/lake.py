@@ -102,7 +102,7 @@ class Lake:
             transaction = builder.createTransaction()
             append = transaction.newAppend()
             if begins is not None:  # a table that is rolled back to its birth begins here again
-                append = append.set(protocol.POSITION, begins.text())
+                append = append.set(protocol.POSITION, begins.short_text())
             append.commit()
             born = transaction.table().currentSnapshot()
             set_properties(transaction, describe(born.snapshotId(), born.sequenceNumber()))

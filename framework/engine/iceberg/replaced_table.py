@@ -43,7 +43,7 @@ def create_second_table(
         table = lake.catalog.registerTable(lake.parsed(identifier), file)
         transaction = table.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        transaction.newAppend().set(protocol.POSITION, begins.text()).commit()
+        transaction.newAppend().set(protocol.POSITION, begins.short_text()).commit()
         born = transaction.table().currentSnapshot()
         if planned.states:
             transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
@@ -84,7 +84,7 @@ def swap_in(
             rows = rows.addRows(file)
         for file in lake.files(second, snapshot, deletes=True):
             rows = rows.addDeletes(file)
-        rows.set(protocol.POSITION, position.text()).commit()
+        rows.set(protocol.POSITION, position.short_text()).commit()
         snapshot_now = transaction.table().currentSnapshot()
         position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text(), **also})

@@ -262,7 +262,7 @@ class _Attempt:
     def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         ends = replace(ends, replay=self.replayed is not None)
-        summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.text()}
+        summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.short_text()}
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
         frame = row_frame.frame(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))

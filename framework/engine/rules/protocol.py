@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from enum import Enum
 
+from framework.engine.rules.packed import packed, unpacked
 from framework.errors import RefusedError
 
 POSITION = "sluice.position"  # the table property that the publishing commit sets
@@ -86,6 +87,9 @@ class Snapshot:
     compacts: bool = False  # other files with the same rows
 
 
+_ALWAYS = ("attempt", "batch", "cluster", "topics", "ends", "snapshot", "sequence")  # of a position's text
+
+
 @dataclass(frozen=True)
 class Position:
     """The offsets a table has loaded: a property of the table, set by the commit that it describes."""
@@ -118,13 +122,19 @@ class Position:
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
+    def short_text(self) -> str:
+        """The same for a snapshot's summary, where it must not grow much with the partitions."""
+        said = {name: value for name, value in asdict(self).items() if name in _ALWAYS or value}
+        return json.dumps({**said, "ends": packed(self.ends)}, sort_keys=True, separators=(",", ":"))
+
     @staticmethod
     def read(text: str) -> Position:
         try:
             fields = json.loads(text)
-            fields["forget"] = tuple(fields["forget"]) if fields["forget"] else None
+            fields["ends"] = unpacked(fields["ends"])
+            fields["forget"] = tuple(fields["forget"]) if fields.get("forget") else None
             return Position(**fields)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "another program changed it, or a newer Sluice wrote it: restore the table's metadata, or run that version"
             message = f"a table's property `{POSITION}` cannot be read as a position: {error}"
             raise RefusedError("position-unreadable", message, hint) from None
