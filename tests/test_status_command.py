@@ -27,8 +27,9 @@ from framework.catalogs._local_files import local_files
 from framework.cli import _grid, _status
 from framework.cli import history as history_command
 from framework.engine.iceberg import metadata, table_state
+from framework.engine.observe import status as status_module
 from framework.engine.observe.commits import History, history
-from framework.engine.observe.progress import Offsets, Progress, event_time, newest_event
+from framework.engine.observe.progress import Offsets, Progress, newest_event
 from framework.engine.observe.status import Status, status_from, statuses
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import BORN, Position
@@ -37,7 +38,7 @@ from framework.errors import BatchError, RolledBack, SluiceError, UnreachableErr
 from framework.model import Pipeline
 from tests.pace import bar
 from tests.project import plan_for
-from tests.shop import COPY, catalog, made_by_hand, planned, sluice, specs
+from tests.shop import COPY, NOWHERE, catalog, made_by_hand, planned, sluice, specs
 
 NOW = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
 ROOT = Path(__file__).resolve().parent.parent
@@ -148,13 +149,27 @@ def test_a_table_is_fresh_when_caught_up_or_recently_committed(folder: Path, see
 
 
 def test_the_event_time_is_the_topics_or_kafkas(folder: Path) -> None:
-    assert event_time(planned(folder, "n: bigint")) is None
-    assert event_time(planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment")) == "moment"
+    assert planned(folder, "n: bigint").event_time is None
+    assert planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment").event_time == "moment"
     kept = plan_for(folder, "x:1", specs("n: bigint").replace("kafka_columns: false", "partition_by: []")).pipelines[0]
-    assert event_time(kept) == "_kafka_timestamp"
+    assert kept.event_time == "_kafka_timestamp"
 
 
 # On the terminal
+
+
+def test_a_table_from_a_table_is_as_fresh_as_the_topics_behind_it(folder: Path) -> None:
+    plan = plan_for(
+        folder, NOWHERE, specs("moment: timestamp", topic="event_time: moment") + COPY.rstrip() + "\nfresh_within: 15m\n"
+    )
+    copy = next(each for each in plan.pipelines if each.name == "copy")
+    assert (copy.name, copy.event_time) == ("copy", "moment")
+    fresh = [status_from(copy, HERE, RunRecord(), NOW, NOW, waits).fresh for waits in (False, True)]
+    assert fresh == [True, False]
+    watched, source = replace(HERE, pipeline="copy"), replace(HERE, lag=3)
+    read = {"copy": watched, "trades": source}
+    assert status_module._status(plan, copy, read, NOW).fresh is False
+    assert status_module._status(plan, copy, {**read, "trades": HERE}, NOW).fresh is True
 
 
 def printed(status: Sequence[Status], width: int, partitions: bool = False) -> list[str]:

@@ -114,11 +114,14 @@ def _fresh(status: Status) -> AssetCheckResult:
     pipeline, lag = status.pipeline, status.progress.lag
     seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
+    waits = lag != 0 or not status.fresh
     waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
+    if lag == 0 and pipeline.source:
+        waiting = f"messages wait before the table {pipeline.source.identifier}"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description="all messages are in the table" if lag == 0 else f"{waiting}; the last batch was at {status.progress.committed}",
+        description=f"{waiting}; the last batch was at {status.progress.committed}" if waits else "all messages are in the table",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 

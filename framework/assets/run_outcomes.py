@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
 from dagster import (
@@ -21,10 +20,8 @@ from dagster import (
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from framework.assets import asset_specs, checks, results
-from framework.engine.observe.progress import newest_event, read_progress
-from framework.engine.observe.status import Status, status_from
+from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
-from framework.engine.rules import run_record
 from framework.errors import CatalogAway, KafkaAway, SluiceError
 from framework.model import Pipeline, Plan
 
@@ -113,9 +110,3 @@ def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline
     """Whether the run was started for this table alone, though the plan has others."""
     keys = {asset_specs.table_key(pipeline), asset_specs.bad_rows_key(pipeline)}
     return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
-
-
-def status_of(plan: Plan, pipeline: Pipeline) -> Status:
-    (watched,) = read_progress(plan, [pipeline])
-    latest = None if watched.catalog_away else newest_event(pipeline)
-    return status_from(pipeline, watched, run_record.read(pipeline.name), latest, datetime.now(timezone.utc))

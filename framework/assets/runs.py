@@ -13,12 +13,13 @@ from dagster_pyspark import LazyPySparkResource
 
 from framework.assets import asset_specs, checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
-from framework.assets.run_outcomes import Result, status_of
+from framework.assets.run_outcomes import Result
 from framework.assets.triggers import TAG
 from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.maintain import maintain
 from framework.engine.observe import same_failure
+from framework.engine.observe.status import status_of
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
 from framework.engine.spark import session

@@ -120,7 +120,6 @@ def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
 
 
 def _table(status: Status) -> dict[str, Any]:
-    from framework.engine.observe.progress import event_time
     from framework.engine.rules.protocol import parted
 
     watched, pipeline = status.progress, status.pipeline
@@ -137,7 +136,7 @@ def _table(status: Status) -> dict[str, Any]:
             "records": watched.lag,
             "newest_event": _time(status.newest_event),
             "newest_event_seconds": None if age is None else round(age, 3),
-            "newest_event_column": event_time(pipeline),
+            "newest_event_column": pipeline.event_time,
         },
         "last_commit": _time(watched.committed),
         "batch": watched.position.batch if watched.position else None,

@@ -12,7 +12,8 @@ from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.schemas import Schema
 from framework.model.table import Catalog, Maintain, Reader, State, Table, TableSource
-from framework.model.topic import EVENT_TIME, Cluster, Column, Fault, SecretStore, Topic
+from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Cluster, Column, Fault, SecretStore, Topic
+from framework.types import TIMESTAMP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,14 @@ class Pipeline:
     def expectations(self) -> tuple[Expectation, ...]:
         """The expectations that a whole batch is checked against. The last step checks single rows."""
         return tuple(each for each in self.expected if each.otherwise != "quarantine")
+
+    @property
+    def event_time(self) -> str | None:
+        """The table's column with a row's time: the event time of the first topics, else Kafka's timestamp; None where the table keeps
+        neither."""
+        timestamps = [column.name for column in self.table.columns if column.type == TIMESTAMP]
+        said = self.source.event_time if self.source else self.topic.event_time
+        return next((name for name in (said, EVENT_TIME, KAFKA_COLUMNS[-1].name) if name in timestamps), None)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -165,6 +165,7 @@ class TableSource:
     rows_change: bool = False  # whether its pipeline also changes and deletes rows
     by_value: bool = False  # whether its rows have no ids that last
     keys: tuple[str, ...] = ()  # columns in which a row never changes
+    event_time: str | None = None  # its column with a row's time, by the first topics
     old: Literal["none", "deleted", "all"] = "none"  # of changes: whether deleted rows are read, and those before a change
 
     @property

@@ -46,6 +46,7 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
         by_value=written.whole or table.format_version < 3, keys=table.keyed.keys if table.keyed else (),
+        event_time=pipeline.event_time,
     )  # fmt: skip
 
 

@@ -18,9 +18,8 @@ from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
 from framework.engine.source import FromTopics, Source
 from framework.errors import CatalogAway, SluiceError
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, Pipeline, Plan
+from framework.model import Pipeline, Plan
 from framework.patience import KAFKA
-from framework.types import TIMESTAMP
 
 
 @dataclass(frozen=True)
@@ -90,16 +89,9 @@ def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
     return progress
 
 
-def event_time(pipeline: Pipeline) -> str | None:
-    """The column with a row's time: the topic's event time, else Kafka's timestamp; None where the table keeps neither."""
-    timestamp_columns = [column.name for column in pipeline.table.columns if column.type == TIMESTAMP]
-    wanted = (None if pipeline.source else pipeline.topic.event_time, EVENT_TIME, KAFKA_COLUMNS[-1].name)
-    return next((name for name in wanted if name in timestamp_columns), None)
-
-
 def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
-    column = event_time(pipeline)
+    column = pipeline.event_time
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
     return metadata.newest_time(table, column) if table and column else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Literal
@@ -14,7 +14,7 @@ from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_record import FailedRun, RunRecord
 from framework.errors import RefusedError
 from framework.model import Pipeline, Plan
-from framework.patience import KAFKA_GLANCE
+from framework.patience import KAFKA, KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
@@ -69,28 +69,59 @@ class Status:
 
 def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
-    read = read_progress(plan, chosen, patience)
+    read = _progress(plan, chosen, patience)
     now = datetime.now(timezone.utc)
-    return tuple(_status(pipeline, progress, now) for pipeline, progress in zip(chosen, read, strict=True))
+    found = []
+    for pipeline in chosen:
+        status = _status(plan, pipeline, read, now)
+        idle = bool(status.progress.trouble)
+        maintenance = () if idle else tuple(each for each in due(pipeline, now) if each.behind_a_run)
+        found.append(replace(status, maintenance=maintenance))
+    return tuple(found)
 
 
-def _status(pipeline: Pipeline, progress: Progress, now: datetime) -> Status:
-    record = run_record.read(pipeline.name)
-    if progress.catalog_away:
-        return status_from(pipeline, progress, record, None, now)
-    maintenance = () if progress.trouble else tuple(each for each in due(pipeline, now) if each.behind_a_run)
-    return replace(status_from(pipeline, progress, record, newest_event(pipeline), now), maintenance=maintenance)
+def status_of(plan: Plan, pipeline: Pipeline) -> Status:
+    """The status of one pipeline, without what maintenance is due."""
+    return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), datetime.now(timezone.utc))
+
+
+def _progress(plan: Plan, chosen: tuple[Pipeline, ...], patience: float) -> Mapping[str, Progress]:
+    """By name, with all pipelines that write what the chosen ones read."""
+    asked = {each.name: each for pipeline in chosen for each in (pipeline, *_before(plan, pipeline))}
+    return dict(zip(asked, read_progress(plan, asked.values(), patience), strict=True))
+
+
+def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
+    """The pipelines that write what this one reads, the nearest first."""
+    named = {each.name: each for each in plan.pipelines}
+    source = pipeline.source
+    while source and source.pipeline in named:
+        yield named[source.pipeline]
+        source = named[source.pipeline].source
+
+
+def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:
+    progress, record = read[pipeline.name], run_record.read(pipeline.name)
+    waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
+    latest = None if progress.catalog_away else newest_event(pipeline)
+    return status_from(pipeline, progress, record, latest, now, waits_before)
 
 
 def status_from(
-    pipeline: Pipeline, progress: Progress, record: RunRecord, newest_event: datetime | None, now: datetime
+    pipeline: Pipeline,
+    progress: Progress,
+    record: RunRecord,
+    newest_event: datetime | None,
+    now: datetime,
+    waits_before: bool = False,
 ) -> Status:
+    """`waits_before`: whether anything waits before the table that is read, in the topics that come first."""
     reasons = tuple(_reasons(pipeline, progress, record.failed))
     state = _state(progress, record, reasons)
     fresh = None
     if pipeline.fresh_within and _has_landed(progress.position):
         age = (now - progress.committed).total_seconds() if progress.committed else None
-        fresh = progress.lag == 0 or (age is not None and age <= pipeline.fresh_within)
+        fresh = (progress.lag == 0 and not waits_before) or (age is not None and age <= pipeline.fresh_within)
     paused = datetime.fromisoformat(record.paused) if record.paused else None
     return Status(
         pipeline=pipeline,
