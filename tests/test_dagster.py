@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,7 +180,7 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     assert copied["double_price"][0].asset_key == AssetKey(["lake", "m", "trades"])
     named = {key.name for key in graph.asset_check_keys if key.asset_key == table.key}
     assert named == {"price_is_not_null", "sane_price", "sane_price_2", "newest_event", "fresh", "can_run"}
-    assert [getattr(schedule, "cron_schedule", None) for schedule in defs.schedules or []] == ["0 6 * * *"]
+    assert [getattr(schedule, "cron_schedule", None) for schedule in defs.schedules or []] == ["0 6 * * *", "17 * * * *"]
     every = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
     assert every == {"copy_waits": 10, "Table_states": 30}
 
@@ -420,4 +421,47 @@ def test_a_run_that_is_canceled_records_what_it_committed(
     specs.write_text(specs.read_text().replace(project.more, ""))
     done = dagster(tmp_path, "asset", "materialize", "--select", "*")
     assert done.returncode == 0, done.stderr[-3000:]
+    project.assert_exactly_once()
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
+    project: Project, tmp_path: Path, here: Callable[..., tuple[bool, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster import AssetKey, DagsterInstance, RunRequest, ScheduleDefinition, SkipReason, build_schedule_context
+
+    from framework.assets import definitions
+    from framework.engine.maintain import maintain
+
+    project.make_topic()
+    specs = Path(project.pipeline.where.file).parent
+    defs = definitions(specs)
+    schedule = next(each for each in defs.schedules or [] if each.name == "Maintenance_schedule")
+    assert isinstance(schedule, ScheduleDefinition)
+
+    def asked() -> Any:
+        with build_schedule_context() as context:
+            tick = schedule.evaluate_tick(context)
+        return tick.run_requests[0] if tick.run_requests else SkipReason(tick.skip_message)
+
+    assert asked() == SkipReason("no table is due")
+    for _ in range(6):
+        project.send_good(20)
+        project.run()
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    assert asked() == SkipReason("no table is due")
+    monkeypatch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    request = asked()
+    assert isinstance(request, RunRequest)
+    with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        assert here(specs, instance, "Maintenance", dict(request.run_config)) == (True, "")
+        (observed,) = instance.fetch_observations(AssetKey(["lake", project.namespace, "trades"]), limit=5).records
+        assert observed.asset_observation is not None
+        assert "files into 1" in (observed.asset_observation.description or "")
+        unknown = {"ops": {"Maintain": {"config": {"pipelines": ["trade"]}}}}
+        assert here(specs, instance, "Maintenance", unknown) == (False, "there is no pipeline trade")
+    assert asked() == SkipReason("no table is due")
     project.assert_exactly_once()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from framework.engine.loop import batches
+from framework.engine.maintain import maintain
+from framework.engine.maintain.maintain import KILL_POINTS as MAINTENANCE
 from framework.engine.rules.protocol import KILL_POINTS
-from tests.project import Project
+from framework.engine.undo import replay
+from tests.project import TRADES, Project
 from tests.wide import few
 
+COPY = """---
+pipeline: copy
+from: {{table: {namespace}.trades}}
+into: {{table: {namespace}.copy}}
+"""
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 120
@@ -116,3 +126,61 @@ def test_two_runs_at_once(project: Project) -> None:
     project.run()
     project.assert_exactly_once()
     assert project.branches() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", MAINTENANCE[:-1])  # snapshots that could expire are too young here
+def test_maintenance_killed_at(project: Project, point: str) -> None:
+    project.make_topic()
+    for _ in range(7):
+        project.send_good(30, bad_every=10)
+        project.run()
+    before = sorted(project.rows(), key=str)
+    with victim(project, point, signal.SIGKILL, "maintain") as process:
+        process.wait(PATIENCE)
+    assert sorted(project.rows(), key=str) == before
+    project.send_good(30, bad_every=10)
+    project.run()
+    project.assert_exactly_once()
+    context = project.context()
+    list(maintain.maintain(context, context.plan.pipelines[0]))
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["staged", "checked", "published"])
+def test_a_replay_killed_at(project: Project, point: str) -> None:
+    project.topic_more = ""
+    project.template = TRADES.replace("when: price > 900", "when: 1 / price > 900")
+    project.make_topic()
+    project.send(json.dumps({"id": number, "price": number % 5}).encode() for number in range(60))
+    project.run()
+    project.template = TRADES
+    with victim(project, point, signal.SIGKILL, "replay") as process:
+        process.wait(PATIENCE)
+    project.send_good(6)
+    project.run()
+    project.assert_exactly_once()
+    context = project.context()
+    list(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
+    project.assert_exactly_once()
+    assert {row["state"] for row in project.rows(bad=True)} == {"replayed"}
+    assert project.branches() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["staged", "checked", "published"])
+def test_a_batch_from_a_table_killed_at(project: Project, point: str) -> None:
+    project.template = TRADES + COPY
+    project.make_topic()
+    context = project.context()
+    trades, copy = (next(each for each in context.plan.pipelines if each.name == name) for name in ("trades", "copy"))
+    for _ in range(2):
+        project.send_good(30)
+        list(batches(context, trades))
+        with victim(project, point, signal.SIGKILL, "run:copy") as process:
+            process.wait(PATIENCE)
+    list(batches(context, copy))
+    ids = f"select id from lake.{project.namespace}."
+    assert sorted(project.sql(f"{ids}copy")) == sorted(project.sql(f"{ids}trades"))

@@ -15,6 +15,8 @@ from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.feed import diff
 from framework.engine.iceberg import table_state
+from framework.engine.observe.bad_row_report import quarantine
+from framework.engine.observe.progress import read_progress
 from framework.engine.publish import accept
 from framework.engine.rules.protocol import KILL_POINTS
 from framework.engine.undo import replay, rewind, rollback
@@ -279,6 +281,9 @@ def test_discarded_rows_are_not_tried_unless_they_are_named(project: Project) ->
     project.more = "10 / nullif(id, 0)"
     assert [batch.read for batch in replayed(project, "offset = 0")] == [1]
     assert Counter(row["state"] for row in project.rows(bad=True)) == {"discarded": 1, "replayed": 1, "open": 1}
+    (watched,) = read_progress(project.plan)
+    report = quarantine(project.pipeline, None, 5)
+    assert (watched.bad_rows, report.rows, report.settled) == (1, 1, (("discarded", 1), ("replayed", 1)))
     assert [(batch.rows, batch.bad) for batch in replayed(project)] == [(1, 0)]
     assert [(batch.rows, batch.bad) for batch in replayed(project, "state = 'discarded'")] == [(0, 1)]
 

@@ -1,6 +1,7 @@
-"""A run or a rebuild of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
+"""A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
 
-WHAT is `run` of the first pipeline, its `rebuild`, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
+WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`) or a `replay` of its bad rows, `run:NAME` of another
+pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pyspark import SparkContext
 
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.maintain import maintain
 from framework.engine.rebuild import rebuild
+from framework.engine.undo import replay
 from framework.errors import SluiceError
 from framework.plan.passes import make
 
@@ -34,11 +37,16 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
                 os.kill(os.getpid(), signal.Signals[number])
 
     context = Context(make(Path(specs)), at=at)
-    pipeline = context.plan.pipelines[0]
+    named = {each.name: each for each in context.plan.pipelines}
+    pipeline = named.get(what.removeprefix("run:"), context.plan.pipelines[0])
     try:
         if what == "rebuild":
             ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
             print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
+        elif what == "maintain":
+            print(*maintain.maintain(context, pipeline), flush=True)
+        elif what == "replay":
+            print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif what == "all":
             with loop.until_interrupted() as stop:
                 for failure in loop.catch_up(context, context.plan.pipelines, print, stop.is_set):

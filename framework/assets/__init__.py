@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import asset_specs, broken, previews, states
+from framework.assets import asset_specs, broken, maintenance, previews, states
 from framework.assets.runs import SparkOfARun, table
 from framework.assets.triggers import Triggers
 from framework.engine.spark import session
@@ -42,12 +42,14 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
         sensors += [triggers.early_sensor(each) for each in runnable if each.run.after]
         if runnable or kept:
             sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
+        jobs = [maintenance.job_of(plan, runnable)] if runnable else []
+        schedules = [maintenance.schedule_of(each, runnable) for each in jobs]
         gc.freeze()  # what Dagster loads stays, so no collection need look at it again
         return Definitions(
             assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
             sensors=sensors,
-            schedules=[triggers.schedule(each) for each in runnable if each.run.cron],
-            jobs=previews.jobs(plan, runnable),
+            schedules=[*(triggers.schedule(each) for each in runnable if each.run.cron), *schedules],
+            jobs=[*previews.jobs(plan, runnable), *jobs],
             resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
             executor=in_process_executor,
         )

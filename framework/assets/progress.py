@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dagster import AssetExecutionContext
+from dagster import AssetExecutionContext, OpExecutionContext
 
 from framework.amounts import counted
 from framework.engine.observe.progress import Progress
@@ -49,7 +49,7 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
     return at
 
 
-def started(context: AssetExecutionContext, plan: Plan) -> Any:
+def started(context: AssetExecutionContext | OpExecutionContext, plan: Plan) -> Any:
     """The session of this run."""
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")

@@ -36,12 +36,13 @@ _WIDEST = 200  # characters of a key or value
 def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
     """Show a table's bad rows by reason, with samples.
 
-    Each sample has its place in Kafka, its key and its value. NAME is a pipeline or its table. Starts nothing and
-    changes nothing. Times are UTC.
+    Each sample has its place in Kafka, its key and its value. Rows that `sluice replay` let through or discarded are only
+    counted. NAME is a pipeline or its table. Starts nothing and changes nothing. Times are UTC.
 
-    --json: {pipeline, table, bad_rows_table, rows, waiting, kinds [{code, message, rows}], samples}; each sample has batch, stage,
-    code, message, topic, partition, offset, item, timestamp, and key and value, complete, as text or, if they are not text, as
-    key_base64 and value_base64. `waiting` counts bad rows that the next run writes to their table; `rows` does not count them.
+    --json: {pipeline, table, bad_rows_table, rows, waiting, replayed, discarded, kinds [{code, message, rows}], samples}; each
+    sample has batch, stage, code, message, topic, partition, offset, item, timestamp, and key and value, complete, as text or,
+    if they are not text, as key_base64 and value_base64. `waiting` counts bad rows that the next run writes to their table;
+    `rows` counts neither them nor replayed and discarded ones.
 
     Example: sluice bad-rows flagged_stock_trades --code undecodable --limit 3
     """
@@ -68,8 +69,10 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
     if report.waiting:
         waits = "waits: the next run writes it" if report.waiting == 1 else "wait: the next run writes them"
         yield Text(f"{counted(report.waiting, 'bad row')} of the last batch {waits} here", style="yellow")
+    if report.settled:
+        yield Text(f"{', '.join(f'{count:,} {state}' for state, count in report.settled)}: not shown")
     if not report.kinds:
-        yield Text(_none(pipeline, code))
+        yield Text(_none(pipeline, code, bool(report.settled)))
         return
     of = f" of the code {code}" if code else ""
     yield Text(f"{pipeline.table.bad_rows}: {counted(report.rows, 'row')}{of}\n", style="bold")
@@ -84,12 +87,12 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
     yield Text("\n".join(("", *_next(pipeline, report, code))))
 
 
-def _none(pipeline: Pipeline, code: str | None) -> str:
+def _none(pipeline: Pipeline, code: str | None, settled: bool) -> str:
     if pipeline.bad_rows == "drop":
         return f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`"
     if code:
         return f"{pipeline.table.bad_rows}: no bad rows of the code `{code}`; without --code all are counted"
-    return f"{pipeline.table.bad_rows}: no bad rows"
+    return f"{pipeline.table.bad_rows}: no {'open ' if settled else ''}bad rows"
 
 
 def _sample(row: BadRow) -> Iterator[RenderableType]:
@@ -117,19 +120,23 @@ def _as_text(data: bytes | None) -> str:
 def _next(pipeline: Pipeline, report: Quarantine, code: str | None) -> Iterator[str]:
     lands = f"later messages then land in {pipeline.table.identifier}"
     yield f"next: fix the producer, or the spec at {pipeline.where}; {lands}"
-    yield f"these stay in {pipeline.table.bad_rows}, each with its bytes, and no run reads them again"
+    yield f"these stay in {pipeline.table.bad_rows} with their bytes: `sluice replay {pipeline.name}` tries them by the corrected spec"
     if code is None and len({kind.code for kind in report.kinds}) > 1:
         yield f"one code alone: `sluice bad-rows {pipeline.name} --code {report.kinds[0].code}`"
 
 
 def document(pipeline: Pipeline, report: Quarantine) -> dict[str, Any]:
     """The JSON document of `--json`."""
+    from framework.model import DISCARDED, REPLAYED
+
     return {
         "pipeline": pipeline.name,
         "table": pipeline.table.identifier,
         "bad_rows_table": pipeline.table.bad_rows,
         "rows": report.rows,
         "waiting": report.waiting,
+        "replayed": dict(report.settled).get(REPLAYED, 0),
+        "discarded": dict(report.settled).get(DISCARDED, 0),
         "kinds": [{"code": kind.code, "message": kind.message, "rows": kind.rows} for kind in report.kinds],
         "samples": [_document(row) for row in report.samples],
     }

@@ -222,8 +222,11 @@ class Lake:
             snapshots.removeBranch(branch).commit()
             self.commit(transaction)
 
-    def advance(self, transaction: Any, attempt: str, base: int, and_branch: str = "") -> None:
-        """Moves main to the tip of the attempt's branch, if main is still where that began. The branch goes, and that of another."""
+    def advance(
+        self, transaction: Any, attempt: str, base: int, and_branch: str = "", properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Moves main to the tip of the attempt's branch, if main is still where that began, and sets properties. The branch goes, and
+        that of another."""
         now = transaction.table()
         if now.currentSnapshot().snapshotId() != base:
             raise CommitRefused("another commit came before it")
@@ -234,6 +237,7 @@ class Lake:
             for name in filter(None, (attempt, and_branch)):
                 snapshots = snapshots.removeBranch(protocol.BRANCH + name)
             snapshots.commit()
+            set_properties(transaction, properties or {})
             self.commit(transaction)
 
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:

@@ -1,4 +1,4 @@
-"""A pipeline's bad rows, counted by reason, with samples. Without Spark, and read-only.
+"""A pipeline's open bad rows, counted by reason, with samples. Without Spark, and read-only.
 
 Cost: reads codes, reasons and places of all bad rows, and the messages of the samples only.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.rules.protocol import POSITION, Position
-from framework.model import Pipeline
+from framework.model import OPEN, Pipeline
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
@@ -62,6 +62,7 @@ class Quarantine:
     kinds: tuple[Kind, ...]
     samples: tuple[BadRow, ...]
     waiting: int
+    settled: tuple[tuple[str, int], ...] = ()  # how many were replayed or discarded: they are not among the others
 
     @property
     def rows(self) -> int:
@@ -76,9 +77,15 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
         return Quarantine((), (), waiting)
     import pyarrow.compute as pc
 
-    bad_rows = table.scan(selected_fields=_PLACE).to_arrow()
+    has_states = "state" in table.schema().column_names
+    bad_rows = table.scan(selected_fields=(*_PLACE, "state") if has_states else _PLACE).to_arrow()
     if code:
         bad_rows = bad_rows.filter(pc.equal(bad_rows["code"], code))
+    settled: list[dict[str, Any]] = []
+    if has_states:
+        is_open = pc.equal(pc.coalesce(bad_rows["state"], OPEN), OPEN)
+        settled = bad_rows.filter(pc.invert(is_open)).group_by("state").aggregate([([], "count_all")]).to_pylist()
+        bad_rows = bad_rows.filter(is_open).drop_columns("state")
     bad_rows = bad_rows.append_column("reason", _without_values(bad_rows["message"]))
     counted = bad_rows.group_by(["code", "reason"]).aggregate([([], "count_all")]).to_pylist()
     counted.sort(key=lambda each: (-each["count_all"], each["code"], each["reason"]))
@@ -88,7 +95,8 @@ def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
         of_kind = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["reason"], kind.message)))
         ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
         sample_places += ordered.slice(0, share).to_pylist()
-    return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting)
+    by_state = tuple(sorted((each["state"], each["count_all"]) for each in settled))
+    return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting, by_state)
 
 
 def _without_values(messages: Any) -> Any:

@@ -37,8 +37,8 @@ class Offsets:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A pipeline now. `bad_rows` includes `bad_waiting`, the bad rows that the next batch publishes. Where the lag is unknown,
-    `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
+    """A pipeline now. `bad_rows` are those that are open, with `bad_waiting`, the bad rows that the next batch publishes. Where the lag is
+    unknown, `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
 
     pipeline: str
     table: str
@@ -118,7 +118,8 @@ def _table_progress(pipeline: Pipeline) -> _TableProgress:
     except SluiceError as error:
         return _TableProgress(replace(progress, trouble=error), None, False)
     of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
-    progress = replace(progress, bad_rows=_rows(bad) + waiting, bad_waiting=waiting, position=position)
+    settled = int(bad.properties.get(protocol.SETTLED, 0)) if bad else 0
+    progress = replace(progress, bad_rows=_rows(bad) - settled + waiting, bad_waiting=waiting, position=position)
     if table is None:
         return _TableProgress(progress, state, of_another)
     total = metadata.summary(table.main)

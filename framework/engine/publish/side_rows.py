@@ -76,11 +76,17 @@ def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], a
             with commit_answers():
                 lake.spark.sql(statement)
         try:
-            lake.advance(lake.begin(table), attempt, base, and_branch)
+            lake.advance(lake.begin(table), attempt, base, and_branch, {protocol.SETTLED: str(_settled(lake, table, branch))})
         except CommitRefused:
             lake.sweep(lake.load(".".join(table.name().split(".")[1:])), attempt)
             raise
         attempts.forget(attempt)
+
+
+def _settled(lake: Lake, table: Any, branch: str) -> int:
+    if table.schema().findField("state") is None:
+        return 0
+    return int(lake.spark.table(branch).where(f"coalesce(state, '{OPEN}') <> '{OPEN}'").count())
 
 
 def _name(lake: Lake, table: Any) -> str:

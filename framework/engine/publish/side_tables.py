@@ -114,4 +114,4 @@ def begin_again(lake: Lake, pipeline: Pipeline) -> None:
             pipeline.table.identifier
         )  # after the transaction began: the table that is checked is the one that is emptied
         if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
-            lake.empty(transaction, {OF: str(table.uuid())})
+            lake.empty(transaction, {OF: str(table.uuid()), protocol.SETTLED: "0"})

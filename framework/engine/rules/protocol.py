@@ -21,6 +21,7 @@ ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and that w
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
+SETTLED = "sluice.settled"  # of a table of bad rows: how many are not open any more
 BORN = "born"  # in place of an attempt's id: of a table without a batch yet
 REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last rebuild took
 EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that keeps state, which has no rows

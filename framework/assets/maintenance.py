@@ -1,0 +1,98 @@
+"""A job that maintains tables, and its schedule: runs maintain their own tables, but a table that no run comes to grows old, too.
+
+What was done is an observation of the table.
+"""
+
+# Without `from __future__ import annotations`: Dagster reads the types of an op.
+from collections.abc import Iterator, Sequence
+
+from dagster import (
+    Array,
+    AssetObservation,
+    DefaultScheduleStatus,
+    Failure,
+    Field,
+    JobDefinition,
+    MetadataValue,
+    OpExecutionContext,
+    RunRequest,
+    ScheduleDefinition,
+    ScheduleEvaluationContext,
+    SkipReason,
+    job,
+    op,
+    schedule,
+)
+
+from framework.assets import progress
+from framework.assets.asset_specs import bad_rows_key, table_key
+from framework.engine.context import Context
+from framework.engine.maintain.maintain import Done, is_due, maintain
+from framework.engine.spark import defects
+from framework.errors import SluiceError, UnreachableError
+from framework.model import Pipeline, Plan
+
+_WHEN = "17 * * * *"  # not at a full hour, when other schedules begin
+
+
+def job_of(plan: Plan, pipelines: Sequence[Pipeline]) -> JobDefinition:
+    named = {each.name: each for each in pipelines}
+    which = Field(Array(str), default_value=sorted(named), description="Whose tables; only what is due is done.")
+
+    # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
+    @op(name="Maintain", config_schema={"pipelines": which}, required_resource_keys={"spark"})
+    def maintain_op(context: OpExecutionContext) -> None:
+        asked = context.op_config["pipelines"]
+        if unknown := sorted(set(asked) - named.keys()):
+            raise Failure(f"there is no pipeline {', '.join(unknown)}", allow_retries=False)
+        failures = list(_maintained(context, plan, [named[each] for each in asked]))
+        if failures:
+            raise Failure("\n".join(failures), allow_retries=False)
+
+    @job(name="Maintenance", description="Compacts files and expires snapshots of tables, as their option `maintain` says.")
+    def maintenance_job() -> None:
+        maintain_op()
+
+    return maintenance_job
+
+
+def schedule_of(maintenance: JobDefinition, pipelines: Sequence[Pipeline]) -> ScheduleDefinition:
+    @schedule(
+        _WHEN, job=maintenance, name="Maintenance_schedule", execution_timezone="UTC",
+        default_status=DefaultScheduleStatus.RUNNING, description="Maintains tables once an hour, if one is due.",
+    )  # fmt: skip
+    def ask(_context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
+        names = [each.name for each in pipelines if _is_due(each)]
+        if not names:
+            return SkipReason("no table is due")
+        return RunRequest(run_config={"ops": {"Maintain": {"config": {"pipelines": names}}}})
+
+    return ask
+
+
+def _is_due(pipeline: Pipeline) -> bool:
+    try:
+        return is_due(pipeline)
+    except UnreachableError:
+        return False  # its catalog does not answer, which its own sensor says
+
+
+def _maintained(context: OpExecutionContext, plan: Plan, pipelines: Sequence[Pipeline]) -> Iterator[str]:
+    """What failed, after all others were maintained."""
+    engine = Context(plan, lambda: progress.started(context, plan))
+    for pipeline in pipelines:
+        try:
+            done = list(maintain(engine, pipeline))
+        except Exception as error:
+            named = error if isinstance(error, SluiceError) else defects.as_sluice_error(pipeline.name, error)
+            yield f"{pipeline.name}: {named}"
+            continue
+        for each in done:
+            context.log.info(each.line)
+            context.log_event(_observation(pipeline, each))
+
+
+def _observation(pipeline: Pipeline, done: Done) -> AssetObservation:
+    key = table_key(pipeline) if done.identifier == pipeline.table.identifier else bad_rows_key(pipeline)
+    says = "; ".join(done.says)
+    return AssetObservation(key, description=says, metadata={"maintenance": MetadataValue.text(says)})

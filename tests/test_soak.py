@@ -1,0 +1,85 @@
+"""Ten minutes of upserts with maintenance between them: the table is what a model says, and stays small."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from framework.engine.iceberg import metadata
+from framework.engine.loop import catch_up
+from framework.engine.maintain import maintain as module
+from framework.engine.publish.batch import Batch
+from tests.project import Project
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
+SECONDS = 600
+KEYS = 5_000
+OF_A_BATCH = 400
+UPSERTS = """
+topic: trades
+kafka_name: {topic}
+key: {{format: long, as: id}}
+value: json
+columns: {{price: bigint}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, write: upsert, keys: [id], deletes: tombstones}}
+maintain: {{compact_every: 10m, keep_snapshots_for: 3h, keep_at_least: 5, thin: {{all_for: 10m, then_every: 10m, for: 1h}}}}
+"""
+
+
+def _send(project: Project, chance: random.Random, model: dict[int, int]) -> None:
+    producer = Producer({"bootstrap.servers": project.bootstrap})
+    for _ in range(OF_A_BATCH):
+        id_, price = chance.randrange(KEYS), chance.randrange(10**6)
+        gone = chance.random() < 0.1
+        bad = not gone and chance.random() < 0.01
+        value = None if gone else b"{" if bad else json.dumps({"price": price}).encode()
+        producer.produce(project.topic, value, key=id_.to_bytes(8, "big", signed=True), partition=0)
+        if gone:
+            model.pop(id_, None)
+        elif not bad:
+            model[id_] = price
+    assert producer.flush(30) == 0
+
+
+def test_ten_minutes_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch counts as two minutes, so that snapshots grow old."""
+    project.template = UPSERTS
+    project.make_topic(1)
+    chance, model = random.Random(17), dict[int, int]()
+    began, now, done, batches = time.monotonic(), [datetime.now(timezone.utc)], list[str](), list[Batch]()
+    monkeypatch.setattr(module, "_now", lambda: now[0])
+    context = project.context()
+    (pipeline,) = context.plan.pipelines
+    most = {"files": 0, "snapshots": 0, "metadata": 0}
+    while time.monotonic() - began < SECONDS:
+        _send(project, chance, model)
+        failures = catch_up(context, [pipeline], batches.append, lambda: False, on_maintained=lambda each: done.extend(each.says))
+        assert failures == ()
+        now[0] += timedelta(minutes=2)
+        table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        assert table is not None
+        total: Any = metadata.summary(table.main)
+        most["files"] = max(most["files"], int(total["total-data-files"]) + int(total["total-delete-files"]))
+        most["snapshots"] = max(most["snapshots"], len(table.snapshots))
+        most["metadata"] = max(most["metadata"], Path(table.file.removeprefix("file:")).stat().st_size)
+    assert {row["id"]: row["price"] for row in project.rows()} == model
+    assert len(project.rows(bad=True)) == sum(batch.bad for batch in batches)
+    compactions = sum(" files into " in says for says in done)
+    expiries = sum("snapshot" in says and says.endswith("gone") for says in done)
+    print(f"{len(batches)} batches, {compactions} compactions, {expiries} expiries, at most {most}")
+    assert compactions >= len(batches) // 20
+    assert expiries >= 1
+    assert most["files"] < 40
+    assert most["snapshots"] < 80
+    assert most["metadata"] < 400_000
+    assert project.branches() == []
