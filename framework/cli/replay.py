@@ -79,7 +79,8 @@ def _shows(pipeline: Pipeline, trial: Trial) -> Iterator[str]:
     if trial.waiting > trial.messages:
         of = f"the first {trial.messages:,} of {trial.waiting:,} messages"
     filtered = f", {trial.filtered:,} filtered" if trial.filtered else ""
-    yield f"{pipeline.name}: {of} with bad rows: {trial.rows:,} rows would land{filtered}, {stays:,} stay bad"
+    lands = f"{counted(trial.rows, 'row')} would land{filtered}"
+    yield f"{pipeline.name}: {of} with bad rows: {lands}, {stays:,} {'stays' if stays == 1 else 'stay'} bad"
     yield from (f"  {count:,} {code}: {message}" for code, message, count in trial.bad[:_MOST])
     if len(trial.bad) > _MOST:
         yield f"  and {len(trial.bad) - _MOST:,} other reasons"
