@@ -113,6 +113,14 @@ class Project:
         wait_for_partitions(self.admin, self.topic, 0)
 
     def send(self, values: Iterable[bytes | None], partition: int | None = None, **settings: Any) -> None:
+        messages = (
+            {"value": value, "key": f"k{number}", "partition": number % 3 if partition is None else partition}
+            for number, value in enumerate(values)
+        )
+        self.produce(messages, **settings)
+
+    def produce(self, messages: Iterable[dict[str, Any]], **settings: Any) -> None:
+        """Sends messages, each by the arguments of `Producer.produce`."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 100_000_000, **settings})
         lost: list[KafkaError] = []
 
@@ -120,9 +128,8 @@ class Project:
             if error:
                 lost.append(error)
 
-        for number, value in enumerate(values):
-            to = number % 3 if partition is None else partition
-            producer.produce(self.topic, value, key=f"k{number}", partition=to, on_delivery=delivered)
+        for message in messages:
+            producer.produce(self.topic, on_delivery=delivered, **message)
         assert producer.flush(30) == 0 and lost == []
 
     def send_good(self, count: int, bad_every: int = 0, partition: int | None = None) -> None:

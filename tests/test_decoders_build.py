@@ -33,7 +33,7 @@ def test_the_jars_name_changes_with_its_sources(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path) -> None:
+def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path, sluice_home: Path) -> None:
     old = tmp_path / "sluice-decoders-0123456789abcdef.jar"
     old.write_bytes(b"")
     jar = build.build(tmp_path)
@@ -47,7 +47,7 @@ def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_what_does_not_compile_is_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_compile_is_a_named_error(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "Wrong.java").write_text("package sluice; final class Wrong { int x = ; }")
     monkeypatch.setattr(build, "SOURCES", tmp_path)
     with pytest.raises(SetupError, match=r"the decoders do not compile: .*Wrong.java:1") as error:

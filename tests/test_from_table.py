@@ -85,13 +85,11 @@ class _Shop:
 
     def change(self, changes: dict[int, tuple[str, str] | None]) -> None:
         """One commit of the customers' table."""
-        from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self.project.bootstrap})
-        for id_, row in changes.items():
-            value = None if row is None else json.dumps(dict(zip(("name", "city"), row, strict=True))).encode()
-            producer.produce(self.project.topic, value, key=id_.to_bytes(8, "big", signed=True))
-        producer.flush()
+        def value(row: tuple[str, str] | None) -> bytes | None:
+            return None if row is None else json.dumps(dict(zip(("name", "city"), row, strict=True))).encode()
+
+        self.project.produce({"key": id_.to_bytes(8, "big", signed=True), "value": value(row)} for id_, row in changes.items())
         self.run("customers")
         for id_, row in changes.items():
             if row is None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
 
 from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
@@ -264,10 +263,7 @@ HEADERS: Headers = [
 
 
 def send_with_headers(project: Project, value: bytes, count: int, headers: Headers, key: bytes) -> None:
-    producer = Producer({"bootstrap.servers": project.bootstrap, "message.max.bytes": 10_000_000})
-    for _ in range(count):
-        producer.produce(project.topic, value, key=key, headers=list(headers), partition=0)
-    assert producer.flush(30) == 0
+    project.produce([{"value": value, "key": key, "headers": list(headers), "partition": 0}] * count)
 
 
 def kept(headers: Headers) -> list[dict[str, Any]]:

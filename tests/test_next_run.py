@@ -143,7 +143,9 @@ def test_no_look_shows_only_the_specs(folder: Path) -> None:
     done = sluice("plan", "--no-look")
     assert (done.exit_code, "next run" in done.output, "not checked" in done.output) == (0, False, False)
     said = document("--no-look")
-    assert [said[key] for key in ("would_run", "changes", "waiting", "anew", "rebuild", "refused", "unseen")] == [None] * 5 + [
+    assert [said[key] for key in ("would_run", "changes", "waiting", "recompute", "rebuild", "refused", "unseen")] == [
+        None
+    ] * 5 + [
         [],
         [],
     ]
@@ -166,7 +168,7 @@ def test_changes_of_the_table_are_shown(folder: Path) -> None:
     assert (added["kind"], added["name"], added["from"], added["to"], added["allowed"]) == ("add", "at", None, "timestamp", True)
     assert (kept["kind"], kept["name"], kept["from"], kept["to"]) == ("drop", "price", "double", None)
     assert pointed(Where(added["file"], added["line"], added["column"])) == "at: timestamp"
-    assert (said["waiting"], said["anew"], said["would_run"]) == (None, None, True)
+    assert (said["waiting"], said["recompute"], said["would_run"]) == (None, None, True)
     assert [column["name"] for column in said["columns"]] == ["n", "at"]
 
 
@@ -281,7 +283,7 @@ def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
     ]
     said = document("copy")
     assert said["from_table"] == {"catalog": "lake", "name": "shop.trades", "pipeline": "trades"}
-    assert said["anew"] == {"computes": True, "because": "for the first time", "rows": 1, "about_seconds": 0.0}
+    assert said["recompute"] == {"computes": True, "because": "for the first time", "rows": 1, "about_seconds": 0.0}
     assert (said["topics"], said["waiting"]) == ([], None)
 
 
@@ -290,7 +292,7 @@ def test_a_table_is_computed_again_where_what_it_reads_has_changed(folder: Path)
     copied(folder)
     as_it_was = ["table is as the spec says", "shop.trades has not changed since the table was computed: nothing to do"]
     assert next_run("copy", "copy") == as_it_was
-    assert document("copy")["anew"]["computes"] is False
+    assert document("copy")["recompute"]["computes"] is False
 
     append("trades")
     changed = "recomputes the table from shop.trades, which has changed: 2 rows now, about a second once Spark has started"

@@ -107,7 +107,7 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     is_new(project)
     assert ({row["batch"] for row in project.rows(bad=True)}, bad_before) == ({3}, {1, 2})
     last, emptied, before = json.loads(sluice(project, "history", "trades", "--json"))["commits"][:3]
-    assert [(each["batch"], each["made_anew"], each["spec_changed"]) for each in (last, emptied, before)] == [
+    assert [(each["batch"], each["rebuilt"], each["spec_changed"]) for each in (last, emptied, before)] == [
         (3, True, True), (None, False, False), (2, False, False),
     ]  # fmt: skip
     assert [each["from"] for each in last["offsets"]] == [None, None, None]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from framework.engine.iceberg import metadata
 from framework.engine.loop import catch_up
@@ -37,18 +36,18 @@ maintain: {{compact_every: 10m, keep_snapshots_for: 3h, keep_at_least: 5, thin: 
 
 
 def _send(project: Project, chance: random.Random, model: dict[int, int]) -> None:
-    producer = Producer({"bootstrap.servers": project.bootstrap})
+    messages: list[dict[str, Any]] = []
     for _ in range(OF_A_BATCH):
         id_, price = chance.randrange(KEYS), chance.randrange(10**6)
         gone = chance.random() < 0.1
         bad = not gone and chance.random() < 0.01
         value = None if gone else b"{" if bad else json.dumps({"price": price}).encode()
-        producer.produce(project.topic, value, key=id_.to_bytes(8, "big", signed=True), partition=0)
+        messages.append({"value": value, "key": id_.to_bytes(8, "big", signed=True), "partition": 0})
         if gone:
             model.pop(id_, None)
         elif not bad:
             model[id_] = price
-    assert producer.flush(30) == 0
+    project.produce(messages)
 
 
 def test_ten_minutes_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,18 +146,15 @@ def test_where_a_table_cannot_go_back(project: Project) -> None:
     project.send_good(3, partition=0)
     project.run()
     with pytest.raises(SluiceError) as refused:
-        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+        accept.move(context, pipeline, meaning.moves)
     assert refused.value.code == "table-busy"
 
 
 def send(project: Project, values: dict[str, int | None], broken: bool = False) -> None:
-    from confluent_kafka import Producer
+    def value(price: int | None) -> bytes | None:
+        return None if price is None else b"{" if broken else json.dumps({"price": price}).encode()
 
-    producer = Producer({"bootstrap.servers": project.bootstrap})
-    for symbol, price in values.items():
-        value = None if price is None else b"{" if broken else json.dumps({"price": price}).encode()
-        producer.produce(project.topic, value, key=symbol, partition=0)
-    assert producer.flush(30) == 0
+    project.produce({"key": symbol, "value": value(price), "partition": 0} for symbol, price in values.items())
 
 
 def prices(project: Project) -> dict[str, Any]:
@@ -352,7 +349,7 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
     (pipeline,) = context.plan.pipelines
     meaning = rollback.judged(context, pipeline, first)
     with pytest.raises(SluiceError) as told:
-        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+        accept.move(context, pipeline, meaning.moves)
     assert (told.value.code, len(lost)) == ("table-busy", 1)
     assert rollback.judged(context, pipeline, first).undone == 0
     project.run()

@@ -51,14 +51,15 @@ def customers(project: Project) -> Project:
 
 def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **more: Any) -> None:
     """Key, name and event time; without a name it is a tombstone, whose time is Kafka's."""
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": project.bootstrap})
-    for key, name, at in messages:
-        value = None if name is None else json.dumps({"name": name, "at": at, **more}).encode()
-        data = None if key is None else key.to_bytes(8, "big", signed=True)
-        producer.produce(project.topic, value, key=data, partition=partition, timestamp=at or 0)
-    assert producer.flush(30) == 0
+    project.produce(
+        {
+            "value": None if name is None else json.dumps({"name": name, "at": at, **more}).encode(),
+            "key": None if key is None else key.to_bytes(8, "big", signed=True),
+            "partition": partition,
+            "timestamp": at or 0,
+        }
+        for key, name, at in messages
+    )
 
 
 def names(project: Project) -> dict[int, str]:

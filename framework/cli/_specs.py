@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from framework.errors import SluiceError
 
 if TYPE_CHECKING:
+    from framework.engine.context import Context
     from framework.model import Pipeline, Plan
 
 _SPECS = click.option(
@@ -38,6 +40,20 @@ def plan(specs: Path, environment: str) -> Plan:
     from framework.plan.passes import make
 
     return make(specs, environment)
+
+
+@contextmanager
+def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, Pipeline]]:
+    """The pipeline of this name, and what reads and writes its table until the command ends."""
+    from framework.engine.context import Context
+
+    planned = plan(specs, environment)
+    (pipeline,) = chosen(planned, [name])
+    context = Context(planned)
+    try:
+        yield context, pipeline
+    finally:
+        context.stop()
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:

@@ -23,13 +23,9 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
 
     Example: sluice accept flagged_stock_trades
     """
-    from framework.engine.context import Context
     from framework.engine.publish import accept
 
-    plan = _specs.plan(specs, environment)
-    pipeline = _specs.chosen(plan, [name])[0]
-    context = Context(plan)
-    try:
+    with _specs.opened(specs, environment, name) as (context, pipeline):
         refused = accept.refusal(context, pipeline)
         if refused is None:
             click.echo(f"{name}: nothing to accept; `sluice run {name}` continues by itself")
@@ -39,5 +35,3 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
             click.confirm("Accept this?", abort=True)
         accept.accept(context, pipeline, refused)
         click.echo(f"{name}: accepted; `sluice run {name}` continues")
-    finally:
-        context.stop()

@@ -42,36 +42,30 @@ def command(name: str, since: Moment, until: Moment | None, limit: int, as_json:
 
     Example: sluice diff latest_quotes --from 2026-01-05T10:00:00Z
     """
-    from framework.engine.context import Context
     from framework.engine.feed import diff
 
-    plan = _specs.plan(specs, environment)
-    (pipeline,) = _specs.chosen(plan, [name])
-    snapshots = diff.snapshots(pipeline, since, until)
-    context = Context(plan)
-    try:
-        found = diff.diff(context.lake(pipeline), pipeline, *snapshots, limit)
-    finally:
-        context.stop()
+    with _specs.opened(specs, environment, name) as (context, pipeline):
+        snapshots = diff.snapshots(pipeline, since, until)
+        answer = diff.diff(context.lake(pipeline), pipeline, *snapshots, limit)
     if as_json:
-        names = [column.name for column in found.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in found.rows]
-        document = {"pipeline": name, "table": pipeline.table.identifier, "from": str(found.since), "to": str(found.until)}
-        click.echo(json.dumps({**document, **found.counts, "rows": rows}, indent=2, ensure_ascii=False))
+        names = [column.name for column in answer.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
+        document = {"pipeline": name, "table": pipeline.table.identifier, "from": str(answer.since), "to": str(answer.until)}
+        click.echo(json.dumps({**document, **answer.counts, "rows": rows}, indent=2, ensure_ascii=False))
         return
-    _show(pipeline.table.identifier, found)
+    _show(pipeline.table.identifier, answer)
 
 
-def _show(table: str, found: Diff) -> None:
+def _show(table: str, answer: Diff) -> None:
     from framework.cli import _answers
     from framework.engine.query.one_select import Column
     from framework.types import BIGINT, DOUBLE, FLOAT, INT
 
-    counts = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
-    click.echo(f"{table}, from snapshot {found.since} to {found.until}: {counts}")
-    columns = [Column(each.name, str(each.type), each.type in (BIGINT, INT, DOUBLE, FLOAT)) for each in found.columns]
-    for line in _answers.aligned(columns, found.rows) if found.rows else ():
+    counts = ", ".join(f"{count:,} {what}" for what, count in answer.counts.items())
+    click.echo(f"{table}, from snapshot {answer.since} to {answer.until}: {counts}")
+    columns = [Column(each.name, str(each.type), each.type in (BIGINT, INT, DOUBLE, FLOAT)) for each in answer.columns]
+    for line in _answers.aligned(columns, answer.rows) if answer.rows else ():
         click.echo(line)
-    most = found.counts["added"] + found.counts["deleted"] + 2 * found.counts["changed"]
-    if len(found.rows) < most:
-        click.echo(f"{len(found.rows):,} of {most:,} rows; --limit {most} shows all", err=True)
+    most = answer.counts["added"] + answer.counts["deleted"] + 2 * answer.counts["changed"]
+    if len(answer.rows) < most:
+        click.echo(f"{len(answer.rows):,} of {most:,} rows; --limit {most} shows all", err=True)

@@ -38,7 +38,7 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
 
     --json: {pipeline, table, expired, rolled_back, commits}; each commit has snapshot_id (as text: it has more digits than JSON's
     numbers), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic, partition, from, to}], spec,
-    spec_changed, position_moved and made_anew. Null means unknown; batch is null if the commit is not Sluice's, and 0 if it
+    spec_changed, position_moved and rebuilt. Null means unknown; batch is null if the commit is not Sluice's, and 0 if it
     created the table.
 
     Example: sluice history flagged_stock_trades --limit 5
@@ -153,5 +153,5 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "spec": commit.spec or None,
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,
-        "made_anew": commit.by_rebuild,
+        "rebuilt": commit.by_rebuild,
     }

@@ -43,13 +43,9 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
     Example: sluice rebuild flagged_stock_trades
     """
     from framework.engine import loop
-    from framework.engine.context import Context
     from framework.engine.rebuild import rebuild
 
-    plan = _specs.plan(specs, environment)
-    pipeline = _specs.chosen(plan, [name])[0]
-    context = Context(plan)
-    try:
+    with _specs.opened(specs, environment, name) as (context, pipeline):
         estimate, changes = rebuild.check_rebuild(context, pipeline, without_lost)
         click.echo("\n".join(_shows(pipeline, estimate, changes)))
         if not yes:
@@ -64,8 +60,6 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
             click.echo(f"{name}: {table} was published before as batch {done.number}, and the rest of the rebuild is done")
         else:
             click.echo(f"{name}: {table} is rebuilt, published by one commit as batch {done.number}, snapshot {done.snapshot}")
-    finally:
-        context.stop()
 
 
 def _batch(batch: Batch) -> None:

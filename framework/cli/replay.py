@@ -43,15 +43,11 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
     if dry_run and discard:
         raise click.UsageError("--dry-run and --discard exclude each other: choose one")
     from framework.engine import loop
-    from framework.engine.context import Context
     from framework.engine.undo import replay
 
-    plan = _specs.plan(specs, environment)
-    (pipeline,) = _specs.chosen(plan, [name])
-    replay.refuse(pipeline)
-    meant = replay.condition(where)
-    context = Context(plan)
-    try:
+    with _specs.opened(specs, environment, name) as (context, pipeline):
+        replay.refuse(pipeline)
+        meant = replay.condition(where)
         if dry_run:
             click.echo("\n".join(_shows(pipeline, replay.tried(context, pipeline, meant))))
         elif discard:
@@ -66,8 +62,6 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
                     batches += 1
             if not batches:
                 click.echo(f"{name}: no bad row to replay")
-    finally:
-        context.stop()
 
 
 def _shows(pipeline: Pipeline, trial: Trial) -> Iterator[str]:

@@ -29,14 +29,10 @@ def command(name: str, to: datetime, yes: bool, specs: Path, environment: str) -
 
     Example: sluice rewind latest_quotes --to 2026-01-05T10:00:00Z
     """
-    from framework.engine.context import Context
     from framework.engine.publish import accept
     from framework.engine.undo import rewind
 
-    plan = _specs.plan(specs, environment)
-    (pipeline,) = _specs.chosen(plan, [name])
-    context = Context(plan)
-    try:
+    with _specs.opened(specs, environment, name) as (context, pipeline):
         meaning = rewind.judged(context, pipeline, to)
         if not meaning.messages:
             click.echo(f"{name}: no message that was read is as new as {to:%Y-%m-%d %H:%M:%S} UTC")
@@ -45,7 +41,5 @@ def command(name: str, to: datetime, yes: bool, specs: Path, environment: str) -
         click.echo(f"  {pipeline.table.identifier} keeps its rows; bad rows of these messages are deleted before")
         if not yes:
             click.confirm("Rewind it?", abort=True)
-        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+        accept.move(context, pipeline, meaning.moves)
         click.echo(f"{name}: rewound; `sluice run {name}` reads them again")
-    finally:
-        context.stop()

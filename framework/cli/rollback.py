@@ -41,26 +41,20 @@ def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> 
 
     Example: sluice rollback flagged_stock_trades --to 2026-01-05T10:00:00Z
     """
-    from framework.engine.context import Context
     from framework.engine.publish import accept
     from framework.engine.undo import rollback
 
-    plan = _specs.plan(specs, environment)
-    (pipeline,) = _specs.chosen(plan, [name])
-    context = Context(plan)
-    try:
+    with _specs.opened(specs, environment, name) as (context, pipeline):
         meaning = rollback.judged(context, pipeline, to)
         table = pipeline.table.identifier
         if not meaning.undone and not meaning.messages:
             click.echo(f"{name}: {table} is at snapshot {meaning.to} already")
             return
-        click.echo("\n".join(_shows(plan, pipeline, meaning)))
+        click.echo("\n".join(_shows(context.plan, pipeline, meaning)))
         if not yes:
             click.confirm("Roll it back?", abort=True)
-        accept.committed(pipeline, lambda: accept.move(context, pipeline, meaning.moves))
+        accept.move(context, pipeline, meaning.moves)
         click.echo(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there")
-    finally:
-        context.stop()
 
 
 def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:

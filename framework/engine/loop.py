@@ -115,18 +115,18 @@ def keep_up(
 ) -> None:
     """Catches up every `every` seconds until it is stopped; a pipeline of which much waits before that, too. A failure is reported and
     retried the next time."""
-    chosen = pipelines
-    look = _LOOK if any(pipeline.run.after for pipeline in pipelines) else every
+    can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
+    chosen, next_turn = pipelines, time.monotonic() + every
     while not stop.is_set():
-        began = time.monotonic()
-        while True:
-            for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained) if chosen else ():
-                on_failure(failure)
-            left = every - (time.monotonic() - began)
-            if left <= 0 or stop.wait(min(left, look)):
-                break
-            chosen = [pipeline for pipeline in pipelines if pipeline.run.after and _is_full(pipeline, is_full)]
-        chosen = pipelines
+        for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained) if chosen else ():
+            on_failure(failure)
+        left = next_turn - time.monotonic()
+        if stop.wait(max(0.0, min(left, _LOOK if can_fill else left))):
+            return
+        if time.monotonic() < next_turn:
+            chosen = [pipeline for pipeline in can_fill if _is_full(pipeline, is_full)]
+        else:
+            chosen, next_turn = pipelines, time.monotonic() + every
 
 
 def _is_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:

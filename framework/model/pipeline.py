@@ -142,8 +142,8 @@ class Pipeline:
         """The table's column with a row's time: the event time of the first topics, else Kafka's timestamp; None where the table keeps
         neither."""
         timestamps = [column.name for column in self.table.columns if column.type == TIMESTAMP]
-        said = self.source.event_time if self.source else self.topic.event_time
-        return next((name for name in (said, EVENT_TIME, KAFKA_COLUMNS[-1].name) if name in timestamps), None)
+        first = self.source.event_time if self.source else self.topic.event_time
+        return next((name for name in (first, EVENT_TIME, KAFKA_COLUMNS[-1].name) if name in timestamps), None)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -29,12 +29,12 @@ def problems(spec: kinds.Pipeline, source: TableSource | None) -> Iterator[Probl
 
 
 def maintain(spec: kinds.Pipeline) -> Maintain:
-    said, thin = spec.maintain, spec.maintain.thin
+    written, thin = spec.maintain, spec.maintain.thin
     return Maintain(
-        compact_to=said.compact_to,
-        compact_every=said.compact_every,
-        keep_snapshots_for=said.keep_snapshots_for,
-        keep_at_least=said.keep_at_least,
+        compact_to=written.compact_to,
+        compact_every=written.compact_every,
+        keep_snapshots_for=written.keep_snapshots_for,
+        keep_at_least=written.keep_at_least,
         thin=Thin(all_for=thin.all_for, then_every=thin.then_every, for_=thin.for_, then_every_hour=thin.then_every_hour),
-        orphans_after=said.orphans_after,
+        orphans_after=written.orphans_after,
     )

@@ -10,7 +10,7 @@ from framework.engine.feed import changes
 from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, ROW
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.at import Moment, snapshot_at
-from framework.errors import SluiceError
+from framework.engine.rules import refusals
 from framework.model import Column, Pipeline
 from framework.sql.quote import identifier
 from framework.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, Array, Map, Struct
@@ -40,7 +40,7 @@ def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[
     identifier_ = pipeline.table.identifier
     table = metadata.read(pipeline.table.catalog, identifier_)
     if table is None or table.main is None:
-        raise SluiceError("no-table", f"the table {identifier_} does not exist", f"`sluice run {pipeline.name}` creates it")
+        raise refusals.no_table(pipeline)
     main = int(table.main["snapshot-id"])
     return snapshot_at(table, identifier_, since), main if until is None else snapshot_at(table, identifier_, until)
 
@@ -54,11 +54,11 @@ def diff(lake: Lake, pipeline: Pipeline, since: int, until: int, limit: int) -> 
         at = " ".join(f"WHEN '{what}' THEN {nth}" for nth, what in enumerate(_FOLLOWS))
         first = rows.selectExpr("*", f"CASE {CHANGE} {at} END AS _sluice_nth").orderBy(ROW, COMMIT, "_sluice_nth").limit(limit)
         shown = first.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
-        found = tuple(tuple(row) for row in shown.collect())
+        differing = tuple(tuple(row) for row in shown.collect())
     finally:
         rows.unpersist()
     counted = {"added": counts.get(ADDED, 0), "changed": counts.get(AFTER, 0), "deleted": counts.get(DELETED, 0)}
-    return Diff(since, until, counts=counted, columns=(Column(WHAT, STRING), *columns), rows=found)
+    return Diff(since, until, counts=counted, columns=(Column(WHAT, STRING), *columns), rows=differing)
 
 
 def _plain(column: Column) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from framework.engine.kafka.cluster import Kafka
-from framework.engine.rules.protocol import Position, TopicState, next_range, parted
+from framework.engine.rules.protocol import Partition, Position, TopicState, next_range, parted
 
 SPEED = 250_000.0  # messages a second, for a table whose own batches do not tell
+_SAMPLED = 10  # partitions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +36,19 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
     starts = range_.starts if range_ else topic.ends
     for name in topic.topics:
         here = {each: start for each, start in starts.items() if parted(each)[0] == name}
-        waits = {each: topic.ends[each] - start for each, start in here.items() if topic.ends[each] > start}
-        messages = sum(waits.values())
-        fullest = sorted(waits, key=lambda each: (-waits[each], each))[:10]
-        size = kafka.message_size([(each, here[each]) for each in fullest]) if fullest else None
+        size = message_size(kafka, here, topic)
         offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
         yield Waiting(
             topic=name,
             offsets=tuple(offsets),
-            bytes=None if size is None else round(size * messages),
+            bytes=None if size is None else round(size * sum(end - start for _, start, end in offsets)),
             speed=speed or SPEED,
             measured=speed is not None,
         )
+
+
+def message_size(kafka: Kafka, starts: Mapping[Partition, int], topic: TopicState) -> float | None:
+    """The size of a message that waits, by a sample of the fullest partitions."""
+    waits = {each: topic.ends[each] - start for each, start in starts.items() if topic.ends[each] > start}
+    fullest = sorted(waits, key=lambda each: (-waits[each], each))[:_SAMPLED]
+    return kafka.message_size([(each, starts[each]) for each in fullest]) if fullest else None

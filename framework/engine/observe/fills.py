@@ -9,12 +9,12 @@ import time
 
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
+from framework.engine.kafka.backlog import message_size
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules import protocol
 from framework.model import Pipeline
 
 _SAMPLED = 300  # seconds that a sample is used
-_PARTITIONS = 10  # the fullest ones, of which a sample is taken
 
 
 class Fills:
@@ -33,10 +33,8 @@ class Fills:
         range_ = protocol.next_range(state.position, topic, 1)
         if range_ is None or not isinstance(source, Kafka):
             return False
-        waits = {each: topic.ends[each] - start for each, start in range_.starts.items() if topic.ends[each] > start}
-        fullest = sorted(waits, key=lambda each: (-waits[each], each))[:_PARTITIONS]
         size, until = self._sizes.get(pipeline.name, (0.0, 0.0))
         if time.monotonic() >= until:
-            size = source.message_size([(each, range_.starts[each]) for each in fullest]) or 0.0
+            size = message_size(source, range_.starts, topic) or 0.0
             self._sizes[pipeline.name] = (size, time.monotonic() + (_SAMPLED if size else 0))
         return size * range_.waiting >= after

@@ -71,13 +71,13 @@ def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_
     chosen = tuple(pipelines)
     read = _progress(plan, chosen, patience)
     now = datetime.now(timezone.utc)
-    found = []
+    answers = []
     for pipeline in chosen:
         status = _status(plan, pipeline, read, now)
         idle = bool(status.progress.trouble)
         maintenance = () if idle else tuple(each for each in due(pipeline, now) if each.behind_a_run)
-        found.append(replace(status, maintenance=maintenance))
-    return tuple(found)
+        answers.append(replace(status, maintenance=maintenance))
+    return tuple(answers)
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
@@ -93,11 +93,9 @@ def _progress(plan: Plan, chosen: tuple[Pipeline, ...], patience: float) -> Mapp
 
 def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
     """The pipelines that write what this one reads, the nearest first."""
-    named = {each.name: each for each in plan.pipelines}
-    source = pipeline.source
-    while source and source.pipeline in named:
-        yield named[source.pipeline]
-        source = named[source.pipeline].source
+    while pipeline.source and (before := plan.pipeline(pipeline.source.pipeline)):
+        yield before
+        pipeline = before
 
 
 def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from framework.engine.context import Context
@@ -32,13 +33,21 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
 
 def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
     """Does what the refusal's hint said. A killed `accept` can be repeated."""
-    committed(pipeline, lambda: _accept(context, pipeline, refused))
+    with _as_it_was_shown(pipeline):
+        _accept(context, pipeline, refused)
 
 
-def committed(pipeline: Pipeline, moves: Callable[[], None]) -> None:
-    """Moves what a person was shown, or says that it is not so any more."""
+def move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
+    """Moves the position, in one commit. Refused if the table is not as it was any more when this was judged."""
+    with _as_it_was_shown(pipeline):
+        _move(context, pipeline, accepts)
+
+
+@contextmanager
+def _as_it_was_shown(pipeline: Pipeline) -> Iterator[None]:
+    """Says that the table is not any more what a person was shown."""
     try:
-        moves()
+        yield
     except (CommitRefused, CommitUnknown) as error:
         message = f"{pipeline.table.identifier} changed meanwhile, or its catalog did not answer"
         hint = "give the same command again: it shows what it means now"
@@ -52,7 +61,7 @@ def _accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None
     elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
         accept_changes(context.lake(pipeline), pipeline, accepts)
     elif isinstance(accepts, Acceptance):
-        move(context, pipeline, accepts)
+        _move(context, pipeline, accepts)
     else:
         raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
 
@@ -65,8 +74,7 @@ def _begin_again(context: Context, pipeline: Pipeline) -> None:
     side_tables.begin_again(lake, pipeline)
 
 
-def move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
-    """Moves the position, in one commit. Refused if the table is not as it was any more when this was judged."""
+def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
     if table is None:

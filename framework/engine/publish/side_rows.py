@@ -78,7 +78,7 @@ def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], a
         try:
             lake.advance(lake.begin(table), attempt, base, and_branch, {protocol.SETTLED: str(_settled(lake, table, branch))})
         except CommitRefused:
-            lake.sweep(lake.load(".".join(table.name().split(".")[1:])), attempt)
+            lake.sweep(lake.load(".".join(_parts(table))), attempt)
             raise
         attempts.forget(attempt)
 
@@ -90,4 +90,9 @@ def _settled(lake: Lake, table: Any, branch: str) -> int:
 
 
 def _name(lake: Lake, table: Any) -> str:
-    return identifier(lake.of.name, *table.name().split(".")[1:])
+    return identifier(lake.of.name, *_parts(table))
+
+
+def _parts(table: Any) -> list[str]:
+    """The name of a table in its catalog."""
+    return str(table.name()).split(".")[1:]

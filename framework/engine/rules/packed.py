@@ -42,12 +42,12 @@ def unpacked(short: Mapping[str, int | str]) -> dict[str, int]:
 def _bytes(number: int) -> bytes:
     """Small numbers are few bytes, negative ones too; the last byte has its highest bit clear."""
     left = number * 2 if number >= 0 else -number * 2 - 1
-    found = bytearray()
+    data = bytearray()
     while left >= 128:
-        found.append(left % 128 + 128)
+        data.append(left % 128 + 128)
         left //= 128
-    found.append(left)
-    return bytes(found)
+    data.append(left)
+    return bytes(data)
 
 
 def _numbers(data: bytes) -> Iterator[int]:

@@ -125,8 +125,8 @@ class Position:
 
     def short_text(self) -> str:
         """The same for a snapshot's summary, where it must not grow much with the partitions."""
-        said = {name: value for name, value in asdict(self).items() if name in _ALWAYS or value}
-        return json.dumps({**said, "ends": packed(self.ends)}, sort_keys=True, separators=(",", ":"))
+        fields = {name: value for name, value in asdict(self).items() if name in _ALWAYS or value}
+        return json.dumps({**fields, "ends": packed(self.ends)}, sort_keys=True, separators=(",", ":"))
 
     @staticmethod
     def read(text: str) -> Position:

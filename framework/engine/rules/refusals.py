@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import LostOffsets, Partition, Position, Standing, TableState, TopicState, parted, standing
-from framework.errors import NotOwned, OffsetsGone, RolledBack, SourceLost, TableRecreated, TopicRecreated
+from framework.errors import NotOwned, OffsetsGone, RolledBack, SluiceError, SourceLost, TableRecreated, TopicRecreated
 from framework.model import Pipeline
 
 
@@ -72,6 +72,12 @@ def check_owner(pipeline: Pipeline, state: TableState) -> Position:
             "two pipelines, topics or environments never share a table: give this one another table",
         )
     return state.position
+
+
+def no_table(pipeline: Pipeline) -> SluiceError:
+    """Of a table that no run has created yet."""
+    message = f"the table {pipeline.table.identifier} does not exist"
+    return SluiceError("no-table", message, f"`sluice run {pipeline.name}` creates it")
 
 
 def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:

@@ -17,6 +17,7 @@ from framework.engine.messages import schema_lookup
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.rules import refusals
 from framework.engine.rules.protocol import Position
 from framework.engine.spark import row_frame
 from framework.engine.spark.reading_errors import named_errors
@@ -115,8 +116,7 @@ def _position(context: Context, pipeline: Pipeline) -> Position:
     table = lake.load(pipeline.table.identifier)
     current = state(table) if table is not None else None
     if current is None or current.position is None:
-        hint = f"`sluice run {pipeline.name}` creates it"
-        raise SluiceError("no-table", f"the table {pipeline.table.identifier} does not exist", hint)
+        raise refusals.no_table(pipeline)
     side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     return current.position
 

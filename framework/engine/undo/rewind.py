@@ -15,7 +15,7 @@ from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules import refusals
 from framework.engine.rules.protocol import Partition
 from framework.engine.rules.refusals import Acceptance
-from framework.errors import RefusedError, SluiceError
+from framework.errors import RefusedError
 from framework.model import Pipeline
 
 
@@ -35,8 +35,7 @@ def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
         raise _refused(pipeline, to)
     state = table_state.state(pipeline.table)
     if state is None:
-        hint = f"`sluice run {pipeline.name}` creates it"
-        raise SluiceError("no-table", f"the table {pipeline.table.identifier} does not exist", hint)
+        raise refusals.no_table(pipeline)
     position = refusals.check(pipeline, state, context.source(pipeline).topic_state())
     kafka = context.kafka(pipeline)
     assert isinstance(kafka, Kafka), "messages of a test have no times"

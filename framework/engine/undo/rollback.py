@@ -40,9 +40,7 @@ def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(table) if table else None
     if table is None or state is None:
-        raise SluiceError(
-            "no-table", f"the table {pipeline.table.identifier} does not exist", f"`sluice run {pipeline.name}` creates it"
-        )
+        raise refusals.no_table(pipeline)
     if pipeline.source and pipeline.source.reads == "all":
         hint = f"`sluice query --at` shows it as it was; correct {pipeline.source.identifier}, then `sluice run {pipeline.name}`"
         message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source.identifier}"
