@@ -18,17 +18,31 @@ from click.testing import CliRunner
 from framework.cli import main
 from framework.cli.plan import next_run_lines
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.at import OfBatch
 from framework.engine.maintain import maintain as module
 from framework.engine.maintain import thinning
 from framework.engine.maintain.due import due
 from framework.engine.maintain.maintain import KILL_POINTS, maintain
 from framework.engine.observe.next_run import next_runs
+from framework.engine.publish import accept as accepting
 from framework.engine.publish.accept import accept, refusal
+from framework.engine.undo import rollback
 from framework.errors import RolledBack
 from tests.project import Project
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+DAYS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{at: timestamp, place: string, name: string}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, partition_by: [day(at), place, "truncate(2, name)"]}}
+maintain: {{compact_every: 1m}}
+"""
 KEEP = "maintain: {compact_every: 1m, keep_snapshots_for: 1h, keep_at_least: 1}"
 
 
@@ -176,10 +190,9 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
 
 def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     pipeline = aged.pipeline
-    (table, bad) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    (table, _) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
     assert table.compact
     assert len(table.expirable) == 8  # all but the newest: the table was made by one more
-    assert bad.joined_up_to == 0
     assert not any(each.compact for each in due(pipeline, datetime.now(timezone.utc)))  # a new table waits for `compact_every`
     specs = str(pipeline.where.file).rpartition("/")[0]
     done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
@@ -197,3 +210,35 @@ def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monke
     aged.run()
     (idle,) = next_runs(aged.plan, [pipeline])
     assert not any(line.startswith("then maintains") for line in next_run_lines(idle))
+
+
+def test_partitions_to_which_nothing_comes_any_more_are_compacted_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.template = DAYS
+    project.make_topic(1)
+    for number in range(14):
+        row = {"at": f"2026-01-0{1 + number // 7}T10:00:00Z", "place": None, "name": "Ann"}
+        project.send([json.dumps(row).encode()], partition=0)
+        project.run()
+    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    context = project.context()
+    (done, *_) = maintain(context, context.plan.pipelines[0], most=1)
+    assert done.says[0] == "7 files into 1"
+    files = project.sql("select day(partition.at_day), count(*) from {table}.files group by 1 order by 1")
+    assert [tuple(row) for row in files] == [(1, 1), (2, 7)]
+    assert len(project.rows()) == 14
+
+
+def test_compacted_bad_rows_are_deleted_by_a_rollback(project: Project) -> None:
+    project.make_topic()
+    for _ in range(7):
+        project.send_good(30, bad_every=10)
+        project.run()
+    context = project.context()
+    (pipeline,) = context.plan.pipelines
+    assert [each.says[0] for each in maintain(context, pipeline)][1].endswith("files into 1")
+    accepting.move(context, pipeline, rollback.judged(context, pipeline, OfBatch(3)).moves)
+    assert {row["batch"] for row in project.rows(bad=True)} == {1, 2, 3}
+    project.run()
+    project.assert_exactly_once()

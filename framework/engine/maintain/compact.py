@@ -11,7 +11,7 @@ from datetime import datetime
 
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
-from framework.engine.maintain.due import FEWEST_FILES, Due, compacted
+from framework.engine.maintain.due import FEWEST_FILES, SMALL, Due, compacted
 from framework.engine.rules import protocol
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
@@ -32,7 +32,7 @@ class Compacted:
 
 
 def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compacted:
-    """Compacts at most so many bytes."""
+    """Compacts about so many bytes at most, in the partitions first into which nothing was written for longest."""
     table = lake.load(due.identifier)
     if table is None:
         raise CommitRefused(f"the table {due.identifier} is gone")
@@ -48,9 +48,9 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compa
         **({"max-files-to-rewrite": max(2 * FEWEST_FILES, most // max(1, due.average))} if most else {}),
     }.items():
         action = action.option(name, str(value))
-    if due.joined_up_to is not None:
-        action = action.filter(lake.apache.iceberg.expressions.Expressions.lessThanOrEqual("batch", due.joined_up_to))
-    elif pipeline.table.sort_by:
+    if most and (cold := lake.spark._jvm.sluice.ColdPartitions.within(table, most, int(SMALL * size), FEWEST_FILES)) is not None:
+        action = action.filter(cold)
+    if pipeline.table.sort_by and due.identifier == pipeline.table.identifier:
         action = action.sort()
     try:
         with commit_answers():

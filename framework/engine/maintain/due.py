@@ -13,26 +13,26 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.iceberg.table_state import state_of
 from framework.engine.maintain import readers, thinning
 from framework.engine.rules import protocol
-from framework.engine.rules.protocol import Position, Standing, standing
+from framework.engine.rules.protocol import Standing, standing
 from framework.model import Maintain, Pipeline
 
 FEWEST_FILES = 5
 """So many small files are worth a larger one."""
 FEWEST_SNAPSHOTS = 20
 """After a run so many snapshots are expired at once: each time, all lists of files are read."""
-_SMALL = 0.75  # of the wanted size
+SMALL = 0.75
+"""Files below this share of the wanted size are small, as Iceberg itself has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """What one table is due for. `expirable` are snapshots; `joined_up_to` is the last batch whose bad rows may share files."""
+    """What one table is due for. `expirable` are snapshots."""
 
     identifier: str
     compact: bool
     why: str  # it is compacted, or not
     average: int = 0  # bytes of a file
     expirable: tuple[int, ...] = ()
-    joined_up_to: int | None = None
 
     @property
     def behind_a_run(self) -> bool:
@@ -56,23 +56,20 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
     if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
         return ()
     read = readers.needed(table, pipeline)
-    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read=read)]
+    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
-            found.append(_of(side_table, side.identifier, pipeline.maintain, now, asked, _oldest_batch(table)))
+            found.append(_of(side_table, side.identifier, pipeline.maintain, now, asked))
     return tuple(found)
 
 
-def _of(
-    table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, joined_up_to: int | None = None,
-    read: Set[int] = frozenset(),
-) -> Due:  # fmt: skip
+def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, read: Set[int] = frozenset()) -> Due:
     compact, why = _compaction(table, maintain, now, asked)
     total = metadata.summary(table.main)
     average = int(total.get("total-files-size", 0)) // max(1, int(total.get("total-data-files", 0)))
     expirable = thinning.expirable(table, maintain, now, read)
-    return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable, joined_up_to=joined_up_to)
+    return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable)
 
 
 def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool) -> tuple[bool, str]:
@@ -85,7 +82,7 @@ def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool)
         return True, f"{marked:,} deleted rows are still in files"
     if files < left + FEWEST_FILES:
         return False, f"{amounts.counted(files, 'file')}, hardly more than after the last compaction"
-    if size / files >= _SMALL * maintain.compact_to:
+    if size / files >= SMALL * maintain.compact_to:
         return False, f"{amounts.counted(files, 'file')}, large enough"
     return True, f"{amounts.counted(files, 'file')} of {amounts.size(size // files)} each"
 
@@ -103,13 +100,3 @@ def last_compaction(table: Metadata) -> tuple[datetime, int]:
 def compacted(now: datetime, files: int) -> dict[str, str]:
     """The property that says so."""
     return {protocol.COMPACTED: json.dumps({"at": now.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files})}
-
-
-def _oldest_batch(table: Metadata) -> int:
-    """The batch of the oldest snapshot to which the table can be rolled back. Bad rows of later batches may have to be deleted by
-    whole files, so these stay in files of their own."""
-    batch = 0
-    for snapshot in table.ancestors():
-        text = metadata.summary(snapshot).get(protocol.POSITION)
-        batch = Position.read(text).batch if text else batch
-    return batch
