@@ -40,7 +40,7 @@ def document(reader: Reader, message: Message) -> str:
     decoded_message = reader.decode_message(message)
     key, value, bad_reason = decoded_message.key, decoded_message.value, decoded_message.bad_reason
     headers = [_object({"name": json.dumps(name), **_raw("value", data, _of_header(data))}) for name, data in message.headers]
-    said = {
+    page = {
         "topic": json.dumps(reader.topic.kafka_name), "partition": str(message.partition), "offset": str(message.offset),
         "timestamp": json.dumps(_moment(message)), **_raw("key", message.key, key),
         "headers": f"[{', '.join(headers)}]", **_raw("value", message.value, value),
@@ -49,8 +49,8 @@ def document(reader: Reader, message: Message) -> str:
     for each in reader.topic.registered:
         read = value if each.of == "value" else key
         version = read.version if read else None
-        said[f"{each.of}_schema"] = json.dumps({"id": version.id, "version": version.number} if version else None)
-    return _object(said)
+        page[f"{each.of}_schema"] = json.dumps({"id": version.id, "version": version.number} if version else None)
+    return _object(page)
 
 
 def _of_header(data: bytes | None) -> Read | None:

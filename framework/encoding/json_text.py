@@ -43,10 +43,10 @@ def as_json(data: bytes) -> Decoded:
     """One JSON document. As deep as Python cannot walk, it is shown as it is."""
     text = utf8(data)
     try:
-        found = _first(text) if text is not None else None
+        first = _first(text) if text is not None else None
     except RecursionError:
-        found = None
-    return Decoded(text, text.strip(_BLANKS)) if text is not None and found and not found.more else undecoded(data)
+        first = None
+    return Decoded(text, text.strip(_BLANKS)) if text is not None and first and not first.more else undecoded(data)
 
 
 def no_text(data: bytes) -> str | None:
@@ -62,23 +62,23 @@ def no_object(data: bytes) -> str | None:
     if not text.strip(_BLANKS):
         return "is empty"
     try:
-        found = _first(text)
+        first = _first(text)
     except RecursionError:
         return None
-    if found is None:
+    if first is None:
         return "is not JSON"
-    if found.kind != "an object":
-        return f"is no JSON object but {found.kind}"
-    return "has more text behind the JSON object" if found.more else None
+    if first.kind != "an object":
+        return f"is no JSON object but {first.kind}"
+    return "has more text behind the JSON object" if first.more else None
 
 
 def one_object(data: bytes) -> Mapping[str, Any] | None:
     """The JSON object that a message is, if it is one."""
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        document = json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def in_one_line(document: str) -> str:

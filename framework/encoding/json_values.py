@@ -32,9 +32,9 @@ def text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def loads(said: str) -> Any:
+def loads(text: str) -> Any:
     """A JSON document, whose numbers keep all their digits. ValueError where it is none, or names a field twice."""
-    return json.loads(said, parse_float=Number, parse_constant=no_constant, object_pairs_hook=_object)
+    return json.loads(text, parse_float=Number, parse_constant=no_constant, object_pairs_hook=_object)
 
 
 def no_constant(name: str) -> None:
@@ -43,10 +43,10 @@ def no_constant(name: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a field is there twice")
-    return made
+    return members
 
 
 def unscaled(number: Number, scale: int) -> int:
@@ -70,12 +70,12 @@ def base64_of(number: Number, scale: int) -> str:
     return base64.b64encode(signed(unscaled(number, scale))).decode()
 
 
-def moment(said: str, type_: Type) -> date | datetime:
+def moment(text: str, type_: Type) -> date | datetime:
     """A date or time of ISO text; one without a zone is UTC. ValueError where it is none."""
     if type_ == DATE:
-        return date.fromisoformat(said)
-    found = datetime.fromisoformat(said.replace("Z", "+00:00"))
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+        return date.fromisoformat(text)
+    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def epoch(value: date | datetime, way: str) -> int | None:

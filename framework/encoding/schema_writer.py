@@ -58,12 +58,12 @@ class Writer:
         for base64_ in (
             (False, True) if self.way.types else (False,)
         ):  # a decimal is a number, or text where the schema takes none
-            said = {
+            written = {
                 name: _written(value, self.way.types.get("value" if self.single else name), base64_)
                 for name, value in values.items()
             }
             try:
-                return self.whole(next(iter(said.values()), None) if self.single else _renamed(said, (), self.back))
+                return self.whole(next(iter(written.values()), None) if self.single else _renamed(written, (), self.back))
             except ValueError as error:
                 wrong = wrong or error
         assert wrong is not None

@@ -149,8 +149,8 @@ def find(of: Of, name: str) -> Format | None:
         if error.name != f"{FORMATS}.{name}":
             raise
         return None
-    found: Format | None = getattr(file, "VALUE" if of == "value" else "KEY", None)
-    return found
+    format_: Format | None = getattr(file, "VALUE" if of == "value" else "KEY", None)
+    return format_
 
 
 def of_kind(kind: str) -> Mapping[str, BySchema]:

@@ -52,8 +52,8 @@ def encode(_columns: object, values: Mapping[str, Any]) -> bytes:
 
 
 def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
-    found = json_text.one_object(data)
-    return None if found is None else (found,)
+    row = json_text.one_object(data)
+    return None if row is None else (row,)
 
 
 VALUE = Given(

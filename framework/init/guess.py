@@ -40,9 +40,9 @@ def guesses(of: Of) -> Mapping[str, tuple[Given, Guess]]:
 
 def of_values(values: Sequence[bytes]) -> Guessed | None:
     for name, (format_, guess) in guesses("value").items():
-        found = [rows for value in values if (rows := guess.rows(value)) is not None]
-        rows = tuple(row for each in found for row in each)
-        if rows and len(found) >= MOSTLY * len(values):
+        lists = [rows for value in values if (rows := guess.rows(value)) is not None]
+        rows = tuple(row for each in lists for row in each)
+        if rows and len(lists) >= MOSTLY * len(values):
             return Guessed(name, guess, format_.changes, rows)
     return None
 

@@ -66,8 +66,8 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
         return Known(value=value)
     if value.changes:
         return Known(value=value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
-    found = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
-    return Known(value=value, key_why=found) if isinstance(found, str) else Known(value=value, key=found)
+    key = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
+    return Known(value=value, key_why=key) if isinstance(key, str) else Known(value=value, key=key)
 
 
 def _schemaed(
@@ -88,23 +88,23 @@ def _schemaed(
     format_, *others = of_kind(versions[-1].schema.kind)
     single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
     asked = Asked(kafka_name, of, format_, subject, _NOWHERE, (), {}, single if of == "key" else None)
-    found, problems = _resolved(asked, cluster, secrets, taken)
+    rows_, problems = _resolved(asked, cluster, secrets, taken)
     changes = False
     for other in others if of == "value" else ():  # of changes
         rows, refused = _resolved(replace(asked, format=other), cluster, secrets, taken)
         if not refused:
-            format_, found, problems, changes = other, rows, refused, True
+            format_, rows_, problems, changes = other, rows, refused, True
     if problems:
         return f"{subject}: {problems[0].message}"
-    alone = len(found.columns) == 1 and found.columns[0].name == single
+    alone = len(rows_.columns) == 1 and rows_.columns[0].name == single
     elsewhere = None if subject == own else subject
     return Schemaed(
         of=of,
         format=format_,
         subject=elsewhere,
         single=single if alone else None,
-        columns=found.columns,
-        registered=found.registered,
+        columns=rows_.columns,
+        registered=rows_.registered,
         changes=changes,
     )
 
@@ -145,31 +145,31 @@ def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
         names.append(column.name)
 
 
-def value_lines(found: Schemaed) -> Iterator[Line]:
-    yield Line(f"value: {found.format}", [f"by {found.registered.write_version} of {_named(found)}"])
-    if found.subject:
-        yield Line(f"subject: {scalar(found.subject)}")
-    what = "the rows" if found.changes else "the schema"
+def value_lines(value: Schemaed) -> Iterator[Line]:
+    yield Line(f"value: {value.format}", [f"by {value.registered.write_version} of {_named(value)}"])
+    if value.subject:
+        yield Line(f"subject: {scalar(value.subject)}")
+    what = "the rows" if value.changes else "the schema"
     yield Line(f"# The columns are the fields of all versions of {what}. With those of today they are:")
-    width = max(len(column.name) for column in found.columns)
-    yield from (_column(column, width) for column in found.columns)
-    time = next((column for column in found.columns if column.type == TIMESTAMP), None)
+    width = max(len(column.name) for column in value.columns)
+    yield from (_column(column, width) for column in value.columns)
+    time = next((column for column in value.columns if column.type == TIMESTAMP), None)
     if time:
         yield Line(f"# event_time: {key(time.name)}", ["if that is when it happened; else Kafka's own time counts"])
 
 
-def key_line(found: Schemaed) -> Line:
-    options = [f"format: {found.format}"]
-    options += [f"as: {found.single}"] if found.single else []
-    options += [f"subject: {scalar(found.subject)}"] if found.subject else []
-    said = ", ".join(f"{visible(column.name)} {column.type}" for column in found.columns)
+def key_line(key: Schemaed) -> Line:
+    options = [f"format: {key.format}"]
+    options += [f"as: {key.single}"] if key.single else []
+    options += [f"subject: {scalar(key.subject)}"] if key.subject else []
+    columns = ", ".join(f"{visible(column.name)} {column.type}" for column in key.columns)
     return Line(
-        f"key: {{{', '.join(options)}}}", [f"by {found.registered.write_version} of {_named(found)}", f"its columns: {said}"]
+        f"key: {{{', '.join(options)}}}", [f"by {key.registered.write_version} of {_named(key)}", f"its columns: {columns}"]
     )
 
 
-def _named(found: Schemaed) -> str:
-    return comment_name(found.registered.subject)
+def _named(part: Schemaed) -> str:
+    return comment_name(part.registered.subject)
 
 
 def _column(column: Column, width: int) -> Line:

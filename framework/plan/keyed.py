@@ -52,17 +52,17 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
 
 
 def resolve(
-    said: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+    spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """How rows go by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other
     steps. None where it cannot be said, for a reason that has been."""
-    into = said.into
+    into = spec.into
     before = len(rows.problems)
     keys = tuple(name for at, name in enumerate(into.keys) if _key(name, into.place("keys", at), into.keys[:at], rows))
     tombstones = into.deletes == "tombstones" and not source
     if tombstones:
         rows.problems.extend(_tombstones(into, keys, read, steps))
-    order, *tie = _order_of_table(said, source, rows) if source else _order(said, read, rows)
+    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, rows)
     if tombstones and into.order_by and not _known(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
     write = mode(into.write)
@@ -111,12 +111,12 @@ def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
 
 
 def _says(into: kinds.Into, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
-    found = [f"a row that is deleted in {source.identifier}"] if source else []
-    found += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
+    causes = [f"a row that is deleted in {source.identifier}"] if source else []
+    causes += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
     if ends:
         ops = f"a change with the op {' or '.join((*changes.deletes, *changes.truncates))}" if changes else ""
-        found.append("a message without a value" if into.deletes == "tombstones" else ops)
-    return " or ".join(found)
+        causes.append("a message without a value" if into.deletes == "tombstones" else ops)
+    return " or ".join(causes)
 
 
 def _of_keys(keyed: Keyed) -> Iterator[Fault]:
@@ -171,11 +171,11 @@ def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], 
         return
     for name in keys:
         if read and not _known(name, read, steps, headers=False):
-            made = any(name in topic.key_columns for topic in read)
-            why = "a step makes it anew" if made else "it comes from the message's value"
+            in_key = any(name in topic.key_columns for topic in read)
+            why = "a step makes it anew" if in_key else "it comes from the message's value"
             hint = (
                 "make the step give it another name"
-                if made
+                if in_key
                 else f"read it from the message's key, `key: {{format: …, as: {name}}}`, or write `deletes: {{when: …}}`"
             )
             yield Problem(where, "tombstones-need-key", f"a tombstone has no value, and so no `{name}`: {why}", hint)
@@ -202,31 +202,31 @@ def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
         yield Problem(into.place("order_by"), "tombstones-need-order", message, hint)
 
 
-def _order_of_table(said: kinds.Pipeline, source: TableSource, rows: Rows) -> list[str]:
+def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> list[str]:
     """The columns that decide, the first one first. Commits of a table whose rows change say which of them is newer."""
     tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
     if source.rows_change:
         return tie
-    if said.into.order_by:
-        return [_asked(said.into, rows), *tie]
+    if spec.into.order_by:
+        return [_asked(spec.into, rows), *tie]
     moment = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
-    if not moment and mode(said.into.write).versions:
+    if not moment and mode(spec.into.write).versions:
         message = f"{source.identifier} has no `{KAFKA_COLUMNS[-1].name}`, which would say since when a row is valid"
         rows.problems.append(
-            Problem(said.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
+            Problem(spec.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
         )
     return [*moment, *tie]
 
 
-def _order(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> list[str]:
+def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> list[str]:
     """The columns that decide, the first one first."""
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    return [_first(said, read, rows), *tie]
+    return [_first(spec, read, rows), *tie]
 
 
-def _first(said: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
-    into = said.into
+def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
+    into = spec.into
     if into.order_by:
         return _asked(into, rows)
     moment = read[0].event_time if read else None

@@ -50,37 +50,37 @@ class Messages:
         """The message at this place of what is given."""
         moment = START + timedelta(seconds=self.offsets.total())
         if isinstance(given, kinds.GivenMessage):
-            made = self.whole(given.message, moment)
+            message = self.whole(given.message, moment)
         else:
-            made = self.of_columns(given, at, moment)
-        place = (made.topic, made.partition)
+            message = self.of_columns(given, at, moment)
+        place = (message.topic, message.partition)
         self.offsets[place] += 1
-        return replace(made, batch=batch, offset=self.offsets[place] - 1)
+        return replace(message, batch=batch, offset=self.offsets[place] - 1)
 
     def of_columns(self, given: Mapping[str, Node], at: int, moment: datetime) -> Message:
         places = {name: self.test.key_place("given", at, name) for name in given}
-        made = self.value(given, places)
-        return Message(0, self.pipeline.topic.kafka_name, 0, 0, moment, made.key, made.value, made.headers)
+        value = self.value(given, places)
+        return Message(0, self.pipeline.topic.kafka_name, 0, 0, moment, value.key, value.value, value.headers)
 
-    def whole(self, said: kinds.Message, moment: datetime) -> Message:
-        made = self.whole_value(said)
-        key = made.key
-        if said.key is not None:
-            key = self.key(said, said.key, taken=made.key is not None)
-        headers = tuple((name, self.text(node, f"the header `{name}`")) for name, node in said.headers.items())
-        twice = [name for name, _ in made.headers if name in said.headers]
+    def whole(self, given: kinds.Message, moment: datetime) -> Message:
+        value = self.whole_value(given)
+        key = value.key
+        if given.key is not None:
+            key = self.key(given, given.key, taken=value.key is not None)
+        headers = tuple((name, self.text(node, f"the header `{name}`")) for name, node in given.headers.items())
+        twice = [name for name, _ in value.headers if name in given.headers]
         for name in twice:
             message = f"`{name}` is a header's column, and the header is given as well"
-            self.refuse(said.key_place("headers", name), "duplicate-key", message, "keep one of them")
-        if said.at is not None and said.at.microsecond % 1000:
-            self.refuse(said.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
-        topic = kafka_name(self.pipeline, said, self.problems)
-        return Message(0, topic, said.partition, 0, said.at or moment, key, made.value, (*headers, *made.headers))
+            self.refuse(given.key_place("headers", name), "duplicate-key", message, "keep one of them")
+        if given.at is not None and given.at.microsecond % 1000:
+            self.refuse(given.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
+        topic = kafka_name(self.pipeline, given, self.problems)
+        return Message(0, topic, given.partition, 0, given.at or moment, key, value.value, (*headers, *value.headers))
 
-    def whole_value(self, said: kinds.Message) -> _Value:
-        node = said.value
+    def whole_value(self, given: kinds.Message) -> _Value:
+        node = given.value
         if node is None:
-            return _Value(None, (said.raw or "").encode(), ())
+            return _Value(None, (given.raw or "").encode(), ())
         if node.is_null:
             return _Value(None, None, ())
         if node.kind == "map":
@@ -117,11 +117,11 @@ class Messages:
 
     def beside(self) -> Mapping[str, Type]:
         """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
-        found: dict[str, Type] = {}
+        types: dict[str, Type] = {}
         for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
-            made = self.writer(of) if contract and not self.pipeline.topic.changes else None
-            found |= {made.column(each.name): each.type for each in by_schema(made.schema).shapes(made.schema)} if made else {}
-        return found
+            writer = self.writer(of) if contract and not self.pipeline.topic.changes else None
+            types |= {writer.column(each.name): each.type for each in by_schema(writer.schema).shapes(writer.schema)} if writer else {}
+        return types
 
     def writer(self, of: str) -> Writer | None:
         """What writes keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
@@ -180,14 +180,14 @@ class Messages:
             return write(writer)
         except ValueError as error:
             registered = next(each for each in self.pipeline.topic.registered if each.of == of)
-            made = (
+            what = (
                 f"{registered.write_version} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
             )
             named = _NAMED.search(str(error))
             where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
             where = where or next(iter(places.values()), self.test.place())
             hint = _RAW if of == "value" else "write the key as its schema has it"
-            self.refuse(where, "wrong-type", f"the {of} does not fit {made}: {error}", hint)
+            self.refuse(where, "wrong-type", f"the {of} does not fit {what}: {error}", hint)
             return None
 
     def json(self, node: Node, column: Column, format_: str | None) -> str:
@@ -199,14 +199,14 @@ class Messages:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 
-    def key(self, said: kinds.Message, node: Node, taken: bool) -> bytes | None:
-        where = said.key_place("key")
+    def key(self, given: kinds.Message, node: Node, taken: bool) -> bytes | None:
+        where = given.key_place("key")
         if self.topic.key.format == "none":
             hint = "remove it, or give the topic a `key`"
             self.refuse(where, "unused-key", f"the topic `{self.topic.name}` has `key: none`", hint)
         if taken:
-            made = self.topic.key.as_ or ", ".join(self.topic.key.columns)
-            self.refuse(where, "duplicate-key", f"`{made}` is made of the key, and is given as well", "keep one of them")
+            columns = self.topic.key.as_ or ", ".join(self.topic.key.columns)
+            self.refuse(where, "duplicate-key", f"`{columns}` is made of the key, and is given as well", "keep one of them")
         if isinstance(self.format("key"), BySchema) and not node.is_null:
             return self.key_by_schema(node)
         return self.single("key", node, "`key`")
@@ -226,8 +226,8 @@ class Messages:
             (name,) = self.pipeline.topic.key_columns
             value = json_values.loads(self.json(node, Column(name, types[name]), None))
             return self.by_schema("key", lambda writer: writer.columns({name: value}), places)
-        said = self.plain({key.text: value for key, value in entries})
-        return self.by_schema("key", lambda writer: writer.whole(said), places)
+        fields = self.plain({key.text: value for key, value in entries})
+        return self.by_schema("key", lambda writer: writer.whole(fields), places)
 
     def single(self, of: Of, node: Node, what: str) -> bytes | None:
         """A key or value that is one scalar; of another format it is the text itself."""
@@ -255,11 +255,11 @@ class Messages:
         self.problems.append(Problem(where, code, message, hint))
 
 
-def kafka_name(pipeline: Pipeline, said: kinds.Message | kinds.BadRow, problems: list[Problem]) -> str:
+def kafka_name(pipeline: Pipeline, given: kinds.Message | kinds.BadRow, problems: list[Problem]) -> str:
     """The topic that is meant, as Kafka calls it."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
-    if said.topic is not None and said.topic not in topics:
-        hint = did_you_mean(said.topic, topics, f"it reads {', '.join(f'`{name}`' for name in topics) or 'a table'}")
-        message = f"the pipeline `{pipeline.name}` reads no topic `{said.topic}`"
-        problems.append(Problem(said.place("topic"), "unknown-topic", message, hint))
-    return topics.get(said.topic or "", pipeline.sources[0])
+    if given.topic is not None and given.topic not in topics:
+        hint = did_you_mean(given.topic, topics, f"it reads {', '.join(f'`{name}`' for name in topics) or 'a table'}")
+        message = f"the pipeline `{pipeline.name}` reads no topic `{given.topic}`"
+        problems.append(Problem(given.place("topic"), "unknown-topic", message, hint))
+    return topics.get(given.topic or "", pipeline.sources[0])

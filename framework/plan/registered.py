@@ -62,9 +62,9 @@ class Asked:
 
     @property
     def by(self) -> BySchema:
-        found = find(self.of, self.format)
-        assert isinstance(found, BySchema)
-        return found
+        format_ = find(self.of, self.format)
+        assert isinstance(format_, BySchema)
+        return format_
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
 
 
 def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> Found:
-    said = [(version, _shapes(asked, version)) for version in subject.versions]
-    if isinstance(said[-1][1], str):
-        message = f"{said[-1][0]} of `{asked.subject}` {said[-1][1]}"
+    readings = [(version, _shapes(asked, version)) for version in subject.versions]
+    if isinstance(readings[-1][1], str):
+        message = f"{readings[-1][0]} of `{asked.subject}` {readings[-1][1]}"
         problems.append(Problem(asked.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
-        return _unread(asked, SluiceError("unsupported-schema", said[-1][1]))
-    said += [(each, _shapes(asked, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))]
-    merged = merge((version, shapes) for version, shapes in said if not isinstance(shapes, str))
-    unreadable = tuple((version, reason) for version, reason in said if isinstance(reason, str))
+        return _unread(asked, SluiceError("unsupported-schema", readings[-1][1]))
+    readings += [(each, _shapes(asked, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))]
+    merged = merge((version, shapes) for version, shapes in readings if not isinstance(shapes, str))
+    unreadable = tuple((version, reason) for version, reason in readings if isinstance(reason, str))
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
     try:
         _refuse_alike(merged.shapes)
@@ -131,9 +131,9 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
 
 def _unread(asked: Asked, error: SluiceError) -> Found:
     """What is known without the registry. Only tests run by it."""
-    found = _of_columns(asked, error)
-    if found:
-        return found
+    resolved = _of_columns(asked, error)
+    if resolved:
+        return resolved
     columns = tuple(Column(each.name, each.type, "", asked.contract_places.get(each.name)) for each in asked.contract)
     decoding = Decoding(tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
     return Found(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
@@ -146,10 +146,10 @@ def _of_columns(asked: Asked, error: SluiceError) -> Found | None:
     problems: list[Problem] = []
     try:
         schema = schema_of(asked.by, asked.topic, [Field(each.name, each.type) for each in asked.contract])
-        found = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
+        resolved = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
     except (Unsupported, KeyError):
         return None
-    return None if problems else replace(found, registered=replace(found.registered, numbers=(), trouble=error))
+    return None if problems else replace(resolved, registered=replace(resolved.registered, numbers=(), trouble=error))
 
 
 def _shapes(asked: Asked, version: Version) -> tuple[Shape, ...] | str:
@@ -173,7 +173,7 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
             (Column(asked.single or name if alone else name, shape.type, shape.doc, asked.where, _renamed(shape)), sql[name])
             for name, shape in shapes.items()
         ], []
-    found = []
+    columns = []
     for each in asked.contract:
         where = asked.contract_places[each.name]
         shape = shapes.get(each.name)
@@ -187,11 +187,11 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
                 Problem(where, "not-in-schema", f"in the schemas of `{asked.subject}` {wrong}", "write the type that they have")
             )
             continue
-        made = reshaped(sql[each.name], shape.type, each.type)
-        found.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), made))
-    required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in found}]
-    found += [(column, sql[column.name]) for column in read.own]
-    return found, required
+        sql_of = reshaped(sql[each.name], shape.type, each.type)
+        columns.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), sql_of))
+    required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in columns}]
+    columns += [(column, sql[column.name]) for column in read.own]
+    return columns, required
 
 
 def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:

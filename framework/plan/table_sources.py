@@ -20,20 +20,20 @@ def writer(draft: Draft, from_: kinds.From, open_: Sequence[str]) -> kinds.Pipel
     name = from_.table or ""
     written = draft.written.of(kinds.Pipeline)
     writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
-    found = writers.get(name)
+    spec = writers.get(name)
     where = from_.place("table")
-    if found is None:
+    if spec is None:
         # A document that cannot be read may write the table.
         if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
             others = [table for table, each in writers.items() if each.name not in open_]
             unknown(draft, "table", name, where, others)
         return None
-    if found.name in open_:
-        circle = " → ".join([*open_[open_.index(found.name) :], found.name])
+    if spec.name in open_:
+        circle = " → ".join([*open_[open_.index(spec.name) :], spec.name])
         hint = "one of them must read a topic"
         draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
         return None
-    return found
+    return spec
 
 
 def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:

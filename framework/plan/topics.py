@@ -22,54 +22,54 @@ from framework.types import Type
 _VALUE = "value"  # the column of a message that is a single one
 
 
-def resolve(said: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
+def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
     before = len(problems)
-    value = find("value", said.value or "")
-    fields = _fields(said, value, problems)
+    value = find("value", spec.value or "")
+    fields = _fields(spec, value, problems)
     registered: list[Registered] = []
-    value_columns, decoding = _value(said, value, fields, cluster, schemas, registered, problems)
-    key_columns, key_fields, key = _key(said, cluster, schemas, registered, problems)
+    value_columns, decoding = _value(spec, value, fields, cluster, schemas, registered, problems)
+    key_columns, key_fields, key = _key(spec, cluster, schemas, registered, problems)
     if isinstance(value, Single):
         fields = [*fields, Field(_VALUE, value.typed)]
     elif isinstance(value, BySchema) and not value.changes:
         fields = [Field(column.name, column.type) for column in value_columns]
-    made = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in said.headers))
-    places = dict(_places(said))
-    columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in made)
-    problems += _column_problems(said, columns)
-    if said.event_time is not None and not unclear(said):
-        problems += _event_time_problems(said, columns)
-    generator = _generator(said, (*fields, *key_fields), problems) if said.generate and not unclear(said) else None
-    if len(problems) > before or said.gaps:  # what is read from it is checked all the same
-        untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(said)).items())
+    all_columns = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in spec.headers))
+    places = dict(_places(spec))
+    columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in all_columns)
+    problems += _column_problems(spec, columns)
+    if spec.event_time is not None and not unclear(spec):
+        problems += _event_time_problems(spec, columns)
+    generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and not unclear(spec) else None
+    if len(problems) > before or spec.gaps:  # what is read from it is checked all the same
+        untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(spec)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
-        name=said.name,
-        where=said.place(),
-        doc=said.doc or "",
+        name=spec.name,
+        where=spec.place(),
+        doc=spec.doc or "",
         cluster=cluster,
-        kafka_name=said.kafka_name or said.name,
-        partitions=said.partitions,
-        value=said.value or "",
+        kafka_name=spec.kafka_name or spec.name,
+        partitions=spec.partitions,
+        value=spec.value or "",
         columns=columns,
         key_columns=tuple(column.name for column in key_columns),
-        key_format=said.key.format,
-        headers=tuple(said.headers),
-        decoding=_joined(said, decoding, key),
-        event_time=said.event_time,
-        start_from=said.start_from,
+        key_format=spec.key.format,
+        headers=tuple(spec.headers),
+        decoding=_joined(spec, decoding, key),
+        event_time=spec.event_time,
+        start_from=spec.start_from,
         generator=generator,
         registered=tuple(registered),
         changes=value.changes if value else None,
     )
 
 
-def unclear(said: kinds.Topic) -> bool:
+def unclear(spec: kinds.Topic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
-    unnamed = [option for option in ("columns", "headers") if option in said.gaps and not any(_keys(said, option))]
-    value = find("value", said.value or "")
-    nothing = (value is None or isinstance(value, Given)) and not any(_keys(said, "columns"))
-    return bool(unnamed) or nothing or "key" in said.gaps or not said.key.gaps <= {"format"}
+    unnamed = [option for option in ("columns", "headers") if option in spec.gaps and not any(_keys(spec, option))]
+    value = find("value", spec.value or "")
+    nothing = (value is None or isinstance(value, Given)) and not any(_keys(spec, "columns"))
+    return bool(unnamed) or nothing or "key" in spec.gaps or not spec.key.gaps <= {"format"}
 
 
 def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Iterator[Problem]:
@@ -94,10 +94,10 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
             )  # fmt: skip
 
 
-def _fields(said: kinds.Topic | kinds.Key, format_: Format | None, problems: list[Problem]) -> list[Field]:
+def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: list[Problem]) -> list[Field]:
     fields = []
     given = format_ if isinstance(format_, Given) else None
-    for name, column in said.columns.items():
+    for name, column in spec.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
         try:
@@ -120,7 +120,7 @@ def _fields(said: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
 
 
 def _value(
-    said: kinds.Topic,
+    spec: kinds.Topic,
     format_: Format | None,
     fields: list[Field],
     cluster: Cluster,
@@ -128,29 +128,29 @@ def _value(
     registered: list[Registered],
     problems: list[Problem],
 ) -> tuple[tuple[Column, ...], Decoding]:
-    docs = {name: column.doc or "" for name, column in said.columns.items()}
+    docs = {name: column.doc or "" for name, column in spec.columns.items()}
     match format_:
         case Given():
             columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
             own = format_.changes.columns if format_.changes else ()
-            return (*columns, *own), format_.decoding(fields, said.unknown_fields == "bad")
+            return (*columns, *own), format_.decoding(fields, spec.unknown_fields == "bad")
         case Single():
             return (Column(_VALUE, format_.type),), format_.decoding("value", _VALUE)
         case BySchema():
-            subject = said.subject or f"{said.kafka_name or said.name}-value"
-            places = dict(_keys(said, "columns"))
-            asked = Asked(said.name, "value", said.value, subject, said.place("value"), fields, places, None)
-            found = resolve_registered(asked, cluster, schemas, problems)
-            registered.append(found.registered)
-            return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in found.columns), found.decoding
+            subject = spec.subject or f"{spec.kafka_name or spec.name}-value"
+            places = dict(_keys(spec, "columns"))
+            asked = Asked(spec.name, "value", spec.value, subject, spec.place("value"), fields, places, None)
+            rows = resolve_registered(asked, cluster, schemas, problems)
+            registered.append(rows.registered)
+            return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in rows.columns), rows.decoding
     return (), Decoding((), ())
 
 
 def _key(
-    said: kinds.Topic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
+    spec: kinds.Topic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
 ) -> tuple[tuple[Column, ...], list[Field], Decoding]:
     """The columns that the key makes, its fields, and how it is decoded."""
-    key = said.key
+    key = spec.key
     format_ = find("key", key.format)
     match format_:
         case Given():
@@ -161,22 +161,22 @@ def _key(
             column = Column(key.as_, format_.type, "The message's key")
             return (column,), [Field(key.as_, format_.typed)], format_.decoding("key", key.as_)
         case BySchema():
-            subject = key.subject or f"{said.kafka_name or said.name}-key"
-            where = key.place("format") if key.node.get("format") else said.place("key")
+            subject = key.subject or f"{spec.kafka_name or spec.name}-key"
+            where = key.place("format") if key.node.get("format") else spec.place("key")
             fields = _fields(key, format_, problems)
-            asked = Asked(said.name, "key", key.format, subject, where, fields, dict(_keys(key, "columns")), key.as_)
-            found = resolve_registered(asked, cluster, schemas, problems)
-            registered.append(found.registered)
-            return found.columns, [Field(column.name, column.type) for column in found.columns], found.decoding
+            asked = Asked(spec.name, "key", key.format, subject, where, fields, dict(_keys(key, "columns")), key.as_)
+            rows = resolve_registered(asked, cluster, schemas, problems)
+            registered.append(rows.registered)
+            return rows.columns, [Field(column.name, column.type) for column in rows.columns], rows.decoding
     return (), [], Decoding((), ())
 
 
-def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
+def _joined(spec: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
     columns = [*key.columns, *decoding.columns]
     faults = [*decoding.faults, *key.faults]
     unknown = [each.unknown for each in (decoding, key) if each.unknown]
-    for name in said.headers:
+    for name in spec.headers:
         # Of equal header names the last counts, as in Kafka's own clients.
         same = f"h -> h.key = {literal(name)}"
         value = f"element_at(filter(_sluice_headers, {same}), -1).value"
@@ -190,10 +190,10 @@ def _joined(said: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     )  # fmt: skip
 
 
-def _column_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterator[Problem]:
+def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator[Problem]:
     spelt: dict[str, str] = {}
     seen: set[str] = set()
-    there = list(_places(said))
+    there = list(_places(spec))
     named = {name for name, _ in there}
     there += [(column.name, column.where) for column in columns if column.name not in named and column.where]
     for name, where in there:
@@ -203,73 +203,73 @@ def _column_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
         seen.add(name)
 
 
-def _places(said: kinds.Topic) -> Iterator[tuple[str, Where]]:
+def _places(spec: kinds.Topic) -> Iterator[tuple[str, Where]]:
     """Every column and where it is named, even if its type is wrong."""
-    if isinstance(find("value", said.value or ""), Single):
-        yield _VALUE, said.place("value")
-    yield from _keys(said, "columns")
-    if said.key.as_ is not None:
-        yield said.key.as_, said.place("key", "as")
-    yield from _keys(said.key, "columns")
-    yield from _keys(said, "headers")
+    if isinstance(find("value", spec.value or ""), Single):
+        yield _VALUE, spec.place("value")
+    yield from _keys(spec, "columns")
+    if spec.key.as_ is not None:
+        yield spec.key.as_, spec.place("key", "as")
+    yield from _keys(spec.key, "columns")
+    yield from _keys(spec, "headers")
 
 
-def _keys(said: kinds.Topic | kinds.Key, option: str) -> Iterator[tuple[str, Where]]:
-    node = said.node.get(option)
+def _keys(spec: kinds.Topic | kinds.Key, option: str) -> Iterator[tuple[str, Where]]:
+    node = spec.node.get(option)
     return ((key.text, key.where) for key, _ in (node.entries if node else ()))
 
 
-def _event_time_problems(said: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
-    where = said.place("event_time")
-    found = next((column for column in columns if column.name == said.event_time), None)
-    if found is None and said.event_time in dict(_places(said)):
+def _event_time_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
+    where = spec.place("event_time")
+    event_time = next((column for column in columns if column.name == spec.event_time), None)
+    if event_time is None and spec.event_time in dict(_places(spec)):
         return  # its type is wrong, which has been said
-    if found is None:
-        hint = did_you_mean(said.event_time or "", [column.name for column in columns], "name one of the topic's columns")
-        yield Problem(where, "unknown-column", f"there is no column `{said.event_time}`", hint)
-    elif found.type not in (types.TIMESTAMP, types.VOID):
+    if event_time is None:
+        hint = did_you_mean(spec.event_time or "", [column.name for column in columns], "name one of the topic's columns")
+        yield Problem(where, "unknown-column", f"there is no column `{spec.event_time}`", hint)
+    elif event_time.type not in (types.TIMESTAMP, types.VOID):
         yield Problem(
-            where, "not-a-time", f"`{found.name}` is {found.type}, not timestamp", "an event time is a timestamp column"
+            where, "not-a-time", f"`{event_time.name}` is {event_time.type}, not timestamp", "an event time is a timestamp column"
         )
 
 
-def _generator(said: kinds.Topic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
-    generate = said.generate
+def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
+    generate = spec.generate
     assert generate is not None
     fields = tuple(fields)
-    known = dict(_generated(said, fields))
+    known = dict(_generated(spec, fields))
     written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
-    made = []
+    generators = []
     for name, way in generate.columns.items():
         if len(problems) > MOST_PROBLEMS or (
-            name not in known and name.partition(".")[0] in dict(_places(said)).keys() - known.keys()
+            name not in known and name.partition(".")[0] in dict(_places(spec)).keys() - known.keys()
         ):
             continue  # of a column whose type is wrong, that has been said
         if name in written:
             where, message = (
-                said.key_place("generate", "columns", name),
+                spec.key_place("generate", "columns", name),
                 f"`generate` makes no columns with `format: {written[name]}`",
             )
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
         if name not in known:
             hint = did_you_mean(name, known, "name one of the topic's columns")
-            where = said.key_place("generate", "columns", name)
+            where = spec.key_place("generate", "columns", name)
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue
-        made.append((name, known[name], Generated(way.one_of, way.between, way.pattern)))
+        generators.append((name, known[name], Generated(way.one_of, way.between, way.pattern)))
         try:
-            generated.check(*made[-1])
+            generated.check(*generators[-1])
         except generated.Unsuited as error:
             problems.append(Problem(way.place(*(key.text for key, _ in way.node.entries)), error.code, error.message, error.hint))
-    return Generator(generate.rate, tuple(made))
+    return Generator(generate.rate, tuple(generators))
 
 
-def _generated(said: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
+def _generated(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)
-    for name in said.headers:
+    for name in spec.headers:
         yield name, types.STRING
 
 

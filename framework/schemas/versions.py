@@ -89,12 +89,12 @@ class _Slot:
 
     @property
     def type(self) -> Type:
-        made = self.leaf
+        type_ = self.leaf
         if self.inside:
-            made = Struct(tuple(Field(each.name, each.type) for each in self.inside))
+            type_ = Struct(tuple(Field(each.name, each.type) for each in self.inside))
         for wrap in reversed(self.wraps):
-            made = Array(made) if wrap == "array" else Map(STRING, made)
-        return made
+            type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
+        return type_
 
     def shape(self) -> Shape:
         was = tuple(name for name in self.names if name != self.name)
@@ -108,12 +108,12 @@ def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
     unfit: list[tuple[Version, str]] = []
     differences: list[Difference] = []
     for version, shapes in sorted(versions, key=lambda each: (each[0].number is None, each[0].number or 0, each[0].id)):
-        found = list(_differences(version, slots, shapes, ()))
-        wrong = next((f"it {each.what}" for each in found if each.kind == "retype"), None)
+        differing = list(_differences(version, slots, shapes, ()))
+        wrong = next((f"it {each.what}" for each in differing if each.kind == "retype"), None)
         if version.number is None and wrong is None:
             wrong = next((f"`{'.'.join(path)}` is no column" for path in _new(slots, shapes, ())), None)
         if version.number is not None:
-            differences += found
+            differences += differing
         if wrong:
             unfit.append((version, wrong))
             continue
@@ -132,7 +132,7 @@ def _pairs(slots: Sequence[_Slot], shapes: Sequence[Shape]) -> Iterator[tuple[_S
     called, numbered = _places((slot.name,) for slot in slots), _places((slot.number,) for slot in slots)
     ever = _places(slot.names for slot in slots)
     free = set(range(len(slots)))
-    found: dict[str, _Slot] = {}
+    by_name: dict[str, _Slot] = {}
     ways: tuple[Callable[[Shape], Iterable[int]], ...] = (
         lambda shape: called.get(shape.name, ()),
         lambda shape: numbered.get(shape.number, ()) if shape.number is not None else (),
@@ -141,20 +141,20 @@ def _pairs(slots: Sequence[_Slot], shapes: Sequence[Shape]) -> Iterator[tuple[_S
     )
     for places in ways:
         for shape in shapes:
-            place = None if shape.name in found else min((each for each in places(shape) if each in free), default=None)
+            place = None if shape.name in by_name else min((each for each in places(shape) if each in free), default=None)
             if place is not None:
-                found[shape.name] = slots[place]
+                by_name[shape.name] = slots[place]
                 free.remove(place)
-    return ((found.get(shape.name), shape) for shape in shapes)
+    return ((by_name.get(shape.name), shape) for shape in shapes)
 
 
 def _places(keys: Iterable[Iterable[Any]]) -> dict[Any, list[int]]:
     """Where each key is."""
-    made: dict[Any, list[int]] = {}
+    places_: dict[Any, list[int]] = {}
     for place, each in enumerate(keys):
         for key in each:
-            made.setdefault(key, []).append(place)
-    return made
+            places_.setdefault(key, []).append(place)
+    return places_
 
 
 def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterator[Difference]:
@@ -180,10 +180,10 @@ def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterato
 
 
 def _take(slots: list[_Slot], shapes: Sequence[Shape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
-    for found, shape in list(_pairs(slots, shapes)):
+    for slot_, shape in list(_pairs(slots, shapes)):
         wraps, leaf = _unwrapped(shape.type)
-        slot = found or _Slot(shape.name, wraps, leaf)
-        if found is None:
+        slot = slot_ or _Slot(shape.name, wraps, leaf)
+        if slot_ is None:
             slots.append(slot)
         if learn:
             slot.leaf = leaf if widens(slot.leaf, leaf) else slot.leaf

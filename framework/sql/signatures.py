@@ -189,9 +189,9 @@ class _Reader:
         return self.tokens[self.at - 1]
 
     def skip(self, mark: str) -> bool:
-        found = self.next == mark
-        self.at += found
-        return found
+        is_next = self.next == mark
+        self.at += is_next
+        return is_next
 
     def mark(self, mark: str) -> None:
         taken = self.take()

@@ -127,14 +127,14 @@ class ChangesOfTable(WholeTable):
         since = self._snapshot_of(table, range_.starts[here])["snapshot-id"] if here in range_.starts else NOTHING
         until = self._snapshot_of(table, range_.ends[here])
         columns = (*source.columns, *source.kafka)
-        found = changes.between(
+        differing = changes.between(
             self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value
         )
-        if not source.rows_change and since != NOTHING and not found.only_adds():
+        if not source.rows_change and since != NOTHING and not differing.only_adds():
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
         order = dict(self._order(table, until, batch))
         names = [identifier(column.name) for column in columns]
-        rows = found.now().selectExpr(
+        rows = differing.now().selectExpr(
             *names, *(f"{sql} AS {name}" for name, sql in order.items()), *_AS_NOW[source.old != "none"]
         )
         if source.old == "none" or since == NOTHING:
@@ -142,7 +142,7 @@ class ChangesOfTable(WholeTable):
         order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all that is now
         # Of a row that is only deleted nothing but its keys is asked for, so that no other column is read.
         asked = columns if source.old == "all" else tuple(column for column in columns if column.name in self._keys)
-        old = {"false": found.deleted(asked), "true": found.before() if source.old == "all" else None}
+        old = {"false": differing.deleted(asked), "true": differing.before() if source.old == "all" else None}
         for before, old_rows in old.items():
             if old_rows is not None:
                 values = (
@@ -173,10 +173,10 @@ class ChangesOfTable(WholeTable):
                 yield column.name, value
 
     def _snapshot_of(self, table: Metadata, sequence: int) -> _Snapshot:
-        found = _snapshot(table, sequence)
-        if found is None:
+        snapshot = _snapshot(table, sequence)
+        if snapshot is None:
             raise source_lost(self.pipeline, "source-expired", f"its commit {sequence}, up to which it was read, has expired")
-        return found
+        return snapshot
 
 
 def _sequence(snapshot: _Snapshot) -> int:

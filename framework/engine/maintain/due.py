@@ -56,12 +56,12 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
     if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
         return ()
     read = readers.needed(table, pipeline)
-    found = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]
+    tables = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
-            found.append(_of(side_table, side.identifier, pipeline.maintain, now, asked))
-    return tuple(found)
+            tables.append(_of(side_table, side.identifier, pipeline.maintain, now, asked))
+    return tuple(tables)
 
 
 def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, read: Set[int] = frozenset()) -> Due:
@@ -90,8 +90,8 @@ def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool)
 def last_compaction(table: Metadata) -> tuple[datetime, int]:
     """When the table was last compacted, and how many files it had then. A new table counts as compacted."""
     try:
-        found = json.loads(table.properties[protocol.COMPACTED])
-        return datetime.fromisoformat(found["at"]), int(found["files"])
+        last = json.loads(table.properties[protocol.COMPACTED])
+        return datetime.fromisoformat(last["at"]), int(last["files"])
     except (KeyError, ValueError, TypeError):
         *_, oldest = table.ancestors()
         return table.published(oldest), 0

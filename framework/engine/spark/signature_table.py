@@ -125,8 +125,8 @@ def _first(name: str, number: int, ask: Ask) -> Types | None:
     likely = ("string", "int", "string!", "int!", "timestamp", "date", "double", "decimal")
     for pool in (likely[:2], likely[:4], likely):
         combinations = list(itertools.islice(itertools.product(pool, repeat=number), _MOST))
-        if found := _asked(name, combinations, ask):
-            return next(iter(found))
+        if types := _asked(name, combinations, ask):
+            return next(iter(types))
     return None
 
 
@@ -155,14 +155,14 @@ def _asked(name: str, combinations: Iterable[Types], ask: Ask) -> dict[Types, st
     }
 
 
-def _boxes(found: Mapping[Types, str]) -> list[tuple[list[set[str]], str]]:
+def _boxes(results_by_types: Mapping[Types, str]) -> list[tuple[list[set[str]], str]]:
     """Sets of types for each argument, and the type of the result, which together say what was found. Small ones come first: of several
     signatures the first counts. A result is said as that of an argument where fewer sets tell all then."""
     own = {
         types: next((f"${at}" for at, each in enumerate(types, 1) if COLUMNS.get(each.rstrip("!")) == result), result)
-        for types, result in found.items()
+        for types, result in results_by_types.items()
     }
-    results = min((dict(found), own), key=lambda each: len(set(each.values())))
+    results = min((dict(results_by_types), own), key=lambda each: len(set(each.values())))
     by_result: dict[str, list[Types]] = {}
     for types, result in results.items():
         by_result.setdefault(result, []).append(types)

@@ -166,30 +166,30 @@ class _Reader:
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
 
-    def node(self, said: Any, space: str, depth: int) -> Node:
+    def node(self, schema: Any, space: str, depth: int) -> Node:
         if depth > _DEEPEST:
             raise Unsupported(f"the schema is nested deeper than {_DEEPEST} levels")
-        if isinstance(said, str):
-            return self.named(said, space)
-        if isinstance(said, list):
-            items = tuple(self.node(each, space, depth + 1) for each in said)
+        if isinstance(schema, str):
+            return self.named(schema, space)
+        if isinstance(schema, list):
+            items = tuple(self.node(each, space, depth + 1) for each in schema)
             return Node("union", items=items)
-        kind = said["type"]
+        kind = schema["type"]
         if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
             return self.node(kind, space, depth + 1)
         if not isinstance(kind, str):
             raise ValueError("a type has no name")
         match kind:
             case "record" | "error" | "enum" | "fixed":
-                return self.define(said, space, depth)
+                return self.define(schema, space, depth)
             case "array":
-                item = self.node(said["items"], space, depth + 1)
+                item = self.node(schema["items"], space, depth + 1)
                 if not item.takes_bytes:
                     raise Unsupported("an array has items without bytes, of which ten bytes can claim any number")
                 return Node("array", items=(item,))
             case "map":
-                return Node("map", items=(self.node(said["values"], space, depth + 1),))
-        return _logical(Node(kind), said)
+                return Node("map", items=(self.node(schema["values"], space, depth + 1),))
+        return _logical(Node(kind), schema)
 
     def named(self, name: str, space: str) -> Node:
         if name in _PLAIN or name == "null":
@@ -203,18 +203,18 @@ class _Reader:
                 return self.known[each]
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
-    def define(self, said: Mapping[str, Any], space: str, depth: int) -> Node:
-        name = _text(said["name"])
+    def define(self, schema: Mapping[str, Any], space: str, depth: int) -> Node:
+        name = _text(schema["name"])
         before, dot, short = name.rpartition(".")
-        space = before if dot else said.get("namespace", space) or ""
+        space = before if dot else schema.get("namespace", space) or ""
         full = f"{space}.{short}" if space else short
-        if said["type"] == "enum":
-            node = Node("enum", name=short, symbols=tuple(map(_text, said["symbols"])))
-        elif said["type"] == "fixed":
-            node = _logical(Node("fixed", name=short, size=_size(said["size"])), said)
+        if schema["type"] == "enum":
+            node = Node("enum", name=short, symbols=tuple(map(_text, schema["symbols"])))
+        elif schema["type"] == "fixed":
+            node = _logical(Node("fixed", name=short, size=_size(schema["size"])), schema)
         else:
             self.open.add(full)
-            node = Node("record", name=short, members=tuple(self.members(said["fields"], space, depth)))
+            node = Node("record", name=short, members=tuple(self.members(schema["fields"], space, depth)))
             self.open.discard(full)
         _ = node.size_of_all, node.takes_bytes  # kept, so that a chain of a thousand names is not walked at once
         self.known[full] = node
@@ -231,18 +231,18 @@ class _Reader:
 _COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
 
 
-def _text(said: Any) -> str:
+def _text(value: Any) -> str:
     """A name. A ValueError where it is none."""
-    if not isinstance(said, str) or not said:
-        raise ValueError(f"{json.dumps(said)[:40]} is no name")
-    said.encode()  # half a character is a ValueError, too
-    return said
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{json.dumps(value)[:40]} is no name")
+    value.encode()  # half a character is a ValueError, too
+    return value
 
 
-def _size(said: Any) -> int:
-    if not isinstance(said, int) or said < 0:
-        raise ValueError(f"{json.dumps(said)[:40]} is no size")
-    return said
+def _size(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{json.dumps(value)[:40]} is no size")
+    return value
 
 
 def loaded(text: str) -> Any:
@@ -255,11 +255,11 @@ def loaded(text: str) -> Any:
         raise
 
 
-def _logical(node: Node, said: Mapping[str, Any]) -> Node:
+def _logical(node: Node, schema: Mapping[str, Any]) -> Node:
     """With its logical type, if that is one of its kind: others are to be ignored, says Avro."""
-    logical = said.get("logicalType")
+    logical = schema.get("logicalType")
     if logical == "decimal" and node.kind in ("bytes", "fixed"):
-        precision, scale = said.get("precision", 0), said.get("scale", 0)
+        precision, scale = schema.get("precision", 0), schema.get("scale", 0)
         fits = isinstance(precision, int) and isinstance(scale, int) and 0 < precision <= 38 and 0 <= scale <= precision
         return Node(node.kind, "decimal", node.name, size=node.size, precision=precision, scale=scale) if fits else node
     if logical == "uuid" and (node.kind == "string" or node.size == _UUID_BYTES):

@@ -47,12 +47,12 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def number(self) -> int:
-        made = 0
+        zigzag = 0
         for place in range(_LONGEST_NUMBER):
             (byte,) = self.take(1)
-            made |= (byte & 0x7F) << 7 * place
+            zigzag |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
-                return made >> 1 ^ -(made & 1)
+                return zigzag >> 1 ^ -(zigzag & 1)
         raise ValueError("a number has more than 64 bits")
 
     def value(self, node: Node) -> Any:
@@ -90,10 +90,10 @@ class _Reader:
     def text(self) -> str:
         return self.take(self.number()).decode("utf-8")
 
-    def among(self, found: Any, known: Any) -> Any:
-        if found not in known:
+    def among(self, value: Any, known: Any) -> Any:
+        if value not in known:
             raise ValueError("it names a type, a symbol or a truth that there is not")
-        return found
+        return value
 
 
 def _moment(logical: str, number: int) -> Any:
@@ -103,8 +103,8 @@ def _moment(logical: str, number: int) -> Any:
         if logical == "date":
             return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
         if unit in _MICROS:
-            found = _EPOCH + timedelta(microseconds=number * _MICROS[unit])
-            return found.isoformat() + ("Z" if name == "timestamp" else "")
+            time = _EPOCH + timedelta(microseconds=number * _MICROS[unit])
+            return time.isoformat() + ("Z" if name == "timestamp" else "")
     except OverflowError:
         pass
     return number
@@ -124,5 +124,5 @@ def _fraction(kind: str, data: bytes) -> Any:
     (number,) = struct.unpack("<f" if kind == "float" else "<d", data)
     if not math.isfinite(number):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
-    found = (float(f"{number:.{digits}g}") for digits in range(6, 10 if kind == "float" else 6))
-    return next((each for each in found if abs(each) < 3.4e38 and struct.pack("<f", each) == data), number)
+    shorter = (float(f"{number:.{digits}g}") for digits in range(6, 10 if kind == "float" else 6))
+    return next((each for each in shorter if abs(each) < 3.4e38 and struct.pack("<f", each) == data), number)

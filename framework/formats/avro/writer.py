@@ -86,16 +86,16 @@ class _Fitter:
     def value(self, type_: Json, value: Any, path: Path) -> Any:
         if isinstance(type_, list):
             return self.union(type_, value, path)
-        said, kind = self.said(type_)
+        schema, kind = self.said(type_)
         match kind:
             case "record" | "error":
-                return self.record(said, value, path)
+                return self.record(schema, value, path)
             case "array":
-                return [self.value(said["items"], each, path) for each in _is(list, value, "a list", path)]
+                return [self.value(schema["items"], each, path) for each in _is(list, value, "a list", path)]
             case "map":
                 entries = _is(dict, value, "an object", path).items()
-                return {key: self.value(said["values"], each, (*path, key)) for key, each in entries}
-        return _atom(kind, said, value, path)
+                return {key: self.value(schema["values"], each, (*path, key)) for key, each in entries}
+        return _atom(kind, schema, value, path)
 
     def said(self, type_: Json) -> tuple[Mapping[str, Any], str]:
         """What is said of a type, and which it is."""
@@ -105,9 +105,9 @@ class _Fitter:
             type_ = type_["type"]
         return ({}, type_) if isinstance(type_, str) else (type_, type_["type"])
 
-    def record(self, said: Mapping[str, Any], value: Any, path: Path) -> dict[str, Any]:
+    def record(self, schema: Mapping[str, Any], value: Any, path: Path) -> dict[str, Any]:
         given = _is(dict, value, "an object", path)
-        fields = {field["name"]: field for field in said["fields"]}
+        fields = {field["name"]: field for field in schema["fields"]}
         for name in given:
             if name not in fields:
                 raise Misfit(f"there is no field `{'.'.join((*path, name))}`")
@@ -125,24 +125,24 @@ class _Fitter:
 
     def default(self, type_: Json, value: Any, path: Path) -> Any:
         """As schemas have it: of a union the first type; each character of bytes is one of them."""
-        said, kind = self.said(type_[0] if isinstance(type_, list) else type_)
+        schema, kind = self.said(type_[0] if isinstance(type_, list) else type_)
         match kind:
             case "bytes" | "fixed":
-                made: Any = value.encode("latin-1")
+                whole: Any = value.encode("latin-1")
             case "array":
-                made = [self.default(said["items"], each, path) for each in value]
+                whole = [self.default(schema["items"], each, path) for each in value]
             case "map":
-                made = {key: self.default(said["values"], each, path) for key, each in value.items()}
+                whole = {key: self.default(schema["values"], each, path) for key, each in value.items()}
             case "record" | "error":
-                made = {
+                whole = {
                     each["name"]: self.default(each["type"], value[each["name"]], path)
                     if each["name"] in value
                     else self.field(each, {}, (*path, each["name"]))
-                    for each in said["fields"]
+                    for each in schema["fields"]
                 }
             case _:
-                made = value
-        return (self.called(type_[0]), made) if isinstance(type_, list) and kind != "null" else made
+                whole = value
+        return (self.called(type_[0]), whole) if isinstance(type_, list) and kind != "null" else whole
 
     def union(self, types_: Sequence[Json], value: Any, path: Path) -> Any:
         if value is None and "null" in types_:
@@ -151,8 +151,8 @@ class _Fitter:
         natural = _NATURAL.get(type(value), ())
 
         def order(each: Json) -> bool:
-            said, kind = self.said(each)
-            return kind not in natural or "logicalType" in said
+            schema, kind = self.said(each)
+            return kind not in natural or "logicalType" in schema
 
         set_ = {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else {}
         named = {name: each for each in others for name in self.names(each)}
@@ -176,20 +176,20 @@ class _Fitter:
 
     def names(self, type_: Json) -> list[str]:
         """What people may call it."""
-        said, kind = self.said(type_)
-        full = said.get("name", kind)
+        schema, kind = self.said(type_)
+        full = schema.get("name", kind)
         return [full.rpartition(".")[2], full]
 
 
 def _is(type_: type, value: Any, noun: str, path: Path) -> Any:
-    found = dict(value) if type_ is dict and isinstance(value, Mapping) else value
-    if not isinstance(found, type_):
+    plain = dict(value) if type_ is dict and isinstance(value, Mapping) else value
+    if not isinstance(plain, type_):
         raise _misfit(path, noun, value)
-    return found
+    return plain
 
 
-def _atom(kind: str, said: Mapping[str, Any], value: Any, path: Path) -> Any:
-    logical = said.get("logicalType", "")
+def _atom(kind: str, schema: Mapping[str, Any], value: Any, path: Path) -> Any:
+    logical = schema.get("logicalType", "")
     try:
         match kind:
             case "null" if value is None:
@@ -202,21 +202,21 @@ def _atom(kind: str, said: Mapping[str, Any], value: Any, path: Path) -> Any:
                 return _fraction(kind, value)
             case "string" if isinstance(value, str):
                 return value if logical != "uuid" or UUID(value) else _no()
-            case "enum" if value in said["symbols"]:
+            case "enum" if value in schema["symbols"]:
                 return value
             case "bytes" | "fixed" if value is not None:
-                return _bytes(said, logical, value)
+                return _bytes(schema, logical, value)
     except (ValueError, TypeError, ArithmeticError):
         pass
-    noun = f"one of {', '.join(said['symbols'])}" if kind == "enum" else _noun(kind, said)
+    noun = f"one of {', '.join(schema['symbols'])}" if kind == "enum" else _noun(kind, schema)
     raise _misfit(path, noun, value)
 
 
-def _noun(kind: str, said: Mapping[str, Any]) -> str:
-    logical = said.get("logicalType")
+def _noun(kind: str, schema: Mapping[str, Any]) -> str:
+    logical = schema.get("logicalType")
     if logical == "decimal":
-        return f"decimal({said.get('precision')},{said.get('scale', 0)})"
-    return str(logical or (f"base64 text of {said['size']:,} bytes" if kind == "fixed" else kind))
+        return f"decimal({schema.get('precision')},{schema.get('scale', 0)})"
+    return str(logical or (f"base64 text of {schema['size']:,} bytes" if kind == "fixed" else kind))
 
 
 def _misfit(path: Path, noun: str, value: Any) -> Misfit:
@@ -270,24 +270,24 @@ def _fraction(kind: str, value: Any) -> float:
     return number if math.isfinite(number) or not isinstance(value, (int, Number)) else _no()
 
 
-def _bytes(said: Mapping[str, Any], logical: str, value: Any) -> bytes:
-    size = said.get("size")
+def _bytes(schema: Mapping[str, Any], logical: str, value: Any) -> bytes:
+    size = schema.get("size")
     if logical == "decimal" and isinstance(value, (int, float, Number, str)) and not isinstance(value, bool):
-        return _decimal(said, value)
+        return _decimal(schema, value)
     if logical == "uuid":
         return UUID(value).bytes
     data = value if isinstance(value, bytes) else base64.b64decode(value, validate=True)
     return data if size is None or len(data) == size else _no()
 
 
-def _decimal(said: Mapping[str, Any], value: Any) -> bytes:
+def _decimal(schema: Mapping[str, Any], value: Any) -> bytes:
     try:
-        unscaled = json_values.unscaled(Number(str(value)), said.get("scale", 0))
+        unscaled = json_values.unscaled(Number(str(value)), schema.get("scale", 0))
     except InvalidOperation:
         raise ValueError from None
-    if abs(unscaled) >= 10 ** said["precision"]:
+    if abs(unscaled) >= 10 ** schema["precision"]:
         raise ValueError
-    return json_values.signed(unscaled, said.get("size"))
+    return json_values.signed(unscaled, schema.get("size"))
 
 
 def _no() -> NoReturn:
@@ -310,12 +310,12 @@ def schema_text(name: str, columns: Sequence[Field]) -> str:
 
 
 def _record(name: str, fields: Sequence[Field]) -> Json:
-    made = []
+    members = []
     for field in fields:
         if not _NAME.fullmatch(field.name):
             raise Unsupported(f"`{field.name}` cannot be a field of an Avro record", "its names are of A-Z, a-z, 0-9 and `_`")
-        made.append({"name": field.name, "type": ["null", _says(field.type, f"{name}_{field.name}")], "default": None})
-    return {"type": "record", "name": name, "fields": made}
+        members.append({"name": field.name, "type": ["null", _says(field.type, f"{name}_{field.name}")], "default": None})
+    return {"type": "record", "name": name, "fields": members}
 
 
 def _says(type_: Type, name: str) -> Json:

@@ -90,8 +90,8 @@ def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
         for path, way in _written(_said(fit.version.schema).fields, ()):
             place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
             if ways.setdefault(place, way) != way:
-                said = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
-                others[fit.version.id] = said
+                difference = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
+                others[fit.version.id] = difference
     return ways, others
 
 
@@ -147,18 +147,18 @@ def schema_text(name: str, columns: Sequence[types.Field]) -> str:
 def _says(type_: Type) -> dict[str, Any]:
     match type_:
         case Array():
-            said = {"type": "array", "items": _says(type_.element)}
+            schema = {"type": "array", "items": _says(type_.element)}
         case Map():
-            said = {"type": "object", "additionalProperties": _says(type_.value)}
+            schema = {"type": "object", "additionalProperties": _says(type_.value)}
         case Struct():
-            said = {"type": "object", "properties": {field.name: _says(field.type) for field in type_.fields}}
+            schema = {"type": "object", "properties": {field.name: _says(field.type) for field in type_.fields}}
         case Decimal():
             size = {"scale": str(type_.scale), "connect.decimal.precision": str(type_.precision)}
             title = "org.apache.kafka.connect.data.Decimal"
-            said = {"type": "number", "title": title, "connect.type": "bytes", "connect.parameters": size}
+            schema = {"type": "number", "title": title, "connect.type": "bytes", "connect.parameters": size}
         case _:
-            said = dict(_SAYS[type_])
-    return {**said, "type": [said["type"], "null"]}
+            schema = dict(_SAYS[type_])
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
@@ -169,9 +169,9 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
 
     def encode(value: Any) -> bytes:
         text = json_values.text(value)
-        said = wrong(text_of.loads(text))
-        if said is not None:
-            raise ValueError(_short(said))
+        fault = wrong(text_of.loads(text))
+        if fault is not None:
+            raise ValueError(_short(fault))
         return text.encode()
 
     return encode
@@ -182,17 +182,17 @@ def decoder(_schema: Schema) -> Callable[[bytes], str]:
 
     def decode(data: bytes) -> str:
         try:
-            said = data.decode("utf-8")
-            text_of.loads(said, parse_int=lambda _: 0, parse_float=lambda _: 0.0, parse_constant=json_values.no_constant)
+            text = data.decode("utf-8")
+            text_of.loads(text, parse_int=lambda _: 0, parse_float=lambda _: 0.0, parse_constant=json_values.no_constant)
         except (ValueError, RecursionError):
             raise ValueError("it is not JSON") from None
-        return said.strip(" \t\r\n")
+        return text.strip(" \t\r\n")
 
     return decode
 
 
-def _short(said: str) -> str:
-    return said if len(said) <= _SHOWN else said[: _SHOWN - 2] + " …"
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 2] + " …"
 
 
 def _way(schema: Schema) -> Way:

@@ -42,8 +42,8 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
 
     from framework.formats.json_schema.text import MALFORMED, registry_of
 
-    said = document(schema.text)
-    known: Any = validator_for(said, default=Draft7Validator)
+    schema_ = document(schema.text)
+    known: Any = validator_for(schema_, default=Draft7Validator)
     followed = _Followed()
     own: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
     own["additionalProperties"] = _others(known.VALIDATORS["additionalProperties"])
@@ -51,7 +51,7 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
     if any('"patternProperties"' in each.text for each in (schema, *(inner for _, inner in schema.behind))):
         own["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
     extended: Any = extend(known, own)  # type: ignore[no-untyped-call]
-    checker = extended(said, registry=registry_of(schema), format_checker=FormatChecker())
+    checker = extended(schema_, registry=registry_of(schema), format_checker=FormatChecker())
 
     def wrong(value: Any) -> str | None:
         followed.all = followed.open = 0

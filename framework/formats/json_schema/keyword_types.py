@@ -53,8 +53,8 @@ _TEXT = Said("atom")  # of a value that has several types
 
 def keyword(schema: Any, name: str, kind: type) -> Any:
     """What a keyword says, if it says it in the right form."""
-    found = schema.get(name) if isinstance(schema, dict) else None
-    return found if isinstance(found, kind) and not (kind is int and isinstance(found, bool)) else None
+    value = schema.get(name) if isinstance(schema, dict) else None
+    return value if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) else None
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -71,9 +71,9 @@ def check_names(names: Iterable[str]) -> None:
 
 def kinds_of(schema: dict[str, Any]) -> list[str]:
     """JSON's types that a value can have beside null; none at all: nothing is said."""
-    said = schema.get("type")
+    type_ = schema.get("type")
     kinds = (
-        [said] if isinstance(said, str) else [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+        [type_] if isinstance(type_, str) else [each for each in type_ if isinstance(each, str)] if isinstance(type_, list) else []
     )
     if not kinds and ("enum" in schema or "const" in schema):
         listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const")]
@@ -123,8 +123,8 @@ def atom(kinds: Sequence[str], schema: dict[str, Any]) -> Said:
 
 
 def _decimal(schema: dict[str, Any]) -> Type:
-    said = keyword(schema, "connect.parameters", dict) or {}
-    scale, precision = (str(said.get(name, "")) for name in ("scale", "connect.decimal.precision"))
+    parameters = keyword(schema, "connect.parameters", dict) or {}
+    scale, precision = (str(parameters.get(name, "")) for name in ("scale", "connect.decimal.precision"))
     if not re.fullmatch(r"\d\d?", scale) or int(scale) > 38:
         return types.BINARY
     whole = int(precision) if re.fullmatch(r"\d{1,3}", precision) else 38
@@ -168,12 +168,12 @@ def either(one: Said, other: Said) -> Said:
 
 def any_of(parts: Sequence[Said], of_object: bool) -> Said:
     """Of several alternatives. Those of an object that is told of elsewhere are its fields, too."""
-    said = [part for part in parts if part.is_ != "null"]
-    if len(said) < 2:
-        return said[0] if said else Said("null")
-    if of_object and all(part.is_ in ("object", "anything") for part in said):
-        return reduce(lambda one, other: Said("object", fields=_joined(one, other, either)), said, Said("object"))
-    return reduce(either, said)
+    others = [part for part in parts if part.is_ != "null"]
+    if len(others) < 2:
+        return others[0] if others else Said("null")
+    if of_object and all(part.is_ in ("object", "anything") for part in others):
+        return reduce(lambda one, other: Said("object", fields=_joined(one, other, either)), others, Said("object"))
+    return reduce(either, others)
 
 
 def _joined(one: Said, other: Said, how: Any) -> tuple[tuple[str, Said], ...]:

@@ -118,24 +118,24 @@ class _Builder:
         return len(self.places) - 1
 
     def sequence(self, tree: Any, behind: int) -> int:
-        for code, said in reversed(list(tree)):
-            behind = self.part(code, said, behind)
+        for code, operand in reversed(list(tree)):
+            behind = self.part(code, operand, behind)
         return behind
 
-    def part(self, code: Any, said: Any, behind: int) -> int:
+    def part(self, code: Any, operand: Any, behind: int) -> int:
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            least, most, inner = said
+            least, most, inner = operand
             return self.repeated(least, most, inner, behind)
         if code == codes.BRANCH:
-            return self.add(_Place([self.sequence(each, behind) for each in said[1]]))
+            return self.add(_Place([self.sequence(each, behind) for each in operand[1]]))
         if code == codes.SUBPATTERN:
-            _, more, fewer, inner = said
+            _, more, fewer, inner = operand
             if more or fewer:
                 raise _Other
             return self.sequence(inner, behind)
-        if code == codes.AT and (said in _STARTS or said in _ENDS or said in _EDGES):
-            return self.add(_Place([behind], at=said))
-        return self.add(_Place([behind], _test(code, said)))
+        if code == codes.AT and (operand in _STARTS or operand in _ENDS or operand in _EDGES):
+            return self.add(_Place([behind], at=operand))
+        return self.add(_Place([behind], _test(code, operand)))
 
     def repeated(self, least: int, most: Any, inner: Any, behind: int) -> int:
         if most == codes.MAXREPEAT:
@@ -151,17 +151,17 @@ class _Builder:
         return begin
 
 
-def _test(code: Any, said: Any) -> Test:
+def _test(code: Any, operand: Any) -> Test:
     """Of one character."""
     if code == codes.ANY:
         return lambda each: each != "\n"
     if code == codes.LITERAL:
-        return chr(said).__eq__
+        return chr(operand).__eq__
     if code == codes.NOT_LITERAL:
-        return chr(said).__ne__
+        return chr(operand).__ne__
     if code == codes.IN:
-        negated = any(kind == codes.NEGATE for kind, _ in said)
-        tests = tuple(_members(said))
+        negated = any(kind == codes.NEGATE for kind, _ in operand)
+        tests = tuple(_members(operand))
         return lambda each: any(test(each) for test in tests) is not negated
     raise _Other
 
@@ -170,8 +170,8 @@ def _between(low: str, high: str) -> Test:
     return lambda each: low <= each <= high
 
 
-def _members(said: Any) -> Iterator[Test]:
-    for kind, value in said:
+def _members(operand: Any) -> Iterator[Test]:
+    for kind, value in operand:
         if kind == codes.RANGE:
             yield _between(*map(chr, value))
         elif kind == codes.CATEGORY:

@@ -38,10 +38,10 @@ def registry_of(schema: Schema) -> Registry[Any]:
     there = {name: _resource(each.text) for name, each in schema.behind}
 
     def retrieve(uri: str) -> Resource[Any]:
-        found = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
-        if found is None:
+        name_of = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
+        if name_of is None:
             raise NoSuchResource(uri)
-        return there[found]
+        return there[name_of]
 
     known: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
     return known.with_resources(there.items()).crawl()
@@ -51,8 +51,8 @@ def _resource(text: str) -> Resource[Any]:
     from referencing import Resource
     from referencing.jsonschema import DRAFT4, DRAFT7
 
-    said = document(text)
-    return Resource.from_contents(said, default_specification=DRAFT4 if _old_id(said) else DRAFT7)
+    schema = document(text)
+    return Resource.from_contents(schema, default_specification=DRAFT4 if _old_id(schema) else DRAFT7)
 
 
 def _old_id(schema: Any) -> bool:
@@ -128,8 +128,8 @@ class _Reader:
         ref = next((schema[name] for name in ("$ref", "$dynamicRef") if isinstance(schema.get(name), str)), None)
         said = ANYTHING
         if ref is not None:
-            found = resolver.lookup(ref)
-            said = self.schema(found.contents, found.resolver, top)
+            target = resolver.lookup(ref)
+            said = self.schema(target.contents, target.resolver, top)
             if not self.modern:
                 return said
         said = both(self._own(schema, resolver), said)

@@ -28,33 +28,33 @@ _LISTS_ARE_PREFIXES = "2020-12"  # the first draft in which `items` is no list
 def document(text: str) -> Any:
     """An object or a truth value."""
     try:
-        said = json.loads(text)
+        schema = json.loads(text)
     except ValueError as error:
         raise Unsupported(f"the text is no JSON: {error}", _LOOK) from None
     except RecursionError:
         raise Unsupported("the text is nested too deep", _LOOK) from None
-    if not isinstance(said, (dict, bool)):
+    if not isinstance(schema, (dict, bool)):
         raise Unsupported("the text is no JSON Schema: it is no object", _LOOK)
-    draft = said.get("$schema") if isinstance(said, dict) else None
+    draft = schema.get("$schema") if isinstance(schema, dict) else None
     try:
-        return _schema(said, isinstance(draft, str) and _LISTS_ARE_PREFIXES in draft)
+        return _schema(schema, isinstance(draft, str) and _LISTS_ARE_PREFIXES in draft)
     except RecursionError:
         raise Unsupported("the text is nested too deep", _LOOK) from None
 
 
-def _schema(said: Any, modern: bool) -> Any:
-    if isinstance(said, bool):
-        return said
-    made: dict[str, Any] = {}
-    for name, value in said.items():
+def _schema(schema: Any, modern: bool) -> Any:
+    if isinstance(schema, bool):
+        return schema
+    checked: dict[str, Any] = {}
+    for name, value in schema.items():
         kept = _keyword(name, value, modern)
         if kept is not None:
-            made[name] = kept
-    if modern and isinstance(made.get("items"), list):
-        made["prefixItems"] = made.pop("items")
-        if "additionalItems" in made:
-            made["items"] = made.pop("additionalItems")
-    return made
+            checked[name] = kept
+    if modern and isinstance(checked.get("items"), list):
+        checked["prefixItems"] = checked.pop("items")
+        if "additionalItems" in checked:
+            checked["items"] = checked.pop("additionalItems")
+    return checked
 
 
 def _keyword(name: str, value: Any, modern: bool) -> Any:
@@ -72,15 +72,15 @@ def _keyword(name: str, value: Any, modern: bool) -> Any:
 
 def _named(name: str, value: dict[str, Any], modern: bool) -> dict[str, Any]:
     """Dependencies may also be lists of names."""
-    made: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for each, inner in value.items():
         if _is_schema(inner):
-            made[each] = _schema(inner, modern)
+            checked[each] = _schema(inner, modern)
         elif name == "dependencies" and isinstance(inner, list) and all(isinstance(other, str) for other in inner):
-            made[each] = inner
+            checked[each] = inner
         elif name == "properties":
-            made[each] = {}  # a property all the same
-    return made
+            checked[each] = {}  # a property all the same
+    return checked
 
 
 def _text(name: str, value: Any) -> str | None:
@@ -96,5 +96,5 @@ def _text(name: str, value: Any) -> str | None:
     return value
 
 
-def _is_schema(said: Any) -> bool:
-    return isinstance(said, (dict, bool))
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, (dict, bool))

@@ -26,11 +26,11 @@ STRING_FIELD, GROUP, MESSAGE, ENUM = 9, 10, 11, 14
 
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:
-    found = messages(schema)
-    made = _Walk(found).fields(found.first, (), 0)
-    if not made:
-        raise Unsupported(f"the message `{found.first.full_name}` has no fields", "a table needs a column")
-    return made
+    all_messages = messages(schema)
+    columns = _Walk(all_messages).fields(all_messages.first, (), 0)
+    if not columns:
+        raise Unsupported(f"the message `{all_messages.first.full_name}` has no fields", "a table needs a column")
+    return columns
 
 
 @dataclass
@@ -41,16 +41,16 @@ class _Walk:
     def fields(self, message: Descriptor, above: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
         self.may(message, above, depth)
         within = (*above, message.full_name)
-        made = [shape for each in message.fields if (shape := self.shape(each, within, depth))]
+        shapes = [shape for each in message.fields if (shape := self.shape(each, within, depth))]
         known: dict[str, str] = {}
-        for name in (shape.name for shape in made):
+        for name in (shape.name for shape in shapes):
             if name.lower() in known:
                 also = known[name.lower()]
                 raise Unsupported(
                     f"`{also}` and `{name}` of `{message.full_name}` differ only in case", "columns need other names"
                 )
             known[name.lower()] = name
-        return tuple(made)
+        return tuple(shapes)
 
     def may(self, message: Descriptor, above: tuple[str, ...], depth: int) -> None:
         name = message.full_name

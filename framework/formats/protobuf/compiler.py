@@ -72,9 +72,9 @@ def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
         extension = pool.FindExtensionByName("confluent.field_meta")
     except KeyError:  # nothing of the schema imports them
         return "", {}
-    said = options.FromString(field.GetOptions().SerializeToString()).Extensions[extension]
-    entries = said.params.items() if hasattr(said.params, "items") else ((each.key, each.value) for each in said.params)
-    return said.doc, dict(entries)
+    extended = options.FromString(field.GetOptions().SerializeToString()).Extensions[extension]
+    entries = extended.params.items() if hasattr(extended.params, "items") else ((each.key, each.value) for each in extended.params)
+    return extended.doc, dict(entries)
 
 
 def _first(files: Any) -> Descriptor:
@@ -104,10 +104,10 @@ def _map_entries(message: Any, name: str) -> Iterator[str]:
 
 
 def _docs(message: Any, name: str, path: tuple[int, ...], comments: Mapping[tuple[int, ...], str]) -> dict[str, str]:
-    found = {f"{name}.{field.name}": " ".join(comments.get((*path, 2, at), "").split()) for at, field in enumerate(message.field)}
+    docs = {f"{name}.{field.name}": " ".join(comments.get((*path, 2, at), "").split()) for at, field in enumerate(message.field)}
     for at, inner in enumerate(message.nested_type):
-        found |= _docs(inner, f"{name}.{inner.name}", (*path, 3, at), comments)
-    return found
+        docs |= _docs(inner, f"{name}.{inner.name}", (*path, 3, at), comments)
+    return docs
 
 
 @lru_cache(maxsize=128)
@@ -117,17 +117,17 @@ def _compiled(schema: Schema) -> bytes:
         raise Unsupported("the schema is a compiled descriptor in base64, not the text of a .proto file", "register its text")
     import grpc_tools
 
-    with tempfile.TemporaryDirectory(prefix="sluice-protobuf-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="sluice-protobuf-") as temporary:
+        folder = Path(temporary)
         main = _lay_out(schema, folder)
         out = folder / "compiled"
-        code, said = _protoc(
+        code, output = _protoc(
             "protoc", f"-I{folder / 'files'}", f"-I{Path(grpc_tools.__file__).parent / '_proto'}",
             "--include_imports", "--include_source_info", f"--descriptor_set_out={out}", main,
         )  # fmt: skip
         if code == 0:
             return out.read_bytes()
-    lines = [line.replace(f"{folder / 'files'}/", "").rstrip(".") for line in said.splitlines() if not _NO_ERROR.search(line)]
+    lines = [line.replace(f"{folder / 'files'}/", "").rstrip(".") for line in output.splitlines() if not _NO_ERROR.search(line)]
     message = "; ".join(lines[:_SAID]) or f"protoc ends with {code}"
     missing = "what it imports must be among the references that it is registered with, by the same name"
     raise Unsupported(f"protoc cannot compile it: {message}", missing if "File not found" in message else "")
@@ -171,14 +171,14 @@ def _protoc(*arguments: str) -> tuple[int, str]:
     """Its exit code and what it says, which it writes to the process's stderr."""
     from grpc_tools import protoc
 
-    with _ONE_AT_A_TIME, tempfile.TemporaryFile() as said:
+    with _ONE_AT_A_TIME, tempfile.TemporaryFile() as output:
         sys.stderr.flush()
         kept = os.dup(2)
         try:
-            os.dup2(said.fileno(), 2)
+            os.dup2(output.fileno(), 2)
             code = protoc.main(list(arguments))
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        said.seek(0)
-        return code, said.read().decode(errors="replace")
+        output.seek(0)
+        return code, output.read().decode(errors="replace")

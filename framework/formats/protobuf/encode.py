@@ -111,8 +111,8 @@ def _parts(field: Descriptor, text: str, pattern: str) -> dict[str, int]:
     match = re.fullmatch(pattern, text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} does not fit `{field.name}`")
-    found = {name: part for name, part in match.groupdict().items() if part}
-    return {name: int(part.ljust(9, "0") if name == "nanos" else part) for name, part in found.items()}
+    parts = {name: part for name, part in match.groupdict().items() if part}
+    return {name: int(part.ljust(9, "0") if name == "nanos" else part) for name, part in parts.items()}
 
 
 def schema_text(name: str, columns: Sequence[Field]) -> str:
@@ -163,5 +163,5 @@ def _declared(type_: Type) -> tuple[str, str]:
 
 
 def _type_name(name: str) -> str:
-    made = "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name))
-    return made if made[:1].isalpha() else f"Message{made}"
+    pascal = "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name))
+    return pascal if pascal[:1].isalpha() else f"Message{pascal}"
