@@ -64,6 +64,7 @@ def test_records_that_branch_at_each_level_are_refused_for_their_fields(leaf: An
     assert calls(refused) < 100_000
 
 
+@pytest.mark.slow
 def test_versions_of_many_fields_cost_each_field_once() -> None:
     def read(fields: int) -> None:
         schema = avro(record(*((f"f{at}", "int") for at in range(fields))))

@@ -238,6 +238,7 @@ def test_a_condition_of_many_parts_is_flat() -> None:
     assert not check(text, COLUMNS).fails
 
 
+@pytest.mark.slow
 def test_repeated_operands_do_not_explode() -> None:
     text = "paid"
     for _ in range(22):

@@ -259,6 +259,7 @@ _DEFAULTS = {
 }
 
 
+@pytest.mark.slow
 def test_no_format_is_named_outside_its_own_file() -> None:
     own = {name: {f"formats/{name}.py", f"formats/{name}/"} for name in (*dict(every("value")), *dict(every("key")))}
     kinds = {each.kind for each in every("value").values() if isinstance(each, BySchema)} - {"JSON"}

@@ -371,6 +371,7 @@ def test_a_topics_name_becomes_a_valid_name_of_the_spec(kafka: str, name: str) -
     assert (found.name, found.kafka_name) == (name, kafka)
 
 
+@pytest.mark.slow
 def test_only_the_first_fields_of_very_many_become_columns() -> None:
     made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
     assert (made.columns, len(made.left_out)) == (500, 200)

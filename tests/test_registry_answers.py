@@ -273,11 +273,13 @@ def test_branching_references_are_read_once_each() -> None:
         assert cache.read(server.url, "l0") == found
 
 
+@pytest.mark.slow
 def test_references_without_end_are_strange() -> None:
     with serving(bomb(10**9)) as server:
         assert strange(lambda: server.registry().subject("l0")).endswith("has references without end")
 
 
+@pytest.mark.slow
 def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "MOST_REFERENCES", 100)
 
