@@ -106,3 +106,10 @@ def test_a_row_that_fails_leaves_nothing_for_the_next(spark: Any, rows: Any) -> 
                 assert [row.tried.error is None for row in found] == [False, True, True], text
                 assert "a key of the map is null" in found[0].tried.error
                 assert all(row.tried.value for row in found[1:])
+
+
+def test_what_is_filtered_by_its_error_is_computed_once(spark: Any, rows: Any) -> None:
+    tried = rows.selectExpr(f"{attempt(check('a / b', COLUMNS).sql)} AS tried")
+    good = tried.where("tried.error IS NULL").selectExpr("tried.value")
+    assert good._jdf.queryExecution().optimizedPlan().toString().count("_sluice_attempt(") == 1
+    assert [row["value"] for row in good.collect()] == [5.0, None]

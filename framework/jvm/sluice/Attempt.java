@@ -61,6 +61,12 @@ public final class Attempt extends Expression implements ConditionalExpression, 
     return false;
   }
 
+  /** It is. But Spark then moves no filter below it, where it would be computed for the filter and once more for the value. */
+  @Override
+  public boolean deterministic() {
+    return false;
+  }
+
   @Override
   public Object eval(InternalRow row) {
     Attempted result = new Attempted();
