@@ -88,13 +88,20 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
         return Checked(ColumnSql("NULL", used), VOID)
     piece = _Typing(columns, declared).piece(tree)
     if piece.type == VOID:
-        raise refused(piece.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
+        raise _untyped(tree)
     for part in types.parts(piece.type):
         if part in _NO_COLUMN:
             raise refused(piece.offset, "sql-type", f"{_NO_COLUMN[part][0]} cannot be a column", _NO_COLUMN[part][1])
     if len(piece.sql) > LARGEST:
         raise refused(piece.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
     return Checked(ColumnSql(piece.sql, used), piece.type, piece.fails)
+
+
+def _untyped(tree: Node) -> ExpressionError:
+    if isinstance(tree, Literal):
+        return refused(tree.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
+    hint = "write when it is so: if(price < 0, raise_error('no price'), price)"
+    return refused(tree.offset, "sql-type", "it is NULL or an error for every row, and so has no type", hint)
 
 
 LARGEST = 60_000
