@@ -13,8 +13,8 @@ from bench import handwritten, load
 from bench.quick import MESSAGES, TURNS, _handwritten, _timed, place, whole
 from framework.engine.context import Context
 from framework.engine.kafka.spark_reader import read
+from framework.engine.rows.frame import frame_of
 from framework.engine.rules.protocol import Partition, Range, partition
-from framework.engine.spark.row_frame import frame
 from framework.model import Pipeline
 from framework.plan.passes import make
 
@@ -46,7 +46,7 @@ def _seconds(context: Context, bootstrap: str, pipeline: Pipeline) -> dict[str, 
     numbers = count()
     range_ = Range(_of_topic(starts), _of_topic(ends), MESSAGES)
     messages = read(spark, pipeline, range_, context.plan.secrets)
-    rows = frame(messages, pipeline, range_.size).good
+    rows = frame_of(messages, pipeline, range_.size).good
     whole(context, pipeline)
     by_hand = handwritten.rows(_parsed(messages))
     landed = handwritten.rows(_parsed(messages)).where("_kafka_offset >= 0").persist()

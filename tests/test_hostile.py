@@ -14,8 +14,9 @@ import pytest
 from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
 from framework.engine.rebuild import rebuild
+from framework.engine.rows import counts
+from framework.engine.rows.frame import frame_of
 from framework.engine.rules.protocol import Position, next_range
-from framework.engine.spark import row_frame
 from framework.engine.trials.preview import preview
 from framework.engine.trials.trial import Trials
 from framework.model import Pipeline
@@ -299,9 +300,9 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
     range_ = next_range(nowhere, topic, 1000)
     assert range_ is not None
-    frame = row_frame.frame(source.read(context.spark, range_, 1), pipeline, range_.size)
+    frame = frame_of(source.read(context.spark, range_, 1), pipeline, range_.size)
     frame.good.write.format("noop").mode("append").save()
-    counted = row_frame.counted(context.spark, pipeline, frame.observed)
+    counted = counts.counted(context.spark, pipeline, frame.observed)
     assert counted.carried is not None
     assert (counted.bad, counted.too_large) == (25, 20)
     assert counted.carried.selectExpr("sum(octet_length(cast(headers as string)))").collect()[0][0] < 1000

@@ -33,8 +33,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "generate": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "plan", "engine.kafka"),
     "engine.class_archive": ("java", "patience", "catalogs", "jars", "jvm", "plan", "engine.spark", "engine.trials"),
     "engine.trials": (
-        *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.spark"),
-        "engine.rules",
+        *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.rows"),
+        *("engine.spark", "engine.rules"),
     ),
     "engine.observe": (
         *(*ENGINE, "engine.maintain", "engine.rebuild", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
@@ -46,18 +46,18 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.undo": (
-        *(*ENGINE, "engine.publish", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
-        "engine.rules",
+        *(*ENGINE, "engine.publish", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg", "engine.rows"),
+        *("engine.spark", "engine.rules"),
     ),
     "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.publish": (
-        *(*ENGINE, "engine.staging", "engine.context", "engine.source", "engine.messages", "engine.iceberg", "engine.spark"),
-        "engine.rules",
+        *(*ENGINE, "engine.staging", "engine.context", "engine.source", "engine.messages", "engine.iceberg", "engine.rows"),
+        *("engine.spark", "engine.rules"),
     ),
     "kinds": ("errors", "hosts", "catalogs", "model", "sql.settings", "spec", "plan"),
-    "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.spark"),
+    "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
-    "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
+    "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
     "engine.context": (
         *(*ENGINE, "engine.feed", "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
         "engine.rules",
@@ -70,6 +70,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
     "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding"),
+    "engine.rows": ("model", "sql.quote"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
@@ -247,7 +248,7 @@ def test_no_module_needs_itself_to_be_imported() -> None:
     [
         ("spec", "from framework.model import Plan", "1: spec imports framework.model.Plan"),
         ("spec", "def f():\n    from framework import engine", "2: spec imports framework.engine"),
-        ("steps", "from framework.engine.spark import row_frame", "1: steps imports framework.engine.spark.row_frame"),
+        ("steps", "from framework.engine.rows import frame", "1: steps imports framework.engine.rows.frame"),
         ("formats", "import framework.plan.passes", "1: formats imports framework.plan.passes"),
         ("sql", "from framework import jars", "1: sql imports framework.jars"),
         ("engine.publish", "from framework.cli import main", "1: engine.publish imports framework.cli.main"),

@@ -120,7 +120,9 @@ class Messages:
         types: dict[str, Type] = {}
         for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
             writer = self.writer(of) if contract and not self.pipeline.topic.changes else None
-            types |= {writer.column(each.name): each.type for each in by_schema(writer.schema).shapes(writer.schema)} if writer else {}
+            types |= (
+                {writer.column(each.name): each.type for each in by_schema(writer.schema).shapes(writer.schema)} if writer else {}
+            )
         return types
 
     def writer(self, of: str) -> Writer | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from framework.engine.spark.row_frame import Counted, Frame
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
 from framework.engine.staging import Target
 from framework.plan.modes import Mode
 

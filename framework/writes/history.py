@@ -14,8 +14,10 @@ from contextlib import ExitStack
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
+from framework.engine.rows.own_columns import DELETE, NTH
 from framework.engine.spark.reading_errors import kept
-from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
 from framework.engine.staging import Target, by_key, deletes, events, ranges
 from framework.engine.staging.merge import inserts, merge
 from framework.engine.staging.ranges import Near

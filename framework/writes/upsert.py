@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
+from framework.engine.rows.own_columns import DELETE, NTH
 from framework.engine.spark.reading_errors import kept
-from framework.engine.spark.row_frame import DELETE, NTH, Counted, Frame
 from framework.engine.staging import Target, by_key, deletes, events, ranges
 from framework.engine.staging.merge import inserts, merge, sources
 from framework.engine.staging.ranges import Near

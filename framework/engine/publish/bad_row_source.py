@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows
+from framework.engine.rows.own_columns import ONLY
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.source import Source
-from framework.engine.spark.row_frame import ONLY
 from framework.model import BAD_ROW_COLUMNS, LOST_BYTES, OPEN, REPLAYED, Pipeline
 from framework.sql.quote import identifier, literal
 

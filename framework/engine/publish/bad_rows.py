@@ -9,10 +9,11 @@ from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.side_tables import append, open_side_table, quoted
+from framework.engine.rows import bad_rows, counts
+from framework.engine.rows.frame import frame_of
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position, Range, TableState
 from framework.engine.rules.refusals import Acceptance
-from framework.engine.spark import row_frame
 from framework.errors import BadRowsStop
 from framework.model import BAD_ROW_COLUMNS, LOST_BYTES, Pipeline
 from framework.sql.quote import identifier, literal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def stage(
-    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: row_frame.Counted
+    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: counts.Counted
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
@@ -32,11 +33,11 @@ def stage(
     number = _number(opened)
     lake.branch(table, attempt, main)
     if not counted.too_large:
-        append(row_frame.bad_rows(pipeline, number, counted.carried), pipeline, side, attempt)
+        append(bad_rows.table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
-    bad = row_frame.frame(messages, pipeline, range_.size, carry=False).bad
-    append(row_frame.bad_rows(pipeline, number, bad), pipeline, side, attempt)
+    bad = frame_of(messages, pipeline, range_.size, carry=False).bad
+    append(bad_rows.table_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()
     written = table.snapshot(protocol.BRANCH + attempt)
     if int(written.summary().get("added-records") or 0) < counted.bad:
@@ -51,7 +52,7 @@ def stage_outcomes(
     attempt: str,
     opened: TableState,
     range_: Range,
-    counted: row_frame.Counted,
+    counted: counts.Counted,
     source: BadRowSource,
 ) -> None:
     """Writes what a replay makes of bad rows to a branch of their table."""
@@ -61,9 +62,9 @@ def stage_outcomes(
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = source.read(lake.spark, range_, number)
-        bad = row_frame.frame(messages, pipeline, range_.size, carry=False).bad
+        bad = frame_of(messages, pipeline, range_.size, carry=False).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-    append(source.outcomes(range_, number, row_frame.bad_rows(pipeline, number, bad)), pipeline, side, attempt)
+    append(source.outcomes(range_, number, bad_rows.table_rows(pipeline, number, bad)), pipeline, side, attempt)
 
 
 def _number(opened: TableState) -> int:
@@ -77,7 +78,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
     ours = again.where(f"batch = {number}")
     place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
     lost = (
-        row_frame.bad_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
+        bad_rows.table_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
     )
     lost_message = f"concat(message, {literal(LOST_BYTES)})"
     kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
@@ -86,7 +87,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
     return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
 
 
-def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: row_frame.Counted) -> None:
+def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: counts.Counted) -> None:
     """With `bad_rows: stop`, refuses a batch with bad rows that are not accepted."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return

@@ -22,13 +22,14 @@ from framework.engine.publish import bad_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
+from framework.engine.rows import counts
+from framework.engine.rows.counts import Changed
+from framework.engine.rows.frame import frame_of
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
-from framework.engine.spark import row_frame
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
-from framework.engine.spark.row_frame import Changed
 from framework.engine.staging import Target
 from framework.engine.staging import state as states
 from framework.errors import BatchError, RefusedError, Unexpected
@@ -135,7 +136,7 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
 class _StagedBatch:
     snapshot: protocol.Snapshot
     position: Position
-    counted: row_frame.Counted
+    counted: counts.Counted
     forget: tuple[str, ...]  # what need not be remembered of deletes any more
 
 
@@ -242,13 +243,13 @@ class _Attempt:
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
         return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
 
-    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: row_frame.Counted) -> None:
+    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: counts.Counted) -> None:
         if self.replayed:
             bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
         else:
             bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
 
-    def _expect(self, counted: row_frame.Counted) -> None:
+    def _expect(self, counted: counts.Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
         for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
             if failing and expected.otherwise == "stop":
@@ -259,13 +260,13 @@ class _Attempt:
                     "nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
                 )
 
-    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> row_frame.Counted:
+    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> counts.Counted:
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         ends = replace(ends, replay=self.replayed is not None)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.short_text()}
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = row_frame.frame(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))
+        frame = frame_of(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))
         with named_errors(self.pipeline):
             return states.staged(to, frame, mode(self.pipeline.table.write).stage)
 
@@ -295,7 +296,7 @@ class _Attempt:
         self.cause = str(error)
         return Verdict.RESTAGE
 
-    def _warnings(self, counted: row_frame.Counted) -> tuple[tuple[str, int], ...]:
+    def _warnings(self, counted: counts.Counted) -> tuple[tuple[str, int], ...]:
         counts = zip(self.pipeline.expectations, counted.failing, strict=True)
         return tuple((expected.name, failing) for expected, failing in counts if failing)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from framework.engine.rows import counts
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
 from framework.engine.rules import protocol
-from framework.engine.spark import row_frame
-from framework.engine.spark.row_frame import Counted, Frame
 from framework.model import Keyed, Pipeline
 from framework.sql.quote import identifier
 from framework.types import Type
@@ -65,7 +66,7 @@ class Target:
 
     def counted(self, frame: Frame) -> Counted:
         """The counts of the pass over the batch that has just ended."""
-        return row_frame.counted(self.spark, self.pipeline, frame.observed)
+        return counts.counted(self.spark, self.pipeline, frame.observed)
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """A writer of rows to the attempt's branch, with the summary."""

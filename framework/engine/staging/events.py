@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.engine.spark.row_frame import DELETE, NTH, TRUNCATES, Frame
+from framework.engine.rows.frame import Frame
+from framework.engine.rows.own_columns import DELETE, NTH, TRUNCATES
 from framework.engine.staging import Target, by_key
 from framework.model import Keyed
 from framework.plan import unsent

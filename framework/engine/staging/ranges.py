@@ -13,7 +13,7 @@ from decimal import Decimal as Number
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.spark.row_frame import DELETE
+from framework.engine.rows.own_columns import DELETE
 from framework.engine.staging import Target
 from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type

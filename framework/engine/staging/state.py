@@ -14,9 +14,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg import state_branches
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
 from framework.engine.rules import protocol
 from framework.engine.spark.reading_errors import kept
-from framework.engine.spark.row_frame import Counted, Frame
 from framework.engine.staging import Target
 from framework.model import State
 from framework.sql.quote import identifier

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.observe.next_run import next_position
+from framework.engine.rows import bad_rows, own_columns, reading, stepping
 from framework.engine.rules.protocol import Position, Range, TopicState, next_range
 from framework.engine.source import Source
-from framework.engine.spark import row_frame, scratch_session
+from framework.engine.spark import scratch_session
 from framework.engine.spark.reading_errors import named_errors
 from framework.errors import RefusedError
 from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Pipeline, Plan
@@ -182,19 +183,17 @@ def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tup
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The frame with each row's text after each step, in columns of their own."""
-    bad = row_frame._travelling(pipeline, 1, carry=False)
-    rows = (
-        row_frame.of_table(messages, pipeline) if pipeline.source else row_frame.decode(messages, pipeline, bad, carry_raw=True)
-    )
+    bad = bad_rows.travelling(pipeline, 1, carry=False)
+    rows = reading.of_table(messages, pipeline) if pipeline.source else reading.decode(messages, pipeline, bad, carry_raw=True)
     rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
     for at, step in enumerate(pipeline.steps, 1):
-        rows = _with_snapshot(row_frame.apply(rows, step, pipeline, bad), at, _columns_after(pipeline, at))
-    fails = (f"coalesce({row_frame._is_checked(rows.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), at, _columns_after(pipeline, at))
+    fails = (f"coalesce({own_columns.is_checked(rows.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
     columns = {name: name for name in rows.columns if name.startswith(("_kafka_", "_sluice_"))}
     if "_kafka_timestamp" in columns:
         columns["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
     if pipeline.table.keyed:
-        columns[row_frame.DELETE] = pipeline.table.keyed.deletes or "false"
+        columns[own_columns.DELETE] = pipeline.table.keyed.deletes or "false"
     columns["_sluice_fails"] = f"array({', '.join(fails)})"
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
@@ -233,9 +232,9 @@ def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str,
     if not bad:
         return {}
     # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
-    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(row_frame._TRAVELLING))))
+    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(bad_rows.TYPE))))
     frame = spark.createDataFrame(table).coalesce(1)
-    return {row.offset: row for row in row_frame.bad_rows(pipeline, 0, frame).collect()}
+    return {row.offset: row for row in bad_rows.table_rows(pipeline, 0, frame).collect()}
 
 
 def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> Message:
@@ -268,7 +267,7 @@ def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
         after.append({each.name: _value(each, snapshot["columns"][each.name]) for each in _columns_after(pipeline, at)})
     fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
-    return Row(item=item, after=tuple(after), fate="deletes" if row.get(row_frame.DELETE) else "lands", unexpected=unexpected)
+    return Row(item=item, after=tuple(after), fate="deletes" if row.get(own_columns.DELETE) else "lands", unexpected=unexpected)
 
 
 def _value(column: Column, value: Any) -> Any:

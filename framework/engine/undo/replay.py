@@ -17,9 +17,10 @@ from framework.engine.messages import schema_lookup
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.rows import bad_rows, counts
+from framework.engine.rows.frame import frame_of
 from framework.engine.rules import refusals
 from framework.engine.rules.protocol import Position
-from framework.engine.spark import row_frame
 from framework.engine.spark.reading_errors import named_errors
 from framework.errors import RefusedError, SluiceError
 from framework.model import BAD_ROW_COLUMNS, DISCARDED, OPEN, REPLAYED, Pipeline
@@ -126,15 +127,15 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     if range_ is None:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
-    frame = row_frame.frame(messages, pipeline, range_.size)
+    frame = frame_of(messages, pipeline, range_.size)
     with named_errors(pipeline):
         frame.good.write.format("noop").mode("overwrite").save()
-    counted = row_frame.counted(context.spark, pipeline, frame.observed)
+    counted = counts.counted(context.spark, pipeline, frame.observed)
     if counted.unknown_schemas:
         raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
     reasons: Counter[tuple[str, str]] = Counter()
     if counted.carried is not None:
-        rows: list[Any] = row_frame.bad_rows(pipeline, position.batch + 1, counted.carried).select("code", "message").collect()
+        rows: list[Any] = bad_rows.table_rows(pipeline, position.batch + 1, counted.carried).select("code", "message").collect()
         reasons.update((row["code"], row["message"]) for row in rows)
     bad = tuple((code, message, count) for (code, message), count in reasons.most_common())
     return Trial(messages=range_.size, waiting=range_.waiting, rows=counted.rows, filtered=counted.filtered, bad=bad)

@@ -73,7 +73,11 @@ def kinds_of(schema: dict[str, Any]) -> list[str]:
     """JSON's types that a value can have beside null; none at all: nothing is said."""
     type_ = schema.get("type")
     kinds = (
-        [type_] if isinstance(type_, str) else [each for each in type_ if isinstance(each, str)] if isinstance(type_, list) else []
+        [type_]
+        if isinstance(type_, str)
+        else [each for each in type_ if isinstance(each, str)]
+        if isinstance(type_, list)
+        else []
     )
     if not kinds and ("enum" in schema or "const" in schema):
         listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const")]

@@ -73,7 +73,9 @@ def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
     except KeyError:  # nothing of the schema imports them
         return "", {}
     extended = options.FromString(field.GetOptions().SerializeToString()).Extensions[extension]
-    entries = extended.params.items() if hasattr(extended.params, "items") else ((each.key, each.value) for each in extended.params)
+    entries = (
+        extended.params.items() if hasattr(extended.params, "items") else ((each.key, each.value) for each in extended.params)
+    )
     return extended.doc, dict(entries)
 
 

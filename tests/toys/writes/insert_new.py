@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
+from framework.engine.rows.own_columns import NTH
 from framework.engine.spark.reading_errors import kept
-from framework.engine.spark.row_frame import NTH, Counted, Frame
 from framework.engine.staging import Target, by_key, events, ranges
 from framework.engine.staging.merge import inserts, merge
 from framework.plan.modes import Mode

@@ -1,0 +1,95 @@
+"""What a batch counts in its only pass over the rows, and the bad rows that come along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from framework.engine.rows.bad_rows import TYPE
+from framework.engine.rows.own_columns import is_checked, is_good
+from framework.model import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The changes of a batch to a table's rows by their keys; for its other rows the table had newer ones."""
+
+    inserted: int
+    updated: int = 0
+    deleted: int = 0
+    ended: int = 0  # versions
+
+    @property
+    def words(self) -> dict[str, int]:
+        return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """The counts of one pass over a batch. `carried` are its bad rows, which stay in the JVM; `too_large` of them lack their
+    bytes."""
+
+    read: int
+    rows: int
+    filtered: int
+    bad: int
+    failing: tuple[int, ...]  # rows for which each expectation of the batch does not hold
+    carried: DataFrame | None
+    too_large: int
+    unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
+    changed: Changed | None = None
+
+
+def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
+    from pyspark.sql import functions
+
+    observed = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
+    counts = " AND NOT _sluice_before" if "_sluice_before" in columns else ""
+    if "_sluice_first" in columns:
+        observed["rows"] = f"count_if({is_good(columns)}{counts})"
+    if "_sluice_keep" in columns:
+        observed["filtered"] = f"count_if(NOT _sluice_keep AND _sluice_bad IS NULL{counts})"
+    if carry and pipeline.bad_rows != "drop":
+        observed["carried"] = "collect_list(_sluice_bad)"
+        observed["too_large"] = "count_if(_sluice_bad.dropped)"
+    else:
+        observed["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+    if "_sluice_unknown" in columns:
+        observed["unknown"] = "collect_set(_sluice_unknown)"
+    for at, expected in enumerate(pipeline.expectations):
+        observed[f"expected{at}"] = f"count_if({is_checked(columns)} AND NOT {expected.holds})"
+    return [functions.expr(sql).alias(name) for name, sql in observed.items()]
+
+
+def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
+    """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
+    from pyspark.sql import DataFrame
+
+    jvm: Any = spark._jvm
+    row = cast(Any, observed)._jo.getRow()
+    counts = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
+    carried = None
+    bad = counts.get("bad", 0)
+    if "bad" not in counts:
+        bad_list = row.getList(row.fieldIndex("carried"))
+        bad = bad_list.size()
+        if bad:
+            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
+            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark).coalesce(1)
+    filtered = counts.get("filtered", 0)
+    rows = counts.get("rows", counts["read"] - bad - filtered)
+    failing = tuple(counts[f"expected{at}"] for at in range(len(pipeline.expectations)))
+    unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
+    return Counted(
+        read=counts["read"],
+        rows=rows,
+        filtered=filtered,
+        bad=bad,
+        failing=failing,
+        carried=carried,
+        too_large=counts.get("too_large", 0),
+        unknown_schemas=unknown_schemas,
+    )
