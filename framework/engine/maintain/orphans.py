@@ -30,14 +30,15 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
     files, location = table.files, str(table.document["location"])
     # Listed before the references are read: what is committed in between is among them.
     old = set(files.older(location, now - timedelta(seconds=pipeline.maintain.orphans_after)))
-    if not old or any(_DELTA in each for each in old):
+    there = set(files.older(location, now)) if old else set()
+    if not old or any(_DELTA in each for each in there):
         return 0
     second = metadata.read(catalog, second_pipeline(pipeline).table.identifier)
     named = {files.path(each) for each in _named(lake, pipeline, name)}
     if second is not None and name == pipeline.table.identifier:
         named |= {files.path(each) for each in _named(lake, pipeline, second_pipeline(pipeline).table.identifier)}
     own = {files.path(each["metadata-file"]) for each in table.document.get("metadata-log") or ()} | {files.path(table.file)}
-    others = {each for each in old if each.endswith(_METADATA)}
+    others = {each for each in there if each.endswith(_METADATA)}
     try:
         for other in others - own:
             named |= {files.path(each) for each in _named_by(Metadata(other, files.metadata(other), files))}
