@@ -191,6 +191,17 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     aged.assert_exactly_once()
 
 
+def test_files_that_another_catalog_names_stay_when_snapshots_go(aged: Project) -> None:
+    folder = aged.lake / "warehouse" / aged.namespace / "trades"
+    document = json.loads(Path(urlparse(metadata_file(aged)).path).read_text())
+    (folder / "metadata" / "of-another-catalog.metadata.json").write_text(json.dumps(document))
+    before = set(folder.rglob("data/**/*.parquet"))
+    maintained(aged)
+    assert counts(aged) == {"files": 1, "snapshots": 2}
+    assert before and before <= set(folder.rglob("data/**/*.parquet"))
+    aged.assert_exactly_once()
+
+
 def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     pipeline = aged.pipeline
     (table, _) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
