@@ -172,7 +172,7 @@ def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], 
     for name in keys:
         if read and not _known(name, read, steps, headers=False):
             in_key = any(name in topic.key_columns for topic in read)
-            why = "a step makes it anew" if in_key else "it comes from the message's value"
+            why = "a step computes it again" if in_key else "it comes from the message's value"
             hint = (
                 "make the step give it another name"
                 if in_key

@@ -237,12 +237,12 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
     generate = spec.generate
     assert generate is not None
     fields = tuple(fields)
-    known = dict(_generated(spec, fields))
+    column_types = dict(_column_types(spec, fields))
     written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
     generators = []
     for name, way in generate.columns.items():
         if len(problems) > MOST_PROBLEMS or (
-            name not in known and name.partition(".")[0] in dict(_places(spec)).keys() - known.keys()
+            name not in column_types and name.partition(".")[0] in dict(_places(spec)).keys() - column_types.keys()
         ):
             continue  # of a column whose type is wrong, that has been said
         if name in written:
@@ -252,12 +252,12 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
             )
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
-        if name not in known:
-            hint = did_you_mean(name, known, "name one of the topic's columns")
+        if name not in column_types:
+            hint = did_you_mean(name, column_types, "name one of the topic's columns")
             where = spec.key_place("generate", "columns", name)
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue
-        generators.append((name, known[name], Generated(way.one_of, way.between, way.pattern)))
+        generators.append((name, column_types[name], Generated(way.one_of, way.between, way.pattern)))
         try:
             generated.check(*generators[-1])
         except generated.Unsuited as error:
@@ -265,7 +265,7 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
     return Generator(generate.rate, tuple(generators))
 
 
-def _generated(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
+def _column_types(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
     """What `generate` can name, with the types that the messages have."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)

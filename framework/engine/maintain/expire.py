@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 
 from framework.engine.iceberg import deletable_files, metadata
 from framework.engine.iceberg.jvm_state import names
@@ -13,7 +12,7 @@ from framework.engine.spark.java_errors import CommitRefused, commit_answers
 from framework.model import Catalog
 
 
-def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[int], now: datetime) -> tuple[int, int]:
+def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
     """How many snapshots and files went. A file outside of the table's folders stays, whatever the metadata says, and one that others
     name."""
     table = lake.load(identifier)
@@ -32,8 +31,8 @@ def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[
         action.deleteWith(collected).commit()
     locations = collected.lines().split("\n") if collected.lines() else []
     files, folders = lake.own_files(table)
-    now_there = metadata.read(catalog, identifier)
-    by_others = others.named(now_there, others.beside(now_there, now)) if now_there else None
+    now = metadata.read(catalog, identifier)
+    by_others = others.named(now, others.beside(now)) if now and locations else None
     if by_others is None:
         return len(going), 0
     return len(going), deletable_files.delete(files, [each for each in locations if files.path(each) not in by_others], folders)

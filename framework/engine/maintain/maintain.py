@@ -92,7 +92,7 @@ def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, mo
         else:
             yield each.why
         if expirable := _due(pipeline, identifier, False).expirable:
-            snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable, _now())
+            snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
             context.at("expired")
             yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
         if most is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):

@@ -26,9 +26,8 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
     files, location = table.files, str(table.document["location"])
     # Listed before the references are read: what is committed in between is among them.
     old = set(files.older(location, now - timedelta(seconds=pipeline.maintain.orphans_after)))
-    there = set(files.older(location, now)) if old else set()
-    by_others = others.named(table, there)
-    if not old or by_others is None:
+    by_others = others.named(table, set(files.older(location, others.ANY_TIME))) if old else None
+    if by_others is None:
         return 0
     second = metadata.read(catalog, second_pipeline(pipeline).table.identifier)
     named = {files.path(each) for each in _named(lake, pipeline, name)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from framework.engine.iceberg import metadata
@@ -11,6 +11,7 @@ from framework.engine.iceberg.metadata import Metadata
 
 METADATA = ".metadata.json"
 _DELTA = "_delta_log"
+ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
 
 
 def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
@@ -28,10 +29,10 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
     return frozenset(paths)
 
 
-def beside(table: Metadata, now: datetime) -> list[str]:
+def beside(table: Metadata) -> list[str]:
     """The metadata files of a table's own folder, and the files of a Delta log."""
     location = str(table.document["location"])
-    return [each for name in ("metadata", _DELTA) for each in table.files.older(f"{location}/{name}", now)]
+    return [each for name in ("metadata", _DELTA) for each in table.files.older(f"{location}/{name}", ANY_TIME)]
 
 
 def _named_by(table: Metadata) -> Iterator[str]:

@@ -9,7 +9,8 @@ from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.side_tables import append, open_side_table, quoted
-from framework.engine.rows import bad_rows, counts
+from framework.engine.rows.bad_rows import table_rows
+from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import frame_of
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position, Range, TableState
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stage(
-    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: counts.Counted
+    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: Counted
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
@@ -33,11 +34,11 @@ def stage(
     number = _number(opened)
     lake.branch(table, attempt, main)
     if not counted.too_large:
-        append(bad_rows.table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
+        append(table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
     bad = frame_of(messages, pipeline, range_.size, carry=False).bad
-    append(bad_rows.table_rows(pipeline, number, bad), pipeline, side, attempt)
+    append(table_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()
     written = table.snapshot(protocol.BRANCH + attempt)
     if int(written.summary().get("added-records") or 0) < counted.bad:
@@ -52,7 +53,7 @@ def stage_outcomes(
     attempt: str,
     opened: TableState,
     range_: Range,
-    counted: counts.Counted,
+    counted: Counted,
     source: BadRowSource,
 ) -> None:
     """Writes what a replay makes of bad rows to a branch of their table."""
@@ -64,7 +65,7 @@ def stage_outcomes(
         messages = source.read(lake.spark, range_, number)
         bad = frame_of(messages, pipeline, range_.size, carry=False).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-    append(source.outcomes(range_, number, bad_rows.table_rows(pipeline, number, bad)), pipeline, side, attempt)
+    append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt)
 
 
 def _number(opened: TableState) -> int:
@@ -77,9 +78,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
 
     ours = again.where(f"batch = {number}")
     place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
-    lost = (
-        bad_rows.table_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
-    )
+    lost = table_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
     lost_message = f"concat(message, {literal(LOST_BYTES)})"
     kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
         "message": f"IF(value IS NULL, {lost_message}, message)"
@@ -87,7 +86,7 @@ def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataF
     return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
 
 
-def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: counts.Counted) -> None:
+def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Counted) -> None:
     """With `bad_rows: stop`, refuses a batch with bad rows that are not accepted."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return

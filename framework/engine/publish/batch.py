@@ -22,8 +22,7 @@ from framework.engine.publish import bad_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
-from framework.engine.rows import counts
-from framework.engine.rows.counts import Changed
+from framework.engine.rows.counts import Changed, Counted
 from framework.engine.rows.frame import frame_of
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
@@ -136,7 +135,7 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
 class _StagedBatch:
     snapshot: protocol.Snapshot
     position: Position
-    counted: counts.Counted
+    counted: Counted
     forget: tuple[str, ...]  # what need not be remembered of deletes any more
 
 
@@ -243,13 +242,13 @@ class _Attempt:
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
         return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
 
-    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: counts.Counted) -> None:
+    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: Counted) -> None:
         if self.replayed:
             bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
         else:
             bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
 
-    def _expect(self, counted: counts.Counted) -> None:
+    def _expect(self, counted: Counted) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
         for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
             if failing and expected.otherwise == "stop":
@@ -260,7 +259,7 @@ class _Attempt:
                     "nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
                 )
 
-    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> counts.Counted:
+    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> Counted:
         ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
         ends = replace(ends, replay=self.replayed is not None)
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.short_text()}
@@ -296,9 +295,9 @@ class _Attempt:
         self.cause = str(error)
         return Verdict.RESTAGE
 
-    def _warnings(self, counted: counts.Counted) -> tuple[tuple[str, int], ...]:
-        counts = zip(self.pipeline.expectations, counted.failing, strict=True)
-        return tuple((expected.name, failing) for expected, failing in counts if failing)
+    def _warnings(self, counted: Counted) -> tuple[tuple[str, int], ...]:
+        checked = zip(self.pipeline.expectations, counted.failing, strict=True)
+        return tuple((expected.name, failing) for expected, failing in checked if failing)
 
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)

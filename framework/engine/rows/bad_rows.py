@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 CARRIED = 64 << 20  # bytes of bad rows that a batch's only pass may bring along
 _MOST_PER_ROW = 64 << 10
+# Of a bad row that travels with the good ones.
 TYPE = (
     "fault int, cause string, item string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, dropped boolean"

@@ -86,7 +86,7 @@ class _Fitter:
     def value(self, type_: Json, value: Any, path: Path) -> Any:
         if isinstance(type_, list):
             return self.union(type_, value, path)
-        schema, kind = self.said(type_)
+        schema, kind = self.resolved(type_)
         match kind:
             case "record" | "error":
                 return self.record(schema, value, path)
@@ -97,8 +97,8 @@ class _Fitter:
                 return {key: self.value(schema["values"], each, (*path, key)) for key, each in entries}
         return _atom(kind, schema, value, path)
 
-    def said(self, type_: Json) -> tuple[Mapping[str, Any], str]:
-        """What is said of a type, and which it is."""
+    def resolved(self, type_: Json) -> tuple[Mapping[str, Any], str]:
+        """The schema behind a type's name, and its kind."""
         while isinstance(type_, str) and type_ in self.named:
             type_ = self.named[type_]
         while isinstance(type_, dict) and isinstance(type_["type"], dict):
@@ -125,7 +125,7 @@ class _Fitter:
 
     def default(self, type_: Json, value: Any, path: Path) -> Any:
         """As schemas have it: of a union the first type; each character of bytes is one of them."""
-        schema, kind = self.said(type_[0] if isinstance(type_, list) else type_)
+        schema, kind = self.resolved(type_[0] if isinstance(type_, list) else type_)
         match kind:
             case "bytes" | "fixed":
                 whole: Any = value.encode("latin-1")
@@ -151,7 +151,7 @@ class _Fitter:
         natural = _NATURAL.get(type(value), ())
 
         def order(each: Json) -> bool:
-            schema, kind = self.said(each)
+            schema, kind = self.resolved(each)
             return kind not in natural or "logicalType" in schema
 
         set_ = {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else {}
@@ -176,7 +176,7 @@ class _Fitter:
 
     def names(self, type_: Json) -> list[str]:
         """What people may call it."""
-        schema, kind = self.said(type_)
+        schema, kind = self.resolved(type_)
         full = schema.get("name", kind)
         return [full.rpartition(".")[2], full]
 

@@ -72,13 +72,7 @@ def check_names(names: Iterable[str]) -> None:
 def kinds_of(schema: dict[str, Any]) -> list[str]:
     """JSON's types that a value can have beside null; none at all: nothing is said."""
     type_ = schema.get("type")
-    kinds = (
-        [type_]
-        if isinstance(type_, str)
-        else [each for each in type_ if isinstance(each, str)]
-        if isinstance(type_, list)
-        else []
-    )
+    kinds = [each for each in (type_ if isinstance(type_, list) else [type_]) if isinstance(each, str)]
     if not kinds and ("enum" in schema or "const" in schema):
         listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const")]
         kinds = list(dict.fromkeys(_kind(each) for each in listed))

@@ -38,10 +38,10 @@ def registry_of(schema: Schema) -> Registry[Any]:
     there = {name: _resource(each.text) for name, each in schema.behind}
 
     def retrieve(uri: str) -> Resource[Any]:
-        name_of = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
-        if name_of is None:
+        match = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
+        if match is None:
             raise NoSuchResource(uri)
-        return there[name_of]
+        return there[match]
 
     known: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
     return known.with_resources(there.items()).crawl()
@@ -126,20 +126,20 @@ class _Reader:
     def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Said:
         """All that is said at one place, which holds together."""
         ref = next((schema[name] for name in ("$ref", "$dynamicRef") if isinstance(schema.get(name), str)), None)
-        said = ANYTHING
+        whole = ANYTHING
         if ref is not None:
             target = resolver.lookup(ref)
-            said = self.schema(target.contents, target.resolver, top)
+            whole = self.schema(target.contents, target.resolver, top)
             if not self.modern:
-                return said
-        said = both(self._own(schema, resolver), said)
+                return whole
+        whole = both(self._own(schema, resolver), whole)
         for part in keyword(schema, "allOf", list) or ():
-            said = both(said, self.schema(part, resolver, top))
+            whole = both(whole, self.schema(part, resolver, top))
         for name in ("anyOf", "oneOf"):
             parts = [self.schema(part, resolver, top) for part in keyword(schema, name, list) or ()]
             if parts:
-                said = both(said, any_of(parts, top or said.is_ == "object"))
-        return said
+                whole = both(whole, any_of(parts, top or whole.is_ == "object"))
+        return whole
 
     def _own(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
         kinds = kinds_of(schema)
