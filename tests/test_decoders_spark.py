@@ -8,6 +8,7 @@ import pytest
 
 from framework import types
 from framework.encoding import decoder
+from framework.sql.settings import FUNCTIONS
 from framework.types import parse
 from tests.decoding import of_json
 
@@ -50,7 +51,7 @@ def test_a_function_in_sql(spark: SparkSession) -> None:
 
 def test_it_is_called_from_generated_code(spark: SparkSession) -> None:
     spark = spark.newSession()  # which no other test has given settings
-    spark.conf.set(f"spark.sql.catalog.{decoder.CATALOG}", decoder.CLASS)
+    spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}", decoder.CLASS)
     call = decoder.call(of_json(COLUMNS), "value")
     frame = spark.range(10).selectExpr("CAST(concat('{\"id\": ', id, '}') AS BINARY) AS value")
     decoded = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._sluice_code").where("_sluice_code IS NULL")
@@ -67,6 +68,6 @@ def test_it_is_called_from_generated_code(spark: SparkSession) -> None:
 def test_what_is_no_description_is_an_error_of_the_query(spark: SparkSession) -> None:
     for text in ("no description", '{"format": "nothing", "columns": []}', "z:AAAA"):
         with pytest.raises(Exception, match=r"(?i)description|there is no format"):
-            spark.sql(f"SELECT {decoder.CATALOG}.`{text}`(X'00')").collect()
+            spark.sql(f"SELECT {FUNCTIONS}.`{text}`(X'00')").collect()
     with pytest.raises(Exception, match="one argument"):
         spark.sql(f"SELECT {decoder.call(of_json(COLUMNS), repr('text'))}").collect()

@@ -46,8 +46,8 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.loop": (*ENGINE, "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
     "engine.undo": (
-        *(*ENGINE, "engine.publish", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg", "engine.rows"),
-        *("engine.spark", "engine.rules"),
+        *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),
+        *("engine.rows", "engine.spark", "engine.rules"),
     ),
     "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.publish": (
@@ -73,12 +73,12 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.rows": ("model", "sql.quote"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
-    "steps": ("errors", "types", "model", "sql", "plan.rows", "spec.options", "spec.scalars"),
+    "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "spec.options", "spec.scalars"),
     "plan": (
         *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),
     ),
     "formats": ("components", "types", "model", "sql.quote", "encoding", "schemas"),
-    "encoding": ("types", "model", "sql.quote", "schemas"),
+    "encoding": ("types", "model", "sql.quote", "sql.settings", "schemas"),
     "schemas": ("types", "model"),
     "registry": ("formats", "errors", "home", "hosts", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),

@@ -38,10 +38,10 @@ from typing import Any
 from framework.encoding.fields import Field, Written
 from framework.model import Decoding, Fault, Of, raw
 from framework.sql.quote import identifier
+from framework.sql.settings import FUNCTIONS
 from framework.types import Array, Map, Struct, Type
 
 Json = Any
-CATALOG = "_sluice_decoders"  # a name that no catalog of a spec can have
 CLASS = "sluice.Functions"
 LARGEST = 20_000_000  # bytes of a message in JSON
 _SHORT = 200  # characters that are not worth compressing
@@ -65,7 +65,7 @@ def text(description: Mapping[str, Json]) -> str:
 
 def call(description: Mapping[str, Json], argument: str) -> str:
     """SQL of the struct that the decoder makes."""
-    return f"{CATALOG}.`{text(description)}`({argument})"
+    return f"{FUNCTIONS}.`{text(description)}`({argument})"
 
 
 def struct(of: Of) -> str:

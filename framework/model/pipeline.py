@@ -37,13 +37,16 @@ class Step:
     memory: Memory | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory:
-    """The memory of a step that remembers rows. `admit` takes two frames: the rows after all steps, and the remembered rows or
-    None. `admit` returns the rows that land. Each batch then remembers the state's columns of these rows."""
+    """The memory of a step that compares rows with those of earlier batches: with the rows of its table, or with a `state` of its own.
 
-    state: State
+    `admit` takes the rows after all steps as a frame, and what the engine offers to compare them with (`Earlier` of
+    `engine/staging/admission.py`). It returns the rows that land. Each batch adds these rows' columns to the state."""
+
+    columns: tuple[str, ...]  # of the table
     admit: Callable[[Any, Any], Any] = field(compare=False, repr=False)
+    state: State | None = None
 
 
 @dataclass(frozen=True)

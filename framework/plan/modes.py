@@ -31,6 +31,7 @@ class Mode:
     does: str  # completes "`upsert` …" in the option's help
     stage: Callable[[Any, Any], Any]  # writes a Frame's good rows to the branch of a Target, and returns the numbers as Counted
     _: KW_ONLY
+    keeps_rows: bool = False  # whether each row that lands stays in the table as it is
     by_key: bool = False  # whether `keys` identify a row
     versions: bool = False  # with `by_key`: whether a key can have several rows
     whole: bool = False  # each run computes all rows from another table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from framework import types
 from framework.errors import Problem, Where
@@ -24,6 +24,7 @@ from framework.model import (
 )
 from framework.plan import examples, expectations, keyed, memory, running, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
+from framework.plan.landing import Landing
 from framework.plan.modes import mode
 from framework.plan.partitions import partition_fields, short_names, sort_columns
 from framework.plan.rows import Resolved, Rows, stored_name_problems
@@ -54,7 +55,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     rows = _rows(draft, spec, source, read)
     draft.problems.extend(running.problems(spec, source))
     before = len(draft.problems)
-    steps, last = _steps(spec, rows)
+    steps, last, judges = _steps(spec, rows)
     by_key = "into" not in spec.gaps and "write" not in spec.into.gaps and mode(spec.into.write).by_key
     keys, with_keys = keyed.resolve(spec, source, read, steps, last) if by_key else (None, ())
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
@@ -91,6 +92,15 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         maintain=running.maintain(spec),
         spec=digest,
     )
+    for at, judge in judges.items():
+        landing = Landing(
+            later=pipeline.steps[at + 1 :],
+            into=spec.into,
+            mode=mode(table.write),
+            columns=table.columns,
+            event_time=pipeline.event_time,
+        )
+        draft.problems.extend(judge(landing))
     sure = len(draft.problems) == before and "expect" not in spec.gaps
     return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
 
@@ -134,9 +144,10 @@ def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
     return planned_topics if len(planned_topics) == len(names) else ()
 
 
-def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
-    """The steps, and the rows after the last step."""
-    steps = []
+def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any]]:
+    """The steps, the rows after the last step, and by their places the steps' judges of how rows land."""
+    steps: list[Step] = []
+    judges: dict[int, Any] = {}
     read = {step.node: step for step in spec.steps}
     node = spec.node.get("steps")
     if "steps" in spec.gaps and not (node and node.items):
@@ -149,6 +160,8 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
         resolved = _resolved_step(written, rows)
         attempts = tuple((name, sql) for sql, name in rows.attempts.items())
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more, attempts={})
+        if resolved.landing:
+            judges[len(steps)] = resolved.landing
         steps.append(
             Step(
                 name=written.name,
@@ -163,7 +176,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows]:
                 memory=resolved.memory,
             )
         )
-    return tuple(steps), rows
+    return tuple(steps), rows, judges
 
 
 def _after(step: Node, rows: Rows) -> Rows:

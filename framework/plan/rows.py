@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from framework.errors import Problem, Where
 from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
@@ -27,6 +28,7 @@ class Resolved:
     each: Each | None = None
     more: bool = False  # there may be other columns, because a problem that was reported hides them
     memory: Memory | None = None
+    landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 
 @dataclass(frozen=True)

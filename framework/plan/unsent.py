@@ -65,7 +65,7 @@ def _followed(topic: Topic, steps: Sequence[Step], more: Iterable[str | None]) -
         columns = {name: column for name, column in {**columns, **assigned}.items() if column}
         columns = {each.name: columns[each.name] for each in step.columns if each.name in columns}
     read_behind = {name for sql in more if sql for name in columns_read(sql, columns)}
-    read_behind |= {name for step in steps if step.memory for name in step.memory.state.columns} & columns.keys()
+    read_behind |= {name for step in steps if step.memory for name in step.memory.columns} & columns.keys()
     return columns, read | {columns[name].name for name in read_behind}
 
 

@@ -28,6 +28,7 @@ SQL_SETTINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 EXTENSIONS = "sluice.Extensions"  # the Java class that adds the function of `framework/sql/attempt.py` to a session
+FUNCTIONS = "_sluice_decoders"  # the catalog of Sluice's own SQL functions; no catalog of a spec can have this name
 STAGED_FILES = "_sluice_files"  # the catalog of chosen files of tables; no catalog of a spec can have this name
 # For a local Spark: other users of the machine can reach its ports, so each connection needs a secret.
 LOCAL_SETTINGS: Mapping[str, str] = MappingProxyType({"spark.authenticate": "true"})

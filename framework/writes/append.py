@@ -13,4 +13,4 @@ def stage(to: Target, frame: Frame) -> Counted:
     return to.counted(frame)
 
 
-MODE = Mode("adds a row per message", stage)
+MODE = Mode("adds a row per message", stage, keeps_rows=True)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from framework import amounts
@@ -29,7 +28,7 @@ from framework.engine.rules.protocol import Position, Range, TableState, TopicSt
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
-from framework.engine.staging import Target
+from framework.engine.staging import Target, admission
 from framework.engine.staging import state as states
 from framework.errors import BatchError, RefusedError, Unexpected
 from framework.model import Pipeline
@@ -265,9 +264,9 @@ class _Attempt:
         summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.short_text()}
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size, remembered=partial(states.remembered, to))
+        frame = frame_of(messages, self.pipeline, range_.size)
         with named_errors(self.pipeline):
-            return states.staged(to, frame, mode(self.pipeline.table.write).stage)
+            return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
 
     def _publish(self, opened: TableState, topic: TopicState, staged_batch: _StagedBatch) -> Verdict:
         """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""

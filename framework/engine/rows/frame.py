@@ -5,7 +5,7 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,20 +14,26 @@ from framework.engine.rows.counts import observations
 from framework.engine.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item
 from framework.engine.rows.reading import decode, of_table
 from framework.engine.rows.stepping import apply
-from framework.model import Pipeline, State
+from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 
+# By which steps with a memory put rows in order, also where the table does not keep it.
+_PLACES = (*(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)), "_sluice_item")
+
+
 @dataclass(frozen=True)
 class Frame:
-    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write."""
+    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write. Where a step has a memory, the place
+    of each row comes along (`places`), and `engine/staging/admission.py` decides which rows land."""
 
     good: DataFrame
     all_rows: DataFrame  # good and bad
     observed: Observation
+    places: tuple[str, ...] = ()  # columns of `good` that do not go to the table
 
     @property
     def bad(self) -> DataFrame:
@@ -35,19 +41,9 @@ class Frame:
         return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
-def _nothing(_state: State) -> DataFrame | None:
-    return None
-
-
-def frame_of(
-    messages: DataFrame,
-    pipeline: Pipeline,
-    size: int,
-    carry: bool = True,
-    remembered: Callable[[State], DataFrame | None] = _nothing,
-) -> Frame:
+def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
     """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
-    counted as such. `remembered` gives what steps remember of earlier batches."""
+    counted as such."""
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
@@ -65,11 +61,11 @@ def frame_of(
     good = rows.where(is_good(rows.columns))
     for step in pipeline.steps[settled:]:
         good = apply(good, step, pipeline, bad)
-    for step in pipeline.steps:  # behind all others: a row that does not land is not remembered
-        if step.memory:
-            good = step.memory.admit(good, remembered(step.memory.state))
-    good = good.selectExpr(*_written(pipeline, good.columns))
-    return Frame(good, rows, observed)
+    columns = tuple(_written(pipeline, good.columns))
+    places: tuple[str, ...] = ()
+    if any(step.memory for step in pipeline.steps):
+        places = tuple(name for name in _PLACES if name in good.columns and name not in columns)
+    return Frame(good.selectExpr(*columns, *places), rows, observed, places)
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from framework.errors import SetupError
 from framework.home import home, private
 from framework.jvm import build
 from framework.model import Plan
-from framework.sql.settings import EXTENSIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
+from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
 
 CLASSES = "classes-*.jsa"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -59,7 +59,7 @@ def settings(plan: Plan) -> dict[str, str]:
     for catalog in plan.catalogs:
         conf.update(_catalog(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
-    conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{decoder.CATALOG}": decoder.CLASS}
+    conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{FUNCTIONS}": decoder.CLASS}
     conf[f"spark.sql.catalog.{STAGED_FILES}"] = "sluice.StagedFiles"
     conf["spark.sql.extensions"] = ",".join(filter(None, (conf.get("spark.sql.extensions"), EXTENSIONS)))
     if conf["spark.master"].startswith("local"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal as Number
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,33 @@ def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> tuple[int, Ne
     conditions = [_condition(to, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
     return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
+
+
+def near(to: Target, rows: DataFrame, keys: Sequence[str]) -> str:
+    """The condition for rows with the same keys, of which none is null. The rows have been kept."""
+    if not _is_large(to):
+        return ""
+    keys = [name for name in keys if _has_bounds(to.there[name])]
+    if to.size > _MOST_KEYS or to.pipeline.explodes:
+        return _all(_bounded(rows, name, to.there[name]) for name in keys)
+    table = rows.selectExpr(*(_looked_at(name, to.there[name]) for name in keys)).toArrow()
+    return _all(_condition(to, table[name], name, to.there[name]) for name in keys)
+
+
+def within(to: Target, rows: DataFrame, name: str, seconds: int) -> str:
+    """The condition for rows with a time at most so many seconds from one of the batch, or with none."""
+    if not _is_large(to):
+        return ""
+    time = identifier(name)
+    try:
+        ((least, greatest, nulls),) = _values(rows.selectExpr(f"min({time})", f"max({time})", f"count_if({time} IS NULL)"))
+        if nulls or least is None:
+            return ""
+        reach = timedelta(seconds=seconds)
+        low, high = (_literal(each, to.there[name]) for each in (least - reach, greatest + reach))
+    except (ValueError, OverflowError):  # times that Python does not have
+        return ""
+    return f"(t.{time} IS NULL OR t.{time} BETWEEN {low} AND {high})"
 
 
 def not_before(to: Target, batch: DataFrame, name: str, of: str, type_: Type) -> str:

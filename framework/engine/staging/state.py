@@ -8,16 +8,12 @@ Cost: a commit for the branch and one for its rows. The files of a branch are jo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg import state_branches
-from framework.engine.rows.counts import Counted
-from framework.engine.rows.frame import Frame
 from framework.engine.rules import protocol
-from framework.engine.spark.reading_errors import kept
 from framework.engine.staging import Target
 from framework.model import State
 from framework.sql.quote import identifier
@@ -54,21 +50,6 @@ def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataF
     else:
         writer.append()
     to.context.at("staged_state")
-
-
-def staged(to: Target, frame: Frame, stage: Callable[[Target, Frame], Counted]) -> Counted:
-    """Stages the rows, and the state that steps keep of those that land."""
-    memories = [step.memory for step in to.pipeline.steps if step.memory]
-    if not memories:
-        return stage(to, frame)
-    with kept(frame.good):
-        counted = stage(to, frame)
-        if counted.unknown_schemas:
-            return counted
-        landed = frame.good.count()
-        for memory in memories if landed else ():
-            remember(to, memory.state, frame.good.select(*map(identifier, memory.state.columns)).distinct())
-    return replace(counted, rows=landed, filtered=counted.filtered + counted.rows - landed)
 
 
 def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:

@@ -17,11 +17,12 @@ from framework.engine.messages import schema_lookup
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.rows import bad_rows, counts
+from framework.engine.rows import bad_rows
 from framework.engine.rows.frame import frame_of
 from framework.engine.rules import refusals
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.reading_errors import named_errors
+from framework.engine.staging import Target, admission
 from framework.errors import RefusedError, SluiceError
 from framework.model import BAD_ROW_COLUMNS, DISCARDED, OPEN, REPLAYED, Pipeline
 from framework.sql import expressions
@@ -128,9 +129,10 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
     frame = frame_of(messages, pipeline, range_.size)
+    lake = context.lake(pipeline)
+    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), {}, range_.size)
     with named_errors(pipeline):
-        frame.good.write.format("noop").mode("overwrite").save()
-    counted = counts.counted(context.spark, pipeline, frame.observed)
+        counted = admission.tried(target, frame)
     if counted.unknown_schemas:
         raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
     reasons: Counter[tuple[str, str]] = Counter()

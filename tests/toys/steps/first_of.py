@@ -31,14 +31,15 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     names = tuple(name for at, name in enumerate(step.value) if rows.column(name, step.place(at)))
     says = f"the first row of each {', '.join(names)}"
 
-    def admit(new: Any, remembered: Any | None) -> Any:
+    def admit(new: Any, earlier: Any) -> Any:
         from pyspark.sql import Window, functions
 
         window = Window.partitionBy(*names).orderBy("_kafka_timestamp", "_kafka_partition", "_kafka_offset")
         first = new.withColumn("_sluice_rank", functions.row_number().over(window)).where("_sluice_rank = 1").drop("_sluice_rank")
+        remembered = earlier.rows()
         if remembered is None:
             return first
         same = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
         return first.alias("new").join(remembered.alias("old"), functions.expr(same), "left_anti")
 
-    return Resolved(rows.columns, says=(says,), memory=Memory(State("firstof", names, says), admit))
+    return Resolved(rows.columns, says=(says,), memory=Memory(columns=names, admit=admit, state=State("firstof", names, says)))

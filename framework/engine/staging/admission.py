@@ -1,0 +1,119 @@
+"""Which rows of a batch land, where steps compare them with rows of earlier batches: with those of the table, or with a state.
+
+Guarantee: a step sees the table as it was opened, and the batch is published only onto that. So a row is compared with every row that
+landed before it, and with no other.
+Cost: the batch is kept in memory, or on the disk, while it is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from framework.engine.rows.counts import Counted
+from framework.engine.rows.frame import Frame
+from framework.engine.spark.reading_errors import kept
+from framework.engine.staging import Target, ranges, state
+from framework.model import Memory, State
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+Stage = Callable[[Target, Frame], Counted]
+
+
+def staged(to: Target, frame: Frame, stage: Stage) -> Counted:
+    """Stages the rows that land, and the state that steps keep of them."""
+    memories = _memories(to)
+    if not memories:
+        return stage(to, frame)
+    states = [memory.state for memory in memories if memory.state]
+    with admitted(to, frame) as rows, ExitStack() as stack:
+        if states:
+            stack.enter_context(kept(rows))
+        counted = _counted(to, replace(frame, good=rows), stage)
+        for each in states if counted.rows and not counted.unknown_schemas else ():
+            state.remember(to, each, rows.select(*map(identifier, each.columns)).distinct())
+    return counted
+
+
+def tried(to: Target, frame: Frame) -> Counted:
+    """The counts of rows that would land. Nothing is written."""
+    with admitted(to, frame) as rows:
+        return _counted(to, replace(frame, good=rows), _written_nowhere)
+
+
+def _written_nowhere(to: Target, frame: Frame) -> Counted:
+    frame.good.write.format("noop").mode("overwrite").save()
+    return to.counted(frame)
+
+
+def _counted(to: Target, frame: Frame, stage: Stage) -> Counted:
+    """The counts of staging: rows that do not land are filtered."""
+    from pyspark.sql import Observation, functions
+
+    if not _memories(to):
+        return stage(to, frame)
+    landed = Observation()
+    rows = frame.good.observe(landed, functions.count(functions.lit(1)).alias("rows"))
+    counted = stage(to, replace(frame, good=rows))
+    count = int(landed.get["rows"])
+    return replace(counted, rows=count, filtered=counted.filtered + counted.rows - count)
+
+
+@contextmanager
+def admitted(to: Target, frame: Frame) -> Iterator[DataFrame]:
+    """The rows that land, without their places."""
+    with ExitStack() as stack:
+        rows = frame.good
+        for memory in _memories(to):
+            rows = memory.admit(rows, Earlier(to, memory.state, stack))
+        yield rows.drop(*frame.places)
+
+
+def _memories(to: Target) -> list[Memory]:
+    return [step.memory for step in to.pipeline.steps if step.memory]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a step compares the rows of a batch with."""
+
+    to: Target
+    state: State | None
+    stack: ExitStack
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """The frame, computed once, until the batch is staged."""
+        return self.stack.enter_context(kept(frame))
+
+    def value(self, name: str) -> str:
+        """SQL of a column of the batch with its type in the table, which may be wider."""
+        return f"CAST({identifier(name)} AS {self.to.there[name].sql})"
+
+    @cached_property
+    def time(self) -> str | None:
+        """The table's column with a row's event time."""
+        return self.to.pipeline.event_time
+
+    def rows(self) -> DataFrame | None:
+        """All rows of the state; None where nothing was ever remembered."""
+        assert self.state is not None
+        return state.remembered(self.to, self.state)
+
+    def near(self, batch: DataFrame, keys: Sequence[str], within: int | None = None) -> DataFrame | None:
+        """The table's rows that can have the keys of the batch, and a time at most so many seconds from one of it. None where the table
+        has no row. The batch has been kept."""
+        to, main = self.to, self.to.table.currentSnapshot()
+        if not int(main.summary().get("total-records") or 0):
+            return None
+        conditions = [ranges.near(to, batch, keys)]
+        if within is not None and self.time:
+            conditions.append(ranges.within(to, batch, self.time, within))
+        rows: DataFrame = to.spark.read.option("versionAsOf", main.snapshotId()).table(to.name).alias("t")
+        return rows.where(" AND ".join(filter(None, conditions)) or "true")
