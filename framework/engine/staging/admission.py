@@ -109,11 +109,12 @@ class Earlier:
     def near(self, batch: DataFrame, keys: Sequence[str], within: int | None = None) -> DataFrame | None:
         """The table's rows that can have the keys of the batch, and a time at most so many seconds from one of it. None where the table
         has no row. The batch has been kept."""
-        to, main = self.to, self.to.table.currentSnapshot()
-        if not int(main.summary().get("total-records") or 0):
+        to = self.to
+        if not int(to.table.currentSnapshot().summary().get("total-records") or 0):
             return None
         conditions = [ranges.near(to, batch, keys)]
         if within is not None and self.time:
             conditions.append(ranges.within(to, batch, self.time, within))
-        rows: DataFrame = to.spark.read.option("versionAsOf", main.snapshotId()).table(to.name).alias("t")
+        # Not by the id of its snapshot, which would have the columns as they were then.
+        rows: DataFrame = to.spark.table(to.own if to.attempt else to.name).alias("t")
         return rows.where(" AND ".join(filter(None, conditions)) or "true")
