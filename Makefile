@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep bench-shaping
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ bench-changes: setup  ## Measure formats of a registry and upserts, each beside 
 
 bench-keep: setup  ## Measure what keeps tables small: thousands of commits, compaction; twenty minutes
 	@$(BIN)/python -m bench.keep
+
+bench-shaping: setup  ## Measure steps that shape rows: duplicates left out; ten minutes
+	@$(BIN)/python -m bench.shaping
 
 # Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
 # built with the locked one and pip fetches nothing that requirements.lock does not name.

@@ -1,0 +1,186 @@
+"""Measures steps that shape rows: duplicates left out of a million rows, beside the same rows appended. In turns, in one warm session.
+
+`make bench-shaping` runs it, a quarter of an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench import load
+from bench.quick import place, report
+from framework.engine.context import Context
+from framework.engine.iceberg.lake import Lake
+from framework.engine.publish.batch import next_batch
+from framework.engine.publish.tables import open_table
+from framework.engine.rules import protocol
+from framework.model import Pipeline
+from framework.plan.passes import make
+
+MESSAGES = 1_000_000
+MILLION = 1_000_000
+REPEATS = (
+    20  # one in so many messages: half of them of the last ten thousand orders, half of the newest three million that are known
+)
+LATE = 3 * MILLION
+TURNS = 5  # behind two that warm up
+BARS = {"dedup_cost": "≤ 0.25", "dedup_growth_loss": "≤ 0.3"}
+
+PIPELINE = """
+---
+pipeline: {name}
+from: {{topic: {topic}}}
+{steps}
+into: {{table: bench.{name}}}
+"""
+TOPIC = """
+---
+topic: {topic}
+value: json
+columns: {{order_id: string, channel: string, product: string, quantity: int, price: "decimal(10,2)", at: timestamp}}
+event_time: at
+"""
+DEDUP = "steps: [dedup: {keys: [order_id]}]"
+# Each pipeline's topic, and how many millions of keys are in its table before.
+TABLES = {"plain": ("ordered", 10), "known1": ("ordered", 1), "known10": ("ordered", 10), "random10": ("random", 10)}
+
+
+def main() -> None:
+    from framework.services import kafka
+
+    began = time.monotonic()
+    with place() as home, kafka.running(home) as bootstrap:
+        report(_dedup(bootstrap), BARS, time.monotonic() - began)
+
+
+def _dedup(bootstrap: str) -> dict[str, float]:
+    _send(bootstrap, "ordered", _ordered)
+    _send(bootstrap, "random", _random)
+    folder = load.specs(bootstrap, {})
+    with (folder / "bench.yaml").open("a") as file:
+        file.writelines(TOPIC.format(topic=topic) for topic in ("ordered", "random"))
+        file.writelines(
+            PIPELINE.format(name=name, topic=topic, steps="" if name == "plain" else DEDUP) for name, (topic, _) in TABLES.items()
+        )
+    context = Context(make(folder))
+    bases = {name: _filled(context, name) for name in TABLES}
+    seconds: dict[str, list[float]] = {name: [] for name in TABLES}
+    for turn in range(TURNS + 2):
+        for name, base in bases.items():
+            taken, rows = _batch(context, name, base)
+            if turn >= 2:
+                seconds[name].append(taken)
+            print(f"turn {turn} {name}: {taken:.2f} s, {rows:,} rows", flush=True)
+    size = _key_bytes(context)
+    context.stop()
+    median = {name: statistics.median(each) for name, each in seconds.items()}
+    return {
+        "dedup_cost": median["known10"] / median["plain"] - 1,
+        "dedup_growth_loss": median["known10"] / median["known1"] - 1,
+        "dedup_random_cost": median["random10"] / median["plain"] - 1,
+        "dedup_index_bytes_per_key": 0.0,  # the table's own column is what is read
+        "dedup_key_column_bytes_per_key": size,
+        "dedup_key_column_gb_of_8_billion": size * 8,
+        "append_s": median["plain"],
+    }
+
+
+def _ordered(number: int, chance: random.Random) -> str:
+    """Orders are numbered; the table has those from 0 to ten million, or the newest million of them."""
+    if number % REPEATS == 7:
+        back = chance.randrange(10_000) if number % (2 * REPEATS) == 7 else number + chance.randrange(LATE)
+        return _key(10 * MILLION + number - 1 - back)
+    return _key(10 * MILLION + number)
+
+
+def _random(number: int, chance: random.Random) -> str:
+    if number % REPEATS == 7:
+        return f"{chance.randrange(10 * MILLION) * 0x9E3779B97F4A7C15 % 2**64:016x}"
+    return f"{(10 * MILLION + number) * 0x9E3779B97F4A7C15 % 2**64:016x}"
+
+
+def _key(number: int) -> str:
+    return f"o-{number:010}"
+
+
+def _send(bootstrap: str, topic: str, key: Callable[[int, random.Random], str]) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, load.PARTITIONS, 1)])[topic].result()
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
+    )
+    chance = random.Random(1)
+    for number in range(MESSAGES):
+        value = (
+            f'{{"order_id":"{key(number, chance)}","channel":"{chance.choice(("web", "mobile", "store"))}","product":"P{number % 997}",'
+            f'"quantity":{number % 9 + 1},"price":{number % 10_000 / 100},"at":"2026-01-05T{number // 3600 % 24:02}:{number // 60 % 60:02}'
+            f':{number % 60:02}Z"}}'
+        )
+        producer.produce(topic, value.encode(), partition=number % load.PARTITIONS)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def _pipeline(context: Context, name: str) -> Pipeline:
+    pipeline = context.plan.pipeline(name)
+    assert pipeline is not None
+    return pipeline
+
+
+def _filled(context: Context, name: str) -> tuple[int, str]:
+    """Fills a table; its snapshot and position then."""
+    pipeline = _pipeline(context, name)
+    lake: Lake = context.lake(pipeline)
+    open_table(context, lake, pipeline)
+    topic, millions = TABLES[name]
+    key = "printf('o-%010d', id)" if topic == "ordered" else "lower(lpad(hex(id * -7046029254386353131), 16, '0'))"
+    values = [
+        f"{key} AS order_id", "'web' AS channel", "concat('P', id % 997) AS product", "CAST(id % 9 + 1 AS INT) AS quantity",
+        "CAST(id % 10000 / 100 AS DECIMAL(10,2)) AS price", "timestamp_seconds(1767571200 + id % 86400) AS at",
+        "0 AS _kafka_partition", "-id - 1 AS _kafka_offset", "timestamp_seconds(1767571200) AS _kafka_timestamp",
+    ]  # fmt: skip
+    context.spark.conf.set("spark.sql.ansi.enabled", "false")  # the product of a key overflows, as it is meant to
+    for part in _parts(millions):
+        rows = context.spark.range(part * MILLION, (part + 1) * MILLION, numPartitions=1).selectExpr(*values)
+        rows.writeTo(f"lake.bench.{name}").append()
+    context.spark.conf.set("spark.sql.ansi.enabled", "true")
+    table = lake.load(pipeline.table.identifier)
+    assert table is not None
+    return int(table.currentSnapshot().snapshotId()), str(table.properties().get(protocol.POSITION))
+
+
+def _parts(millions: int) -> Iterator[int]:
+    yield from range(10 - millions, 10)
+
+
+def _batch(context: Context, name: str, base: tuple[int, str]) -> tuple[float, int]:
+    """The seconds of a batch of all messages, and its rows; the table is then as it was before."""
+    pipeline = _pipeline(context, name)
+    began = time.perf_counter()
+    batch = next_batch(context, pipeline)
+    seconds = time.perf_counter() - began
+    assert batch is not None
+    assert batch.read == MESSAGES
+    snapshot, position = base
+    context.spark.sql(f"CALL lake.system.rollback_to_snapshot('bench.{name}', {snapshot})")
+    context.spark.sql(f"ALTER TABLE lake.bench.{name} SET TBLPROPERTIES ('{protocol.POSITION}' = '{position}')")
+    return seconds, batch.rows
+
+
+def _key_bytes(context: Context) -> float:
+    sizes = context.spark.sql(
+        "SELECT sum(readable_metrics.order_id.column_size), sum(record_count) FROM lake.bench.known10.files"
+    ).first()
+    assert sizes is not None
+    return float(sizes[0]) / float(sizes[1])
+
+
+if __name__ == "__main__":
+    main()
