@@ -31,7 +31,6 @@ steps:
 given:
   - {order_id: A1, amount: 1}
   - {order_id: A1, amount: 2}
-  - new_batch
   - {order_id: A1, amount: 3}
   - {order_id: A2, amount: 4}
 expect:
