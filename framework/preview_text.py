@@ -158,7 +158,9 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
     if row.fate == "deletes":
         return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
     unexpected = "".join(f"; not as `{name}` expects" for name in row.unexpected)
-    return Text(f"  lands in {pipeline.table.identifier}{unexpected}", style="yellow" if unexpected else "")
+    compared = ", ".join(_step(pipeline, at) for at, step in enumerate(pipeline.steps, 1) if step.memory)
+    unless = f", unless {compared} leaves it out: a preview does not compare it with other rows" if compared else ""
+    return Text(f"  lands in {pipeline.table.identifier}{unless}{unexpected}", style="yellow" if unexpected else "")
 
 
 def _raw(data: bytes | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return file if quick or file in TOGETHER else nodeid
 
     return OneByOne(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file is not imported if its `pytestmark` has a mark that the whole run leaves out, as `make test-fast` leaves out most."""
+    chosen = config.option.markexpr
+    if collection_path.suffix != ".py" or not re.fullmatch(r"not \w+( and not \w+)*", chosen):
+        return None
+    written = re.search(r"^pytestmark = (\[.*?\]|.*?$)", collection_path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    marks = set(re.findall(r"pytest\.mark\.(\w+)", written[1])) if written else set()
+    return True if marks & set(re.findall(r"not (\w+)", chosen)) else None
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

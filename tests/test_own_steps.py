@@ -42,11 +42,11 @@ def resolve(step, rows):
     return Resolved(rows.columns, (("name", "upper(name)"),))
 '''
 ONCE = """
-from framework.model import Memory, State
+from framework.model import Memory
 from framework.plan.rows import Resolved
 Written = str
 def resolve(step, rows):
-    return Resolved(rows.columns, memory=Memory(State("once", (step.value,), "once"), lambda new, old: new))
+    return Resolved(rows.columns, memory=Memory(columns=(step.value,), admit=lambda new, earlier: new))
 """
 OPTIONS = """
 from dataclasses import dataclass
