@@ -139,12 +139,6 @@ def test_codes(decoders: Decoders) -> None:
         assert [row.code for row in decoded(decoders, columns, None, absent=absent)] == [code]
 
 
-def test_a_masked_column_has_its_value_in_no_reason(decoders: Decoders) -> None:
-    columns = "card: {type: 'struct<number int, name string>', masked: true}"
-    (row,) = decoded(decoders, columns, b'{"card": {"number": "4111 1111"}}')
-    assert row.why == "field `card.number`: wanted int, found a value that does not fit"
-
-
 def test_a_message_that_is_too_large(decoders: Decoders) -> None:
     fits, more = (b'{"a": 1, "b": "%s"}' % (b"x" * (decoder.LARGEST - 17 + n)) for n in (0, 1))
     rows = decoded(decoders, "a: int", fits, more)

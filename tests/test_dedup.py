@@ -36,9 +36,7 @@ into: {{{{table: {{namespace}}.trades}}}}
 DEDUP = "{{keys: [id]}}"
 
 
-def project_of(
-    project: Project, dedup: str = DEDUP, columns: str = "{{id: bigint, at: timestamp}}", before: str = ""
-) -> Project:
+def project_of(project: Project, dedup: str = DEDUP, columns: str = "{{id: bigint, at: timestamp}}", before: str = "") -> Project:
     project.template = SPEC.format(dedup=dedup, columns=columns, before=before)
     project.make_topic(3)
     return project

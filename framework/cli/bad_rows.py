@@ -12,6 +12,7 @@ import click
 from framework.amounts import counted
 from framework.cli import _complete, _specs
 from framework.cli._raw import raw
+from framework.sql.masks import SEALED
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -113,6 +114,8 @@ def _as_text(data: bytes | None) -> str:
 
     if data is None:
         return "(none)"
+    if data.startswith(SEALED):
+        return f"(encrypted, {counted(len(data), 'byte')})"
     text = one_line(data[: 4 * _WIDEST + 4].decode("utf-8", errors="replace"), _WIDEST)
     return f"{text} ({counted(len(data), 'byte')})" if text.endswith("…") or "�" in text or not text else text
 

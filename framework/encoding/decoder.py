@@ -18,7 +18,7 @@ reads it.
 The result has the columns, then `_sluice_code` and `_sluice_why`, which are null for a good message.
 
 A column has a `name`, a `type`, and where needed its `source` (its name in the message), a `format` (`epoch_millis`, `epoch_micros`,
-`epoch_days`, `base64` of a decimal, `integral`), `required`, and `masked` (its values are in no error). The types `array` (`element`),
+`epoch_days`, `base64` of a decimal, `integral`), and `required`. The types `array` (`element`),
 `map` (`value`) and `struct` (`fields`) hold others; all else is Spark's name of a type.
 
 A writer is `{"refused": why, "code": code}` for a schema whose messages are all bad rows, or
@@ -66,6 +66,11 @@ def text(description: Mapping[str, Json]) -> str:
 def call(description: Mapping[str, Json], argument: str) -> str:
     """SQL of the struct that the decoder makes."""
     return f"{FUNCTIONS}.`{text(description)}`({argument})"
+
+
+def quiet(sql: str) -> str:
+    """The same call, whose reasons have no part of a message."""
+    return sql.replace(f"{FUNCTIONS}.`", f"{FUNCTIONS}.`quiet:")
 
 
 def struct(of: Of) -> str:

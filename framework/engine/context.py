@@ -6,8 +6,9 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from framework import secrets
 from framework.engine.feed import table_source
 from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.kafka.cluster import Kafka
@@ -15,12 +16,14 @@ from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
 from framework.engine.source import FromTopics, Messages, Source
 from framework.engine.spark import session, start
+from framework.errors import SetupError
 from framework.model import Catalog, Pipeline, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_SHORTEST_KEY = 16  # characters
 Until = datetime | Mapping[Partition, int]
 
 
@@ -91,6 +94,18 @@ class Context:
             self._limits[pipeline.name] = {each: offset for offsets in topic_limits for each, offset in offsets.items()}
         limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
         return FromTopics(pipeline, kafka, limits)
+
+    def provide_keys(self, pipeline: Pipeline) -> None:
+        """Gives the secrets of masks to the JVM, where SQL names them."""
+        for step in pipeline.steps:
+            for key in step.masks.keys if step.masks else ():
+                secret = secrets.reveal(key.secret, self.plan.secrets)
+                if len(secret) < _SHORTEST_KEY:
+                    message = f"the secret `{key.secret.name}` of a mask has {len(secret)} characters, so it can be guessed"
+                    raise SetupError(
+                        "mask-key-short", message, f"take at least {_SHORTEST_KEY} random ones: `openssl rand -hex 32`"
+                    )
+                cast(Any, self.spark)._jvm.sluice.Keys.put(key.secret.name, secret)
 
     def lake(self, pipeline: Pipeline) -> Lake:
         return self.lake_of(pipeline.table.catalog)

@@ -15,6 +15,7 @@ from framework.model.pipeline import (
     Step,
     in_order,
 )
+from framework.model.secret import MaskKey, Masks, SecretRef
 from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, SideTable
 from framework.model.table import (
     FROM_COLUMNS,
@@ -82,6 +83,8 @@ __all__ = [
     "Keyed",
     "Login",
     "Maintain",
+    "MaskKey",
+    "Masks",
     "Memory",
     "Message",
     "Of",
@@ -94,6 +97,7 @@ __all__ = [
     "Replanned",
     "Run",
     "SchemaChanges",
+    "SecretRef",
     "SecretStore",
     "Security",
     "SideTable",

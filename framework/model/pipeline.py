@@ -11,6 +11,7 @@ from framework.errors import Problem, Where
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.schemas import Schema
+from framework.model.secret import MaskKey, Masks
 from framework.model.table import Catalog, Maintain, Reader, State, Table, TableSource
 from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Cluster, Column, Fault, SecretStore, Topic
 from framework.types import TIMESTAMP
@@ -35,6 +36,7 @@ class Step:
     each: Each | None = None
     of_tombstones: bool = False  # whether its faults are also checked in messages without a value that delete a row
     memory: Memory | None = None
+    masks: Masks | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +122,11 @@ class Pipeline:
     def faults(self) -> tuple[Fault, ...]:
         decoding = () if self.source else self.topic.decoding.faults
         return decoding + tuple(fault for step in self.steps for fault in step.faults)
+
+    @property
+    def mask_keys(self) -> tuple[MaskKey, ...]:
+        """The keys of the first step that masks, by which bad rows are encrypted. Without one, nothing is hidden."""
+        return next((step.masks.keys for step in self.steps if step.masks), ())
 
     @property
     def explodes(self) -> bool:

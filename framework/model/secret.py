@@ -10,3 +10,20 @@ class SecretRef:
     """The name of a secret. Its value is read at each use and stored nowhere."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class MaskKey:
+    """A key of a step that masks. Encrypted values name it by its `id`."""
+
+    id: str
+    secret: SecretRef
+
+
+@dataclass(frozen=True)
+class Masks:
+    """What a step masks: `paths` of columns and of fields in them. The first key masks, all of them reveal."""
+
+    keys: tuple[MaskKey, ...]
+    paths: tuple[tuple[str, ...], ...]
+    encrypted: tuple[tuple[str, ...], ...]  # those that can be revealed

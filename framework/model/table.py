@@ -108,6 +108,7 @@ class Table:
     sort_by: tuple[str, ...]
     format_version: int
     doc: str = ""
+    masked: tuple[tuple[str, ...], ...] = ()  # paths of columns and fields of which there are no statistics
     keyed: Keyed | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written

@@ -67,7 +67,7 @@ def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql
 
 
 def _never_null(checked: Checked) -> ColumnSql:
-    return ColumnSql(f"coalesce({guarded(checked).sql}, false)", checked.sql.reads)
+    return ColumnSql(f"coalesce({guarded(checked, quiet=True).sql}, false)", checked.sql.reads)
 
 
 def _tests(spec: kinds.Expectation) -> list[str]:

@@ -250,6 +250,8 @@ def _deletes(into: kinds.Into, gone: str, rows: Rows) -> tuple[ColumnSql | None,
     """SQL that is true of a row that deletes, and what can be wrong with it."""
     if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
         return ColumnSql(gone, ()) if gone else None, ()
-    checked = guarded(rows.unguarded_condition(into.deletes.when, into.deletes.place("when")))  # the write reads it, too
+    checked = guarded(
+        rows.unguarded_condition(into.deletes.when, into.deletes.place("when")), rows.quiet
+    )  # the write reads it, too
     when = " OR ".join(filter(None, (gone, f"coalesce({checked.sql}, false)")))
     return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

@@ -53,6 +53,8 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
     rows = _rows(draft, spec, source, read)
+    if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
+        rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
     draft.problems.extend(running.problems(spec, source))
     before = len(draft.problems)
     steps, last, judges = _steps(spec, rows)
@@ -174,6 +176,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, di
                 columns=resolved.columns,
                 each=resolved.each,
                 memory=resolved.memory,
+                masks=resolved.masks,
             )
         )
     return tuple(steps), rows, judges
@@ -228,6 +231,12 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
     return resolved
 
 
+def _masked(steps: tuple[Step, ...], columns: Iterable[Column]) -> tuple[tuple[str, ...], ...]:
+    """The paths that steps mask, of columns that come to the table."""
+    names = {column.name for column in columns}
+    return tuple(dict.fromkeys(path for step in steps if step.masks for path in step.masks.paths if path[0] in names))
+
+
 def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
     into = spec.into
     catalog = draft.catalogs.get(into.catalog) if into.catalog else only(draft, draft.catalogs, "catalog", into.place("table"))
@@ -251,7 +260,8 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
     return Table(
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
         partition_by=partitions, sort_by=order,
-        format_version=into.format_version, doc=spec.doc or "", keyed=keys, step_states=memory.states(steps, columns, draft.problems),
+        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys,
+        step_states=memory.states(steps, columns, draft.problems),
         schema_changes=SchemaChanges(
             add=into.schema_changes.add,
             widen=into.schema_changes.widen,

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Memory
+from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Masks, Memory
 from framework.spec.node import NOWHERE, Node
 from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
@@ -28,6 +28,7 @@ class Resolved:
     each: Each | None = None
     more: bool = False  # there may be other columns, because a problem that was reported hides them
     memory: Memory | None = None
+    masks: Masks | None = None
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 
@@ -42,6 +43,7 @@ class Rows:
     event_time: bool = True  # whether rows have an event time; rows of a table have none
     document: Node = NOWHERE  # the document that contains the texts of the expressions
     more: bool = False  # there may be other columns
+    quiet: bool = False  # a step masks columns: no reason of a bad row has a value
     attempts: dict[str, str] = field(default_factory=dict)  # of one step: the name of each attempt, by its SQL
 
     @property
@@ -68,7 +70,7 @@ class Rows:
         """The expression as an attempt that the step makes: its value is null where it throws, and its error says why."""
         if not checked.fails:
             return checked
-        name = self.attempts.setdefault(attempt(checked.sql), f"_sluice_attempt_{len(self.attempts)}")
+        name = self.attempts.setdefault(attempt(checked.sql, self.quiet), f"_sluice_attempt_{len(self.attempts)}")
         reads = checked.sql.reads
         return Checked(ColumnSql(f"{name}.value", reads), checked.type, error=ColumnSql(f"{name}.error", reads))
 

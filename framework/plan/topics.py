@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from framework import types
+from framework.encoding import decoder
 from framework.encoding.fields import Field, suits
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.formats import BySchema, Format, Given, Single, find
@@ -20,6 +21,13 @@ from framework.sql.quote import literal
 from framework.types import Type
 
 _VALUE = "value"  # the column of a message that is a single one
+
+
+def without_values(topic: Topic) -> Topic:
+    """The topic, in whose reasons no part of a message stands."""
+    decoding = topic.decoding
+    structs = tuple((name, decoder.quiet(sql)) for name, sql in decoding.structs)
+    return replace(topic, decoding=replace(decoding, structs=structs))
 
 
 def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:

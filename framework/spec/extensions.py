@@ -52,6 +52,7 @@ class Extension:
     built_in: bool
     # The option that names the one column it adds; `*`: each of its keys names one; None: it may change other columns, too.
     adds: str | None = None
+    hides: bool = False  # whether no value of the pipeline's messages may be in a reason or a preview
     loaded: bool = True
 
 
@@ -146,6 +147,7 @@ def _extension(module: ModuleType, built_in: bool) -> Extension:
         file=module.__file__ or "",
         built_in=built_in,
         adds=getattr(module, "ADDS", None),
+        hides=getattr(module, "HIDES", False),
     )
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from framework.model.column_sql import ColumnSql
 from framework.sql.quote import identifier
 
-FUNCTION = "_sluice_attempt"
+FUNCTION, QUIET = "_sluice_attempt", "_sluice_quiet_attempt"
 MOST_SHOWN = 8
 """The most columns whose values an error names: each is code that Spark compiles."""
 
 
-def attempt(sql: ColumnSql) -> ColumnSql:
+def attempt(sql: ColumnSql, quiet: bool = False) -> ColumnSql:
+    """An attempt. If `quiet`, the reason has nothing of the row."""
+    if quiet:
+        return ColumnSql(f"{QUIET}({sql})", sql.reads)
     columns = [identifier(name) for name in sorted(sql.reads)[:MOST_SHOWN]]
     return ColumnSql(f"{FUNCTION}({', '.join((sql, *columns))})", sql.reads)

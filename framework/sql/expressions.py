@@ -48,11 +48,11 @@ class Checked:
     error: ColumnSql | None = None
 
 
-def guarded(checked: Checked) -> Checked:
+def guarded(checked: Checked, quiet: bool = False) -> Checked:
     """The expression with an attempt of its own."""
     if not checked.fails:
         return checked
-    tried = attempt(checked.sql)
+    tried = attempt(checked.sql, quiet)
     value, error = (ColumnSql(f"{tried}.{part}", tried.reads) for part in ("value", "error"))
     return Checked(value, checked.type, error=error)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows
+from framework.engine.rows.bad_rows import sealed
 from framework.engine.rows.own_columns import ONLY
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.source import Source
@@ -59,8 +60,9 @@ class BadRowSource:
         return Range(position.ends, position.ends, waiting, topics=state.topics, rows=size) if waiting else None
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
-        parts = ("key", "value", "topic", "partition", "offset", "timestamp", "headers", ONLY)
-        return self._chosen(range_).select(*parts)
+        key, value, headers = sealed(self.pipeline, "open")
+        opened = (f"{key} AS key", f"{value} AS value", f"{headers} AS headers")
+        return self._chosen(range_).selectExpr(*opened, "topic", "partition", "offset", "timestamp", ONLY)
 
     def outcomes(self, range_: Range, batch: int, bad: DataFrame) -> DataFrame:
         """What becomes of the bad rows of a range, from the bad rows that the batch finds in their messages."""

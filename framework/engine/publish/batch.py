@@ -107,6 +107,7 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits."""
     clock = Clock()
     context.lake(pipeline)
+    context.provide_keys(pipeline)
     clock.done(_START)
     tries, cause = 0, ""
     for _ in range(_MOST):

@@ -46,7 +46,16 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be created", "run again")
     side_tables.refuse_leftovers(lake, pipeline, table)
-    return _with_columns(lake, pipeline, table)
+    return _with_columns(lake, pipeline, _with_properties(lake, pipeline, table))
+
+
+def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+    """The table without statistics of columns that the spec masks by now."""
+    missing = {key: value for key, value in _without_statistics(pipeline.table).items() if table.properties().get(key) != value}
+    if missing:
+        lake.mark(table, missing)
+        table.refresh()
+    return table
 
 
 def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
@@ -69,7 +78,16 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 def write_properties(table: Table) -> dict[str, str]:
     """The table's properties about how it is written."""
-    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words}
+    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words, **_without_statistics(table)}
+
+
+def _without_statistics(table: Table) -> dict[str, str]:
+    """No statistics of columns that are masked, neither in lists of files nor in files."""
+    paths = [".".join(path) for path in table.masked]
+    return {
+        **{f"write.metadata.metrics.column.{path}": "none" for path in paths},
+        **{f"write.parquet.stats-enabled.column.{path}": "false" for path in paths},
+    }
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows.own_columns import WHOLE, with_text
 from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, OPEN, Decoding, Fault, Pipeline
+from framework.sql import masks
 from framework.sql.quote import literal, substituted
 
 if TYPE_CHECKING:
@@ -63,11 +64,20 @@ def table_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     why = " ".join(f"WHEN {at} THEN {_of_bad_row(fault.why)}" for at, fault in enumerate(faults) if fault.why)
     message = "concat_ws(': ', message, cause)"
     message = f"coalesce(CASE fault {why} END, {message})" if why else message
+    key, value, headers = sealed(pipeline)
     return rows.selectExpr(
-        f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp", "headers",
-        f"try_cast({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", "key", "value",
+        f"{batch} AS batch", "stage", "code", f"{message} AS message", "item", "topic", "partition", "offset", "timestamp",
+        f"{headers} AS headers", f"try_cast({_of_bad_row(decoding.schema_id)} AS INT) AS schema_id", f"{key} AS key", f"{value} AS value",
         f"'{OPEN}' AS state", "CAST(NULL AS INT) AS replayed_in",
     )  # fmt: skip
+
+
+def sealed(pipeline: Pipeline, does: str = "seal") -> tuple[str, str, str]:
+    """SQL of a bad row's key, value and headers: encrypted where the pipeline masks columns; or opened again."""
+    keys = pipeline.mask_keys
+    if not keys:
+        return "key", "value", "headers"
+    return masks.call(does, keys, "key"), masks.call(does, keys, "value"), masks.sealed_headers(keys, does, "headers")
 
 
 def _of_bad_row(sql: str) -> str:

@@ -34,6 +34,7 @@ Which = Literal["next", "earliest", "latest"]
 _BEGINNING = Position("", 0, "", {}, {}, 0, 0)
 _LEAST = 20  # offsets that are read: not each of them has a message
 _BYTES = 16 << 20
+HIDDEN = "(hidden)"  # in place of values before the last step that masks, and of messages
 _FURTHER = 50  # times as many come next where no message was behind any of them
 _CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
 _AS_TEXT = (
@@ -100,6 +101,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
     pipeline = context.schemas.current(pipeline)
+    context.provide_keys(pipeline)
     source = context.source(pipeline)
     if pipeline.source:
         range_ = Range({}, source.topic_state().ends, 0)
@@ -240,6 +242,8 @@ def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str,
 def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> Message:
     first = next(iter(message_rows.values()))
     key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
+    if pipeline.mask_keys:
+        key, value = (each and HIDDEN.encode() for each in (key, value))
     partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
     rows = [_row(pipeline, row, faults.get(at)) for at, row in message_rows.items()]
     rows.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
@@ -257,6 +261,7 @@ def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], 
 
 def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
     after: list[Mapping[str, Any]] = []
+    hidden = max((at for at, step in enumerate(pipeline.steps, 1) if step.masks), default=0)
     item = row.get("_sluice_item") or None
     for at in range(len(pipeline.steps) + 1):
         snapshot = json.loads(row[f"_sluice_seen{at}"])
@@ -264,7 +269,8 @@ def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
             return Row(item=item, after=tuple(after), fate="bad", code=fault.code, stage=fault.stage, message=fault.message)
         if not snapshot["keep"]:
             return Row(item=item, after=tuple(after), fate="filtered")
-        after.append({each.name: _value(each, snapshot["columns"][each.name]) for each in _columns_after(pipeline, at)})
+        columns = _columns_after(pipeline, at)
+        after.append({each.name: HIDDEN if at < hidden else _value(each, snapshot["columns"][each.name]) for each in columns})
     fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
     unexpected = tuple(each.name for each, failing in fails if failing)
     return Row(item=item, after=tuple(after), fate="deletes" if row.get(own_columns.DELETE) else "lands", unexpected=unexpected)

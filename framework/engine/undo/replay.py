@@ -85,6 +85,7 @@ def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[
 def tried(context: Context, pipeline: Pipeline, where: str) -> Trial:
     """What a replay would do. Nothing is written."""
     pipeline = context.schemas.current(pipeline)
+    context.provide_keys(pipeline)
     position = _position(context, pipeline)
     while True:
         try:

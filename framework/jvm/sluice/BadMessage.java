@@ -22,8 +22,8 @@ final class BadMessage extends RuntimeException {
   final String code;
   private final String reason;
   private final String value;
-  private boolean masked;
   private String path = "";
+  private String declared = ""; // the path without names that come from the message, such as keys of a map
 
   private BadMessage(String code, String reason, String value) {
     super(null, null, false, false);
@@ -48,15 +48,17 @@ final class BadMessage extends RuntimeException {
 
   /** The same exception, one field further up. */
   BadMessage within(String name) {
-    if (path.length() < LONGEST_PATH) {
-      path = path.isEmpty() ? name : path.startsWith("[") ? name + path : name + "." + path;
-    }
+    path = joined(name, path);
     return this;
   }
 
   BadMessage within(Field field) {
-    masked |= field.masked;
+    declared = joined(field.source, declared);
     return within(field.source);
+  }
+
+  private static String joined(String name, String path) {
+    return path.length() >= LONGEST_PATH ? path : path.isEmpty() ? name : path.startsWith("[") ? name + path : name + "." + path;
   }
 
   BadMessage within(int index) {
@@ -71,9 +73,14 @@ final class BadMessage extends RuntimeException {
     return path.equals(field) && value != null && value.startsWith("\"");
   }
 
-  /** The reason, with the field before it; a masked column's value is not in it. */
+  /** The field and the wanted type, where the message has no part in the words; else null. */
+  String quietWhy() {
+    return value == null || declared.isEmpty() ? null : "field `" + cut(declared, LONGEST_PATH) + "`: " + cut(reason, LONGEST_REASON);
+  }
+
+  /** The reason, with the field before it. */
   String why() {
-    String given = value == null ? "" : masked ? ", found a value that does not fit" : ", found " + cut(value, LONGEST_VALUE);
+    String given = value == null ? "" : ", found " + cut(value, LONGEST_VALUE);
     String text = cut(reason, LONGEST_REASON) + given;
     return path.isEmpty() ? text : "field `" + cut(path, LONGEST_PATH) + "`: " + text;
   }

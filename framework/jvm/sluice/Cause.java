@@ -2,6 +2,7 @@ package sluice;
 
 import java.io.Serializable;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
 import org.apache.spark.QueryContextType;
@@ -28,24 +29,26 @@ public final class Cause implements Serializable {
       Pattern.compile("CASE WHEN \\(.*?\\) IS NOT FALSE THEN (.*?) ELSE raise_error\\('[^']*'\\) END", Pattern.DOTALL);
   private static final Pattern PLAIN_NAME = Pattern.compile("`([A-Za-z_][A-Za-z0-9_]*)`");
 
+  private final boolean quiet; // the words have nothing of the row
   private final String whole;
   private final String[] names;
   private final DataType[] types;
 
-  private Cause(String whole, String[] names, DataType[] types) {
+  private Cause(boolean quiet, String whole, String[] names, DataType[] types) {
+    this.quiet = quiet;
     this.whole = whole;
     this.names = names;
     this.types = types;
   }
 
   /** Of an attempt's arguments, as they were parsed: the expression, then columns. */
-  static Cause of(List<Expression> arguments) {
+  static Cause of(List<Expression> arguments, boolean quiet) {
     String[] names = arguments.stream().skip(1).map(column -> ((NamedExpression) column).name()).toArray(String[]::new);
-    return new Cause(arguments.get(0).origin().context().fragment(), names, null);
+    return new Cause(quiet, arguments.get(0).origin().context().fragment(), names, null);
   }
 
   Cause of(DataType[] types) {
-    return new Cause(whole, names, types);
+    return new Cause(quiet, whole, names, types);
   }
 
   /** Called by generated code. What is no fault of the row, such as the end of the task, is thrown on. */
@@ -99,9 +102,13 @@ public final class Cause implements Serializable {
     return type.equals(DataTypes.StringType) ? "'" + plain + "'" : plain;
   }
 
-  private static String what(Throwable thrown) {
+  private String what(Throwable thrown) {
     if (thrown instanceof StackOverflowError) {
       return "too deeply nested";
+    }
+    if (quiet) {
+      String condition = thrown instanceof SparkThrowable ? ((SparkThrowable) thrown).getCondition() : null;
+      return condition == null ? thrown.getClass().getSimpleName() : condition.toLowerCase(Locale.ROOT).replace('_', ' ').replace(".", ", ");
     }
     if (!(thrown instanceof SparkThrowable) || ((SparkThrowable) thrown).getCondition() == null) {
       String message = thrown.getMessage();

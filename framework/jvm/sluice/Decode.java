@@ -12,11 +12,17 @@ import org.apache.spark.sql.types.DataTypes;
  * <p>Of a bad message all columns are null. Spark calls `invoke` from generated code.
  */
 public final class Decode implements ScalarFunction<InternalRow> {
+  private static final String QUIET = "quiet:";
+
+  private final String name;
   private final String description;
+  private final boolean quiet;
   private transient Decoder decoder;
 
-  Decode(String description) {
-    this.description = description;
+  Decode(String name) {
+    this.name = name;
+    this.quiet = name.startsWith(QUIET);
+    this.description = quiet ? name.substring(QUIET.length()) : name;
     this.decoder = Decoder.of(description);
   }
 
@@ -29,7 +35,7 @@ public final class Decode implements ScalarFunction<InternalRow> {
   }
 
   public InternalRow invoke(byte[] message) {
-    return new GenericInternalRow(decoder().row(message));
+    return new GenericInternalRow(decoder().row(message, quiet));
   }
 
   @Override
@@ -60,16 +66,16 @@ public final class Decode implements ScalarFunction<InternalRow> {
   /** Spark computes two equal calls once, and finds what it has cached. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof Decode && ((Decode) other).description.equals(description);
+    return other instanceof Decode && ((Decode) other).name.equals(name);
   }
 
   @Override
   public int hashCode() {
-    return description.hashCode();
+    return name.hashCode();
   }
 
   @Override
   public String canonicalName() {
-    return "sluice.decode." + description;
+    return "sluice.decode." + name;
   }
 }

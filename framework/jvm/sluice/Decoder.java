@@ -41,8 +41,12 @@ final class Decoder {
     return decoder;
   }
 
-  /** The columns, then the code and the reason. */
   Object[] row(byte[] message) {
+    return row(message, false);
+  }
+
+  /** The columns, then the code and the reason; if `quiet`, a reason without any part of the message. */
+  Object[] row(byte[] message, boolean quiet) {
     Object[] row = new Object[width + 2];
     try {
       if (message != null) {
@@ -54,9 +58,9 @@ final class Decoder {
       }
       return row;
     } catch (BadMessage bad) {
-      return bad(bad.code, bad.why());
+      return bad(bad.code, quiet ? bad.quietWhy() : bad.why());
     } catch (RuntimeException error) { // a fault of ours must not stop all messages behind this one
-      return bad(BadMessage.UNDECODABLE, "the decoder failed: " + error);
+      return bad(BadMessage.UNDECODABLE, "the decoder failed: " + (quiet ? error.getClass().getName() : error));
     }
   }
 
@@ -85,7 +89,7 @@ final class Decoder {
   private Object[] bad(String code, String why) {
     Object[] row = new Object[width + 2];
     row[width] = UTF8String.fromString(code);
-    row[width + 1] = UTF8String.fromString(why);
+    row[width + 1] = why == null ? null : UTF8String.fromString(why);
     return row;
   }
 }

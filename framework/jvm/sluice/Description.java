@@ -82,7 +82,7 @@ final class Description {
       String name = column.get("name").asText();
       String source = column.path("source").asText(name);
       boolean required = column.path("required").asBoolean();
-      fields.add(new Field(name, source, type(column), required, column.path("masked").asBoolean()));
+      fields.add(new Field(name, source, type(column), required));
     }
     return fields;
   }

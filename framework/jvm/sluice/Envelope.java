@@ -42,7 +42,7 @@ final class Envelope {
   }
 
   private static Field field(String name, Type type) {
-    return new Field(name, name, type, false, false);
+    return new Field(name, name, type, false);
   }
 
   MessageReader reading(MessageReader body) {

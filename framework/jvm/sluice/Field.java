@@ -6,13 +6,11 @@ final class Field {
   final String source;
   final Type type;
   final boolean required;
-  final boolean masked;
 
-  Field(String name, String source, Type type, boolean required, boolean masked) {
+  Field(String name, String source, Type type, boolean required) {
     this.name = name;
     this.source = source;
     this.type = type;
     this.required = required;
-    this.masked = masked;
   }
 }

@@ -11,9 +11,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * The catalog of Sluice's SQL functions: `spark.sql.catalog.fn=sluice.Functions`.
  *
- * <p>The name of most is the description of a decoder, so that everything about it is in the SQL text: fn.`{"format": …}`(value).
+ * <p>The name of most is the description of a decoder, so that everything about it is in the SQL text: fn.`{"format": …}`(value). With
+ * `quiet:` in front of it, reasons have no part of the message. `mask:` and a description is a function that masks.
  */
 public final class Functions implements FunctionCatalog {
+  private static final String MASK = "mask:";
+
   private String name;
 
   @Override
@@ -34,7 +37,11 @@ public final class Functions implements FunctionCatalog {
 
   @Override
   public UnboundFunction loadFunction(Identifier identifier) {
-    return identifier.name().equals(Repeats.NAME) ? new Plain(new Repeats()) : new Unbound(identifier.name());
+    String name = identifier.name();
+    if (name.startsWith(MASK)) {
+      return new Plain(Mask.of(name.substring(MASK.length())));
+    }
+    return name.equals(Repeats.NAME) ? new Plain(new Repeats()) : new Unbound(name);
   }
 
   /** A function whose arguments have the same types in each call. */

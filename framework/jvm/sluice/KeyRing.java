@@ -1,0 +1,81 @@
+package sluice;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * The keys of one mask, by their ids. The first one masks; all of them reveal. An encrypted value says which key it is of:
+ * `enc:ID:…` as text, and as bytes a zero, `SLX`, the length of the id, the id, and the rest.
+ */
+final class KeyRing {
+  static final String TEXT = "enc:";
+  static final byte[] BYTES = {0, 'S', 'L', 'X'};
+
+  private final Map<String, Cipher> ciphers = new LinkedHashMap<>();
+  private final String now;
+  private final byte[] head;
+
+  KeyRing(String[] ids, byte[][] secrets) {
+    for (int at = 0; at < ids.length; at++) {
+      ciphers.put(ids[at], new Cipher(secrets[at]));
+    }
+    now = ids[0];
+    byte[] id = now.getBytes(StandardCharsets.UTF_8);
+    head = ByteBuffer.allocate(BYTES.length + 1 + id.length).put(BYTES).put((byte) id.length).put(id).array();
+  }
+
+  String hash(byte[] value) {
+    StringBuilder hex = new StringBuilder(32);
+    for (byte each : ciphers.get(now).hash(value)) {
+      hex.append(Character.forDigit(each >> 4 & 15, 16)).append(Character.forDigit(each & 15, 16));
+    }
+    return hex.toString();
+  }
+
+  String encrypt(byte[] column, byte[] value) {
+    byte[] hidden = ciphers.get(now).encrypt(column, value);
+    return TEXT + now + ":" + Base64.getUrlEncoder().withoutPadding().encodeToString(hidden);
+  }
+
+  /** Null where it is no encrypted value, where its key is missing, or where it was changed. */
+  String reveal(byte[] column, String text) {
+    int end = text.startsWith(TEXT) ? text.indexOf(':', TEXT.length()) : -1;
+    Cipher cipher = end < 0 ? null : ciphers.get(text.substring(TEXT.length(), end));
+    if (cipher == null) {
+      return null;
+    }
+    try {
+      byte[] value = cipher.decrypt(column, Base64.getUrlDecoder().decode(text.substring(end + 1)));
+      return value == null ? null : new String(value, StandardCharsets.UTF_8);
+    } catch (IllegalArgumentException notBase64) {
+      return null;
+    }
+  }
+
+  byte[] seal(byte[] value) {
+    byte[] hidden = ciphers.get(now).encrypt(BYTES, value);
+    return ByteBuffer.allocate(head.length + hidden.length).put(head).put(hidden).array();
+  }
+
+  /** Bytes that were never sealed are as they are. */
+  byte[] open(byte[] sealed) {
+    int ids = BYTES.length + 1;
+    if (sealed.length < ids || !Arrays.equals(BYTES, Arrays.copyOf(sealed, BYTES.length)) || sealed.length < ids + sealed[ids - 1]) {
+      return sealed;
+    }
+    String id = new String(sealed, ids, sealed[ids - 1], StandardCharsets.UTF_8);
+    Cipher cipher = ciphers.get(id);
+    if (cipher == null) {
+      throw new IllegalStateException("a bad row is encrypted by the key `" + id + "`, which the mask does not list under `old`");
+    }
+    byte[] value = cipher.decrypt(BYTES, Arrays.copyOfRange(sealed, ids + id.length(), sealed.length));
+    if (value == null) {
+      throw new IllegalStateException("a bad row is encrypted by another secret than that of the key `" + id + "`");
+    }
+    return value;
+  }
+}

@@ -1,0 +1,177 @@
+"""Hides personal data: the table gets a hash, a part or nothing of a value, and nothing that Sluice writes has the plain one.
+
+Bad rows of the pipeline keep their messages encrypted by the same key, reasons have no values, previews show rows from this step on, and
+the table has no statistics of the columns. `sluice reveal` decrypts what `encrypt` made.
+
+| method | what becomes of a value |
+| --- | --- |
+| `hmac` | a keyed hash: equal values stay equal, in all columns and tables of the key, so that they can be counted and joined |
+| `encrypt` | a text that holders of the key can reveal; equal values of a column give equal texts |
+| `redact` | `***` |
+| `partial` | `***` and the last or first characters; a text that is not longer is `***` |
+| `generalize` | the beginning of a time's year, month, day or hour; the lower end of a number's range; an address's network |
+| `"null"` | null |
+| `drop` | no column |
+
+Before a hash or an encryption, texts are brought to Unicode's form NFC, and 1, 1.0 and 1.00 are one number. Bring a mail address to lower
+case by a step before, if that does not matter. A null stays null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from framework.errors import Problem
+from framework.model import ColumnSql, MaskKey, Masks, SecretRef
+from framework.plan.landing import Landing
+from framework.plan.rows import Resolved, Rows
+from framework.spec.options import Bound, WrittenStep, option
+from framework.spec.scalars import FieldPath, Name
+from framework.sql.quote import identifier
+from framework.steps import _masks
+from framework.types import VOID, Array, Struct, Type
+
+EXAMPLE = """\
+columns: {email: string, phone: string, born: date, amount: double}
+steps:
+  - mask: {key: "${secret:pii}", columns: {email: redact, phone: {partial: {keep_last: 4}}, born: {generalize: year}}}
+given:
+  - {email: ann@example.com, phone: "+49 30 1234567", born: 1985-07-03, amount: 12.5}
+expect:
+  - {email: "***", phone: "***4567", born: 1985-01-01, amount: 12.5}
+"""
+
+ADDS = ""
+HIDES = True  # reasons of the pipeline's bad rows have no values
+_JOINED = ("hmac", "encrypt")  # by which values stay equal or different
+
+
+@dataclass(frozen=True)
+class Key(Bound):
+    """A key: encrypted values name it by its id."""
+
+    id: Name = option("The key's id.", example="k2", aka=["name"])
+    secret: SecretRef = option("The secret.", example='"${secret:pii_2}"', aka=["value", "key"])
+
+
+@dataclass(frozen=True)
+class Keys(Bound):
+    """Several keys, while a newer one replaces an older one."""
+
+    now: Key = option("The key that masks.", example='{id: k2, secret: "${secret:pii_2}"}', aka=["new", "current"])
+    old: tuple[Key, ...] = option("Keys that only reveal what they encrypted.", default=(), example="[]")
+
+
+@dataclass(frozen=True)
+class Written(Bound):
+    """The key, and what becomes of each column."""
+
+    columns: dict[FieldPath, _masks.Plain | _masks.Method] = option(
+        "The columns, or fields of structs such as `customer.email`, also in lists; and what becomes of each.",
+        example="{email: hmac}", aka=["fields"],
+    )  # fmt: skip
+    key: SecretRef | None = option(
+        "The secret that hashes and encrypts, at least 16 characters, such as 32 random ones.", default=None, example='"${secret:pii}"',
+        aka=["secret"],
+    )  # fmt: skip
+    keys: Keys | None = option(
+        "Several keys by their ids, in place of `key`.", default=None, example='{now: {id: k2, secret: "${secret:pii_2}"}}'
+    )
+
+    def problems(self) -> Iterable[Problem]:
+        if not {"key", "keys"} & self.gaps and (self.key is None) == (self.keys is None):
+            message = (
+                "`mask` needs a key: a hash without one can be guessed" if self.key is None else "`key` and `keys` are both given"
+            )
+            yield Problem(self.place(), "mask-needs-key", message, 'write one of them, such as `key: "${secret:pii}"`')
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    written: Written = step.value
+    keys = _keys(written)
+    columns = {column.name: column for column in rows.columns}
+    assign: dict[str, str] = {}
+    paths = []
+    for path, method in written.columns.items():
+        first, *rest = path.split(".")
+        column = columns.get(first) or rows.column(first, written.key_place("columns", path))
+        if column is None or column.type == VOID or not _is_there(column.type, rest, path, written, rows):
+            continue
+        done = _masks.at_path(assign.get(first, identifier(first)), column.type, rest, _leaf(method, keys, path.split(".")))
+        if done is None:
+            del columns[first]
+            continue
+        if done.wrong:
+            rows.problems.append(Problem(written.place("columns", path), "mask-type", f"`{path}` {done.wrong}", done.hint))
+        assign[first] = done.sql
+        columns[first] = replace(column, type=done.type)
+        paths.append(tuple(_leaf_path(column.type, path.split("."))))
+    encrypted = tuple(tuple(path.split(".")) for path, method in written.columns.items() if method == "encrypt")
+    return Resolved(
+        tuple(columns.values()),
+        assign=tuple((name, ColumnSql(sql, (name,))) for name, sql in assign.items() if name in columns),
+        says=tuple(f"{path}: {_says(method)}" for path, method in written.columns.items()),
+        landing=lambda to: _of_keys(written, to),
+        masks=Masks(keys, tuple(paths), encrypted),
+    )  # fmt: skip
+
+
+def _leaf(method: str | _masks.Method, keys: tuple[MaskKey, ...], path: list[str]) -> Any:
+    return lambda value, type_: None if method == "drop" else _masks.masked(method, value, type_, keys, path)
+
+
+def _keys(written: Written) -> tuple[MaskKey, ...]:
+    """Of one key the secret's name is its id."""
+    if written.keys is not None:
+        return tuple(MaskKey(key.id, key.secret) for key in (written.keys.now, *written.keys.old))
+    return (MaskKey(written.key.name, written.key),) if written.key is not None else ()
+
+
+def _is_there(type_: Type, rest: list[str], path: str, written: Written, rows: Rows) -> bool:
+    for name in rest:
+        while isinstance(type_, Array):
+            type_ = type_.element
+        field = type_.field(name) if isinstance(type_, Struct) else None
+        if field is None:
+            there = ", ".join(f"`{each.name}`" for each in type_.fields) if isinstance(type_, Struct) else ""
+            hint = f"there is {there}" if there else f"it is {type_}, which has no fields"
+            rows.problems.append(Problem(written.key_place("columns", path), "unknown-column", f"there is no `{path}`", hint))
+            return False
+        type_ = field.type
+    return True
+
+
+def _leaf_path(type_: Type, path: list[str]) -> Iterator[str]:
+    """The path as Iceberg names it: what a list holds is its `element`."""
+    yield path[0]
+    for name in (*path[1:], None):
+        while isinstance(type_, Array):
+            yield "element"
+            type_ = type_.element
+        if name is not None:
+            assert isinstance(type_, Struct)
+            yield name
+            type_ = next(field.type for field in type_.fields if field.name == name)
+
+
+def _says(method: str | _masks.Method) -> str:
+    if isinstance(method, str):
+        return method
+    if method.partial is not None:
+        part = method.partial
+        return f"the last {part.keep_last} characters" if part.keep_last else f"the first {part.keep_first} characters"
+    to = method.generalize
+    if isinstance(to, str):
+        return f"its {to}"
+    assert to is not None
+    return f"its network of {to.ip_prefix} bits" if to.ip_prefix else f"its range of {to.range}"
+
+
+def _of_keys(written: Written, to: Landing) -> Iterator[Problem]:
+    """A key of the table that is masked must still tell rows apart."""
+    for path, method in written.columns.items():
+        if path in to.into.keys and method not in (*_JOINED, "drop"):
+            message = f"`{path}` is a key of `write: {to.into.write}`, and rows that differ in it would become one"
+            yield Problem(written.place("columns", path), "mask-of-key", message, "mask it by `hmac`, which keeps keys apart")
