@@ -81,6 +81,7 @@ def test_there_are_specs() -> None:
         "another-kafka.md",
         "duplicates.md",
         "history.md",
+        "personal-data.md",
         "production.md",
         "read-again.md",
         "schema-registry.md",
