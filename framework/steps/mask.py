@@ -14,7 +14,8 @@ the table has no statistics of the columns. `sluice reveal` decrypts what `encry
 | `drop` | no column |
 
 Before a hash or an encryption, texts are brought to Unicode's form NFC, and 1, 1.0 and 1.00 are one number. Bring a mail address to lower
-case by a step before, if that does not matter. A null stays null.
+case by a step before, if that does not matter. A null stays null. `sluice test` needs no secret: it masks by a key of its own, always the
+same one.
 """
 
 from __future__ import annotations
