@@ -80,6 +80,7 @@ def test_there_are_specs() -> None:
     assert {name for name, block in SPECS if kind(block)} == {
         "another-kafka.md",
         "duplicates.md",
+        "exports.md",
         "history.md",
         "personal-data.md",
         "production.md",

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
 
-from framework.assets import asset_specs, broken, maintenance, previews, states
+from framework.assets import asset_specs, broken, exports, maintenance, previews, states
 from framework.assets.runs import SparkOfARun, table
 from framework.assets.triggers import Triggers
 from framework.engine.spark import session
@@ -44,9 +44,17 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
             sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
         jobs = [maintenance.job_of(plan, runnable)] if runnable else []
         schedules = [maintenance.schedule_of(each, runnable) for each in jobs]
+        written = exports.of(plan)
+        schedules += [exports.schedule_of(each) for each in written if each.schedule]
         gc.freeze()  # what Dagster loads stays, so no collection need look at it again
         return Definitions(
-            assets=[*topics, *tables, *(each.definition() for each in kept), *broken.files(problems)],
+            assets=[
+                *topics,
+                *tables,
+                *map(exports.asset, written),
+                *(each.definition() for each in kept),
+                *broken.files(problems),
+            ],
             sensors=sensors,
             schedules=[*(triggers.schedule(each) for each in runnable if each.run.cron), *schedules],
             jobs=[*previews.jobs(plan, runnable), *jobs],

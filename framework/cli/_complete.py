@@ -24,6 +24,10 @@ def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]
     return _names(ctx, "topic", typed)
 
 
+def exports(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    return _names(ctx, "export", typed)
+
+
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
     taken = ctx.params.get("names") or ()
     try:

@@ -41,6 +41,7 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
 
     with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:
         plan, problems = draft(specs, environment, logins=online)
+        problems = (*problems, *_of_queries(plan))
     for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
@@ -51,6 +52,14 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
         checked = f"{counted(len(plan.pipelines), 'pipeline')}, {counted(len(plan.topics), 'topic')}: no problems"
         click.echo(counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)
+
+
+def _of_queries(plan: Plan) -> Iterator[Problem]:
+    """Problems of queries of exports, which DuckDB reads."""
+    if plan.documents_of("export"):
+        from framework.engine.export import statement
+
+        yield from statement.problems(plan)
 
 
 def _unchecked(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:

@@ -211,7 +211,7 @@ def _replacements(
     for (kind, _), node in named.items():
         if kinds[kind].same_everywhere:
             problems.append(Problem(
-                node.where, "not-per-environment", f"a {kind} is the same in every environment",
+                node.where, "not-per-environment", f"`{kind}` is the same in every environment",
                 f"move it out of {ENVIRONMENTS}; use `${{var:NAME}}` for values that differ",
             ))  # fmt: skip
     return {key: node for key, node in named.items() if not kinds[key[0]].same_everywhere}

@@ -1,0 +1,93 @@
+"""Exports as assets: each writes the file of the last complete window, or of the window that the launchpad names."""
+
+# Without `from __future__ import annotations`: Dagster reads the type of a step's context.
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+
+from dagster import (
+    AssetExecutionContext,
+    AssetKey,
+    AssetsDefinition,
+    AssetSelection,
+    AssetSpec,
+    DefaultScheduleStatus,
+    Failure,
+    Field,
+    MaterializeResult,
+    MetadataValue,
+    RunRequest,
+    ScheduleDefinition,
+    ScheduleEvaluationContext,
+    multi_asset,
+    schedule,
+)
+
+from framework.assets.asset_specs import code, table_key
+from framework.engine.export import window as windows
+from framework.engine.export.write import Done, write
+from framework.errors import SluiceError
+from framework.model import Plan
+from framework.model.export import Export
+
+_KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
+
+
+def key(export: Export) -> AssetKey:
+    return AssetKey(["exports", export.name])
+
+
+def of(plan: Plan) -> Sequence[Export]:
+    return [document.value for document in plan.documents_of("export")]
+
+
+def asset(export: Export) -> AssetsDefinition:
+    spec = AssetSpec(
+        key(export),
+        deps=[table_key(export.pipeline)],
+        description="\n\n".join(part for part in (export.doc, f"```sql\n{export.query}\n```") if part),
+        group_name="exports",
+        kinds={"duckdb", _KINDS[export.format]},
+        metadata={**code(export.where), "file": export.to},
+    )
+    which = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
+
+    @multi_asset(name=f"export_{export.name}", specs=[spec], config_schema={"window": which} if export.window else None)
+    def run(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
+        now = datetime.now(timezone.utc)
+        asked = context.op_execution_context.op_config["window"] if export.window else ""
+        try:
+            span = None
+            if export.window is not None:
+                span = windows.named(export.window, asked, now) if asked else windows.last(export.window, now)
+            yield _result(export, write(export, span, now))
+        except SluiceError as error:
+            raise Failure(str(error), allow_retries=False) from None
+
+    return run
+
+
+def _result(export: Export, done: Done) -> MaterializeResult[None]:
+    record = done.record
+    return MaterializeResult(
+        asset_key=key(export),
+        metadata={
+            "file": MetadataValue.path(record.file),
+            "window": record.window or "the whole table",
+            "snapshot": str(record.snapshot),
+            "dagster/row_count": record.rows,
+            "bytes": record.bytes,
+            "sha256": record.sha256,
+            "replaces": f"the file of {done.before.at}, {done.before.rows:,} rows" if done.before else "nothing",
+        },
+    )
+
+
+def schedule_of(export: Export) -> ScheduleDefinition:
+    @schedule(
+        export.schedule or "", name=f"export_{export.name}_schedule", target=AssetSelection.assets(key(export)), execution_timezone="UTC",
+        default_status=DefaultScheduleStatus.RUNNING, description=f"Writes {export.name} at {export.schedule} (UTC).",
+    )  # fmt: skip
+    def ask(_context: ScheduleEvaluationContext) -> RunRequest:
+        return RunRequest()
+
+    return ask

@@ -1,0 +1,88 @@
+"""`sluice export`: the files of exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework import amounts
+from framework.cli import _complete, _specs
+from framework.errors import SluiceError
+
+if TYPE_CHECKING:
+    from framework.engine.export.write import Done
+    from framework.model import Plan
+    from framework.model.export import Export
+
+SECTION, ORDER = "run", 11
+
+
+@click.command()
+@click.argument("names", nargs=-1, shell_complete=_complete.exports)
+@click.option(
+    "--window", help="A certain window, such as 2026-W46, 2026-11, 2026-11-16 or 2026-11-16T05; default: the last complete one."
+)
+@_specs.with_specs
+def command(names: tuple[str, ...], window: str | None, specs: Path, environment: str) -> None:
+    """Write the files of exports, or of all.
+
+    The file of a window has the same name each time, and appears whole or not at all. If it is there already, it is replaced, and the
+    command says what changed. Starts no JVM.
+
+    Example: sluice export weekly_trades --window 2026-W46
+    """
+    plan = _specs.plan(specs, environment)
+    exports = _chosen(plan, names)
+    if window and len(exports) != 1:
+        raise click.UsageError("--window needs the name of one export")
+    from datetime import datetime, timezone
+
+    from framework.engine.export import window as windows
+    from framework.engine.export.write import write
+
+    now = datetime.now(timezone.utc)
+    for export in exports:
+        if export.window is None and window:
+            hint = "leave out `--window`, or write `window: {last: week, by: …}` into the export"
+            raise SluiceError("no-window", f"{export.name} exports the whole table, which has no windows", hint)
+        span = None
+        if export.window is not None:
+            span = windows.named(export.window, window, now) if window else windows.last(export.window, now)
+        for line in lines(write(export, span, now)):
+            click.echo(line)
+
+
+def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
+    exports = {document.name: document.value for document in plan.documents_of("export")}
+    for name in names:
+        if name not in exports:
+            from framework.spelling import did_you_mean
+
+            there = f"there is {', '.join(exports)}" if exports else "the specs have no exports: write a document `export: …`"
+            raise SluiceError("unknown-export", f"there is no export `{name}`", did_you_mean(name, exports, there))
+    if not exports:
+        raise SluiceError("unknown-export", "the specs have no exports", "write a document `export: …`")
+    return [exports[name] for name in names or exports]
+
+
+def lines(done: Done) -> list[str]:
+    """What was written, and what became of the former file."""
+    record, before, span = done.record, done.before, done.span
+    window = f" {span.name} ({span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}, {span.start.tzinfo}):" if span else ""
+    says = [
+        f"{done.export}:{window} {amounts.counted(record.rows, 'row')}, {amounts.size(record.bytes)}, {record.file},"
+        f" from snapshot {record.snapshot} of {done.table}"
+    ]
+    if before is not None and before.sha256 == record.sha256:
+        says.append(f"  the same content as on {before.at}")
+    elif before is not None:
+        change = record.rows - before.rows
+        more = (
+            "the same number of rows"
+            if not change
+            else f"{amounts.counted(abs(change), 'row')} {'more' if change > 0 else 'fewer'}"
+        )
+        says.append(f"  replaces the file of {before.at}: {more}")
+    return says

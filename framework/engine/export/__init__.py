@@ -1,0 +1,1 @@
+"""Files of the rows of tables in windows of time: no JVM."""

@@ -1,0 +1,50 @@
+"""Which files an export wrote, by window: from which snapshot, with how many rows. In `.sluice/exports`, one file for each export."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from framework.home import home, private
+
+_FOLDER = "exports"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The last file of a window. `window` is empty for an export of a whole table."""
+
+    window: str
+    file: str
+    snapshot: int
+    rows: int
+    bytes: int
+    sha256: str
+    at: str
+
+
+def of(export: str) -> Mapping[str, Record]:
+    """By window, the oldest first. A file that cannot be read is none."""
+    with suppress(OSError, ValueError, TypeError):
+        read = json.loads(_file(export).read_text(encoding="utf-8"))
+        return {each["window"]: Record(**each) for each in read}
+    return {}
+
+
+def add(export: str, record: Record) -> None:
+    """Two exports of one name at once leave the record of one of them, and both files whole."""
+    private(_FOLDER)
+    kept = {**of(export), record.window: record}
+    handle, name = tempfile.mkstemp(dir=home() / _FOLDER)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump([asdict(each) for each in kept.values()], file, indent=1)
+    os.replace(name, _file(export))
+
+
+def _file(export: str) -> Path:
+    return home() / _FOLDER / f"{export}.json"

@@ -1,0 +1,87 @@
+"""DuckDB databases in memory that read nothing but the tables they are given."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from framework.engine.query.errors import duckdb_errors
+from framework.errors import SetupError
+from framework.home import home
+
+_EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
+_OFFLINE: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # `from plan` would otherwise find a variable of this program.
+    "python_enable_replacements": "false",
+    # Reading 84 MB at each query to check signatures takes half a second; pip has checked the hashes of the same files.
+    "allow_unsigned_extensions": "true",
+}
+CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
+
+
+def scratch() -> str:
+    """A private folder for data that does not fit into memory. Each process has its own: in a shared one they would overwrite each
+    other's files."""
+    with suppress(OSError):  # there is none, or it is another user's
+        return tempfile.mkdtemp(prefix="duckdb-", dir=home())
+    return tempfile.mkdtemp(prefix="duckdb-")
+
+
+def opened(folders: Iterable[str], scratch: str, catalogs: Iterable[str] = (), memory: str = "") -> duckdb.DuckDBPyConnection:
+    """A database that reads and writes files in these folders alone, with `catalogs` for names of tables."""
+    database = duckdb.connect(config=_OFFLINE)
+    for name in _EXTENSIONS:
+        database.execute(f"LOAD {quoted_text(str(_extension(name)))}")
+    # Under a name that no namespace has: `memory.t` would be a table of DuckDB's own database.
+    database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
+    for catalog in catalogs:
+        database.execute(f"ATTACH ':memory:' AS {quoted(catalog)}")
+    database.execute(f"SET temp_directory = {quoted_text(scratch)}")
+    if memory:
+        database.execute(f"SET memory_limit = {quoted_text(memory)}")
+    database.execute(f"SET allowed_directories = [{', '.join(quoted_text(folder) for folder in dict.fromkeys(folders))}]")
+    database.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return database
+
+
+def interruptible(worker: ThreadPoolExecutor, database: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
+    """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
+    future = worker.submit(work)
+    with duckdb_errors():
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            wait((future,))
+            raise
+
+
+def _extension(name: str) -> Path:
+    package = importlib.util.find_spec(f"duckdb_extension_{name}")
+    folders = (package.submodule_search_locations if package else None) or []
+    for folder in folders:
+        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
+        if file.exists():
+            return file
+    raise SetupError(
+        "extension-missing",
+        f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
+        "`make setup` in the clone of Sluice installs it",
+    )
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,38 @@
+"""Exports: a part of a table, again and again, as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from framework.errors import Where
+from framework.model.pipeline import Pipeline
+
+Length = Literal["hour", "day", "week", "month"]
+Format = Literal["csv", "parquet", "jsonl"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The last complete hour, day, week or month of a time zone, by a column with a time."""
+
+    last: Length
+    by: str
+    timezone: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """A file of the rows of a table in one window. `query` is one select of DuckDB's SQL over `input`, or all of it."""
+
+    name: str
+    where: Where = field(compare=False, repr=False)
+    doc: str
+    pipeline: Pipeline  # which writes the table
+    schedule: str | None
+    window: Window | None
+    query: str
+    query_where: Where = field(compare=False, repr=False)
+    format: Format
+    to: str  # with `{window_start:…}` in it
+    for_spreadsheets: bool

@@ -1,0 +1,301 @@
+"""Exports: the windows of time, the files, and what a second one of the same window says."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+
+from framework.cli import main
+from framework.engine.export import window as windows
+from framework.engine.export import write as writing
+from framework.errors import SluiceError
+from framework.model.export import Window
+from framework.plan.passes import make
+
+SPECS = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: lake
+type: sql
+uri: sqlite:///lake.db
+warehouse: warehouse
+---
+topic: orders
+value: json
+columns: {order_id: string, channel: string, amount: "decimal(10,2)", day: date, local: timestamp_ntz, at: timestamp}
+---
+pipeline: orders
+from: {topic: orders}
+into: {table: shop.orders, kafka_columns: false, format_version: 2}
+---
+export: weekly
+from: {table: shop.orders}
+window: {last: week, by: at, timezone: Europe/Berlin}
+query: QUERY
+file: {format: csv, to: "exports/weekly_{window_start:%Y-%m-%d}.csv"}
+---
+export: whole
+from: {table: shop.orders}
+query: select * from input order by order_id
+file: {format: parquet, to: exports/orders.parquet}
+---
+export: lines
+from: {table: shop.orders}
+window: {last: day, by: day}
+query: select order_id, amount from input order by order_id
+file: {format: jsonl, to: "exports/{window_start:%Y}/{window_start:%m-%d}.jsonl"}
+---
+export: local
+from: {table: shop.orders}
+window: {last: hour, by: local, timezone: Europe/Berlin}
+query: select order_id from input order by order_id
+file: {format: csv, to: "exports/{window_start:%Y-%m-%dT%H}.csv", for_spreadsheets: false}
+"""
+QUERY = "select channel, count(*) as orders, sum(amount) as amount from input group by channel order by channel"
+SCHEMA = pa.schema([
+    ("order_id", pa.string()), ("channel", pa.string()), ("amount", pa.decimal128(10, 2)), ("day", pa.date32()),
+    ("local", pa.timestamp("us")), ("at", pa.timestamp("us", "UTC")),
+])  # fmt: skip
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    specs(QUERY)
+    return tmp_path
+
+
+def specs(query: str) -> None:
+    Path("specs").mkdir(exist_ok=True)
+    Path("specs/all.yaml").write_text(SPECS.replace("QUERY", json.dumps(query)), encoding="utf-8")
+
+
+def put(*rows: tuple[str, str | None, str, datetime]) -> int:
+    """Adds orders: id, channel, amount and time. The table's snapshot."""
+    lake = SqlCatalog("lake", uri="sqlite:///lake.db", warehouse=Path("warehouse").absolute().as_uri())
+    lake.create_namespace_if_not_exists("shop")
+    table = lake.create_table_if_not_exists("shop.orders", SCHEMA)
+    table.append(pa.Table.from_pylist(
+        [{"order_id": id_, "channel": channel, "amount": Decimal(amount), "day": at.date(), "local": at.replace(tzinfo=None), "at": at}
+         for id_, channel, amount, at in rows], SCHEMA,
+    ))  # fmt: skip
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return snapshot.snapshot_id
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+def export(*arguments: str) -> Any:
+    return CliRunner().invoke(main, ["export", *arguments])
+
+
+BERLIN = Window(last="week", by="at", timezone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "name", "start", "end"),
+    [
+        ("week", "2026-11-24T22:00", "2026-W47", "2026-11-16T00:00+01:00", "2026-11-23T00:00+01:00"),
+        ("week", "2026-11-22T22:59", "2026-W46", "2026-11-09T00:00+01:00", "2026-11-16T00:00+01:00"),
+        ("week", "2026-11-22T23:00", "2026-W47", "2026-11-16T00:00+01:00", "2026-11-23T00:00+01:00"),
+        ("week", "2026-10-26T12:00", "2026-W43", "2026-10-19T00:00+02:00", "2026-10-26T00:00+01:00"),
+        ("week", "2027-01-05T12:00", "2026-W53", "2026-12-28T00:00+01:00", "2027-01-04T00:00+01:00"),
+        ("day", "2026-10-26T12:00", "2026-10-25", "2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00"),
+        ("day", "2026-03-30T12:00", "2026-03-29", "2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00"),
+        ("month", "2026-03-01T12:00", "2026-02", "2026-02-01T00:00+01:00", "2026-03-01T00:00+01:00"),
+        ("month", "2026-02-28T23:30", "2026-02", "2026-02-01T00:00+01:00", "2026-03-01T00:00+01:00"),
+        ("hour", "2026-10-25T01:30", "2026-10-25T00", "2026-10-25T02:00+02:00", "2026-10-25T02:00+01:00"),
+        ("hour", "2026-10-25T02:30", "2026-10-25T01", "2026-10-25T02:00+01:00", "2026-10-25T03:00+01:00"),
+    ],
+)
+def test_the_last_complete_window(last: Any, now: str, name: str, start: str, end: str) -> None:
+    window = Window(last=last, by="at", timezone="Europe/Berlin")
+    span = windows.last(window, utc(now))
+    assert (span.name, span.start.isoformat(timespec="minutes"), span.end.isoformat(timespec="minutes")) == (name, start, end)
+    assert windows.named(window, name, utc(now)) == span
+
+
+@given(
+    st.sampled_from(["hour", "day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"]),
+    st.datetimes(datetime(2001, 1, 1), datetime(2090, 1, 1), timezones=st.just(timezone.utc)),
+)  # fmt: skip
+def test_windows_follow_each_other_without_gaps(last: Any, zone: str, now: datetime) -> None:
+    window = Window(last=last, by="at", timezone=zone)
+    span = windows.last(window, now)
+    assert span.end <= now < span.end + timedelta(days=32)
+    before = windows.last(window, span.end - timedelta(microseconds=1))
+    assert before.end.astimezone(timezone.utc) == span.start.astimezone(timezone.utc)
+    assert windows.named(window, span.name, now) == span
+
+
+@pytest.mark.parametrize("name", ["2026-W54", "2026-11", "2026-W46 ", "W46", "2026-W00", "last week"])
+def test_a_window_that_is_none(name: str) -> None:
+    with pytest.raises(SluiceError, match="is no week"):
+        windows.named(BERLIN, name, utc("2026-11-24T22:00"))
+
+
+def test_a_window_that_is_not_over() -> None:
+    with pytest.raises(SluiceError, match="the week 2026-W48 ends at 2026-11-30T00:00:00\\+01:00") as refused:
+        windows.named(BERLIN, "2026-W48", utc("2026-11-24T22:00"))
+    assert refused.value.hint == "the last complete one is `2026-W47`"
+
+
+def test_the_rows_of_a_week_as_csv_for_spreadsheets(shop: Path) -> None:
+    snapshot = put(
+        ("o-1", "web", "10.50", utc("2026-11-08T23:00")),  # the first moment of Monday in Berlin
+        ("o-2", "web", "0.25", utc("2026-11-15T22:59:59.999999")),
+        ("o-3", "=cmd|' /C calc'!A0", "1.00", utc("2026-11-10T12:00")),
+        ("o-4", 'a "b", c\nd', "2.00", utc("2026-11-10T12:00")),
+        ("o-5", None, "3.00", utc("2026-11-10T12:00")),
+        ("o-6", "late", "9.00", utc("2026-11-15T23:00")),
+        ("o-7", "early", "9.00", utc("2026-11-08T22:59:59")),
+    )  # fmt: skip
+    done = export("weekly", "--window", "2026-W46")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("weekly: 2026-W46 (2026-11-09 00:00 to 2026-11-16 00:00, Europe/Berlin): 4 rows, ")
+    assert f"exports/weekly_2026-11-09.csv, from snapshot {snapshot} of shop.orders" in done.output
+    data = Path("exports/weekly_2026-11-09.csv").read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.reader(data.decode("utf-8-sig").splitlines(keepends=True)))
+    assert rows == [
+        ["channel", "orders", "amount"], ["'=cmd|' /C calc'!A0", "1", "1.00"], ['a "b", c\nd', "1", "2.00"], ["web", "2", "10.75"],
+        ["", "1", "3.00"],
+    ]  # fmt: skip
+    assert [path.name for path in Path("exports").iterdir()] == ["weekly_2026-11-09.csv"]
+
+
+def test_a_window_again(shop: Path) -> None:
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    export("weekly", "--window", "2026-W46")
+    again = export("weekly", "--window", "2026-W46").output
+    assert "\n  the same content as on 2" in again
+    put(("o-2", "store", "1.00", utc("2026-11-11T12:00")))
+    late = export("weekly", "--window", "2026-W46").output
+    assert "\n  replaces the file of 2" in late
+    assert late.endswith(": 1 row more\n")
+    assert len(Path("exports/weekly_2026-11-09.csv").read_text(encoding="utf-8-sig").splitlines()) == 3
+
+
+def test_a_window_without_rows_is_a_file_with_names_alone(shop: Path) -> None:
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    assert ": 0 rows, " in export("weekly", "--window", "2026-W40").output
+    assert Path("exports/weekly_2026-09-28.csv").read_text(encoding="utf-8-sig") == "channel,orders,amount\n"
+
+
+def test_a_whole_table_as_parquet_says_its_snapshot(shop: Path) -> None:
+    snapshot = put(("o-1", "web", "1.00", utc("2026-11-10T12:00")), ("o-2", None, "2.50", utc("2026-11-10T12:00:00.123456")))
+    assert export("whole").exit_code == 0
+    written = pq.read_table("exports/orders.parquet")
+    assert written.to_pylist()[1]["at"] == datetime(2026, 11, 10, 12, 0, 0, 123456, tzinfo=timezone.utc)
+    assert written.column("amount").to_pylist() == [Decimal("1.00"), Decimal("2.50")]
+    about = pq.read_metadata("exports/orders.parquet").metadata
+    assert about[b"sluice_snapshot"] == str(snapshot).encode()
+    assert about[b"sluice_table"] == b"shop.orders"
+
+
+def test_days_and_local_times(shop: Path) -> None:
+    put(("o-1", "web", "1.00", utc("2026-11-10T00:00")), ("o-2", "web", "2.00", utc("2026-11-10T23:59")),
+        ("o-3", "web", "3.00", utc("2026-11-11T00:00")))  # fmt: skip
+    assert export("lines", "--window", "2026-11-10").exit_code == 0
+    lines = Path("exports/2026/11-10.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"order_id": "o-1", "amount": 1.0}, {"order_id": "o-2", "amount": 2.0}]
+    assert export("local", "--window", "2026-11-09T23").exit_code == 0  # midnight in Berlin
+    assert Path("exports/2026-11-10T00.csv").read_text() == "order_id\no-1\n"
+
+
+def test_a_file_appears_whole_or_not_at_all(shop: Path) -> None:
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    export("weekly", "--window", "2026-W46")
+    before = Path("exports/weekly_2026-11-09.csv").read_bytes()
+    specs("select channel, cast(order_id as int) as orders from input")
+    failed = export("weekly", "--window", "2026-W46")
+    assert failed.exit_code == 1
+    assert "query-failed: Conversion Error" in failed.stderr
+    assert Path("exports/weekly_2026-11-09.csv").read_bytes() == before
+    assert len(list(Path("exports").iterdir())) == 1
+
+
+def test_rows_are_of_one_snapshot(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a batch lands while the file is written."""
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    copied = writing._copied
+
+    def late(*arguments: Any) -> int:
+        put(("o-2", "web", "1.00", utc("2026-11-10T12:00")))
+        return copied(*arguments)
+
+    monkeypatch.setattr(writing, "_copied", late)
+    assert export("whole").exit_code == 0
+    assert pq.read_table("exports/orders.parquet").num_rows == 1
+
+
+def test_a_file_stays_in_the_project(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    Path("exports").symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    refused = export("whole")
+    assert refused.exit_code == 1
+    assert "bad-location: exports/orders.parquet, the file of whole, leads out of the project" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "text"),
+    [
+        ("select chanel from input", "bad-query", 'Referenced column "chanel" not found'),
+        ("select * from shop.orders", "unknown-table", "there is no table `shop.orders`"),
+        ("select * from read_csv('x')", "unknown-table", "there is no table `read_csv(…)`"),
+        ("drop table input", "not-a-select", "a query is one SELECT"),
+        ("select sum(channel) from input", "bad-query", "sum(VARCHAR)"),
+    ],
+)
+def test_a_query_is_checked_before_there_is_a_table(shop: Path, query: str, code: str, text: str) -> None:
+    specs(query)
+    checked = CliRunner().invoke(main, ["check", "--json"])
+    (problem,) = json.loads(checked.stdout)
+    assert (problem["code"], problem["line"]) == (code, 21)
+    assert text in problem["message"]
+
+
+def test_what_is_refused(shop: Path) -> None:
+    assert "no-table: the table shop.orders, which weekly exports, does not exist yet" in export("weekly").stderr
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    assert "unknown-export: there is no export `weakly`" in export("weakly").stderr
+    assert "no-window: whole exports the whole table" in export("whole", "--window", "2026-W46").stderr
+    assert "--window needs the name of one export" in export("--window", "2026-W46").stderr
+
+
+def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
+    from dagster import AssetKey, materialize
+
+    from framework.assets import exports
+
+    put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
+    planned = {each.name: each for each in exports.of(make(Path("specs")))}
+    config = {"ops": {"export_weekly": {"config": {"window": "2026-W46"}}}}
+    result = materialize([exports.asset(planned["weekly"])], run_config=config)
+    (event,) = result.asset_materializations_for_node("export_weekly")
+    assert event.asset_key == AssetKey(["exports", "weekly"])
+    assert event.metadata["dagster/row_count"].value == 1
+    assert Path("exports/weekly_2026-11-09.csv").exists()
+    failed = materialize(
+        [exports.asset(planned["weekly"])],
+        run_config={"ops": {"export_weekly": {"config": {"window": "x"}}}},
+        raise_on_error=False,
+    )
+    assert not failed.success
