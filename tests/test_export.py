@@ -1,10 +1,10 @@
-"""Exports: the windows of time, the files, and what a second one of the same window says."""
+"""Exports: their files, and what a second one of the same window says."""
 
 from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 
 from framework.cli import main
-from framework.engine.export import window as windows
 from framework.engine.export import write as writing
-from framework.errors import SluiceError
-from framework.model.export import Window
 from framework.plan.passes import make
+
+pytestmark = pytest.mark.slow
 
 SPECS = """
 cluster: main
@@ -104,57 +101,6 @@ def utc(text: str) -> datetime:
 
 def export(*arguments: str) -> Any:
     return CliRunner().invoke(main, ["export", *arguments])
-
-
-BERLIN = Window(last="week", by="at", timezone="Europe/Berlin")
-
-
-@pytest.mark.parametrize(
-    ("last", "now", "name", "start", "end"),
-    [
-        ("week", "2026-11-24T22:00", "2026-W47", "2026-11-16T00:00+01:00", "2026-11-23T00:00+01:00"),
-        ("week", "2026-11-22T22:59", "2026-W46", "2026-11-09T00:00+01:00", "2026-11-16T00:00+01:00"),
-        ("week", "2026-11-22T23:00", "2026-W47", "2026-11-16T00:00+01:00", "2026-11-23T00:00+01:00"),
-        ("week", "2026-10-26T12:00", "2026-W43", "2026-10-19T00:00+02:00", "2026-10-26T00:00+01:00"),
-        ("week", "2027-01-05T12:00", "2026-W53", "2026-12-28T00:00+01:00", "2027-01-04T00:00+01:00"),
-        ("day", "2026-10-26T12:00", "2026-10-25", "2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00"),
-        ("day", "2026-03-30T12:00", "2026-03-29", "2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00"),
-        ("month", "2026-03-01T12:00", "2026-02", "2026-02-01T00:00+01:00", "2026-03-01T00:00+01:00"),
-        ("month", "2026-02-28T23:30", "2026-02", "2026-02-01T00:00+01:00", "2026-03-01T00:00+01:00"),
-        ("hour", "2026-10-25T01:30", "2026-10-25T00", "2026-10-25T02:00+02:00", "2026-10-25T02:00+01:00"),
-        ("hour", "2026-10-25T02:30", "2026-10-25T01", "2026-10-25T02:00+01:00", "2026-10-25T03:00+01:00"),
-    ],
-)
-def test_the_last_complete_window(last: Any, now: str, name: str, start: str, end: str) -> None:
-    window = Window(last=last, by="at", timezone="Europe/Berlin")
-    span = windows.last(window, utc(now))
-    assert (span.name, span.start.isoformat(timespec="minutes"), span.end.isoformat(timespec="minutes")) == (name, start, end)
-    assert windows.named(window, name, utc(now)) == span
-
-
-@given(
-    st.sampled_from(["hour", "day", "week", "month"]), st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"]),
-    st.datetimes(datetime(2001, 1, 1), datetime(2090, 1, 1), timezones=st.just(timezone.utc)),
-)  # fmt: skip
-def test_windows_follow_each_other_without_gaps(last: Any, zone: str, now: datetime) -> None:
-    window = Window(last=last, by="at", timezone=zone)
-    span = windows.last(window, now)
-    assert span.end <= now < span.end + timedelta(days=32)
-    before = windows.last(window, span.end - timedelta(microseconds=1))
-    assert before.end.astimezone(timezone.utc) == span.start.astimezone(timezone.utc)
-    assert windows.named(window, span.name, now) == span
-
-
-@pytest.mark.parametrize("name", ["2026-W54", "2026-11", "2026-W46 ", "W46", "2026-W00", "last week"])
-def test_a_window_that_is_none(name: str) -> None:
-    with pytest.raises(SluiceError, match="is no week"):
-        windows.named(BERLIN, name, utc("2026-11-24T22:00"))
-
-
-def test_a_window_that_is_not_over() -> None:
-    with pytest.raises(SluiceError, match="the week 2026-W48 ends at 2026-11-30T00:00:00\\+01:00") as refused:
-        windows.named(BERLIN, "2026-W48", utc("2026-11-24T22:00"))
-    assert refused.value.hint == "the last complete one is `2026-W47`"
 
 
 def test_the_rows_of_a_week_as_csv_for_spreadsheets(shop: Path) -> None:

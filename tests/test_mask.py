@@ -264,13 +264,13 @@ def test_no_file_has_a_plain_value(project: Project, monkeypatch: pytest.MonkeyP
     project_of(project, MASK if masks else PLAIN)
     send(project, ROW, *BAD)
     project.run()
-    found: dict[str, set[str]] = {}
+    canaries: dict[str, set[str]] = {}
     home = Path(os.environ["SLUICE_HOME"])
     warehouse = Path(urlparse(project.sql("select file from {table}.metadata_log_entries")[0][0]).path).parents[2]
     assert (warehouse / "trades").is_dir()
     logs = [path for path in (home / "logs", home / "runs", warehouse) if path.exists()]
     for path, text in (each for folder in logs for each in everything(folder)):
         for canary in re.findall(r"canary[0-9]{2}", text):
-            found.setdefault(canary, set()).add(path.name)
+            canaries.setdefault(canary, set()).add(path.name)
         assert SECRET not in text
-    assert set(found) == (set() if masks else {f"canary{number:02}" for number in range(1, 17)})
+    assert set(canaries) == (set() if masks else {f"canary{number:02}" for number in range(1, 17)})

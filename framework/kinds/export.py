@@ -138,10 +138,10 @@ def bad_template(to: str, windowed: bool) -> str | None:
             return "without a `window` there is no `{window_start}`"
         if windowed and not fields:
             return "each window needs a file of its own"
-        made = to.format(window_start=datetime(2026, 1, 5), window_end=datetime(2026, 1, 12))
+        name = to.format(window_start=datetime(2026, 1, 5), window_end=datetime(2026, 1, 12))
     except (ValueError, IndexError, KeyError):
         return f"`{to}` cannot be filled in"
-    return f"`{to}` gives a name with `..`" if ".." in made.split("/") else None
+    return f"`{to}` gives a name with `..`" if ".." in name.split("/") else None
 
 
 def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:

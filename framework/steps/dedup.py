@@ -73,7 +73,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             rows.columns, says=(f"the last row of each {names}: the upsert keeps it",), landing=lambda to: _last(written, to)
         )
     within = None if written.within == "forever" else written.within
-    near = "" if within is None else f", if their times are at most {within} s apart"
+    text = written.node.get("within")
+    near = "" if within is None or text is None else f", if their times are at most {text.text} apart"
     says = (f"the first row of each {names}; repeats of rows in the table are left out{near}",)
     nulls = {name: ColumnSql(f"{identifier(name)} IS NULL", (name,)) for name in keys}
     faults = tuple(
