@@ -170,6 +170,7 @@ def test_keys_beside_json(trades: Registered) -> None:
     assert [(code, id_) for code, id_, _ in bad(trades)] == [("undecodable", None), ("undecodable_key", key)]
 
 
+@pytest.mark.long
 def test_very_many_ids_that_nobody_knows(trades: Registered) -> None:
     """They are not of this registry: it is asked for a thousand of them, and all are bad rows that name their id."""
     id_ = trades.register(record(("id", "long")))

@@ -14,6 +14,7 @@ from framework.engine.iceberg.lake import Lake
 from framework.model import Column
 from framework.types import BIGINT, INT, STRING, Map
 from tests.project import plan_for
+from tests.wide import few
 
 pytestmark = pytest.mark.spark
 
@@ -132,7 +133,7 @@ def _line(table: _Table) -> list[int]:
     return [int(each.snapshotId()) for each in table.java().snapshots()]
 
 
-@pytest.mark.parametrize("format_version", [2, 3])
+@pytest.mark.parametrize("format_version", few([2, 3], 3))
 def test_changes_are_those_that_a_comparison_finds(spark: Any, lake_of_changes: Lake, format_version: int) -> None:
     table = _Table(spark, lake_of_changes, f"feed.anything{format_version}", format_version)
     kinds = _compared(table, seed=5, commits=8, pairs=5)

@@ -255,7 +255,7 @@ def _parts(of: Of, data: bytes | None, given: Message) -> tuple[bytes | None, by
 _COMMON = {"bytes", "json", "long", "string"}
 _DEFAULTS = {
     ("registry/answers.py", "AVRO"),  # by the registry's own rule, the kind where none is named
-    ("engine/query/one_select.py", "avro"),  # DuckDB's extension, which reads manifests
+    ("engine/query/database.py", "avro"),  # DuckDB's extension, which reads manifests
 }
 
 

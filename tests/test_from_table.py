@@ -130,6 +130,7 @@ def shop(project: Project) -> _Shop:
     return _Shop(project)
 
 
+@pytest.mark.long
 def test_a_table_goes_on_into_other_tables(shop: _Shop) -> None:
     shop.change({1: ("Ada", "Rome"), 2: ("Bo", "closed"), 3: ("Cy", "Oslo"), 4: ("Di", "Oslo")})
     shop.follow()
@@ -253,6 +254,7 @@ def log(project: Project) -> _Log:
     return _Log(project)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("points", [("staged", "checked", "published"), pytest.param(KILL_POINTS, marks=pytest.mark.long)])
 def test_added_rows_go_on_once_whatever_dies(log: _Log, points: tuple[str, ...]) -> None:
     log.send(*range(4))
@@ -279,6 +281,7 @@ class _Dead(BaseException):
     """The end of a process."""
 
 
+@pytest.mark.long
 def test_a_source_that_was_made_again_is_named_and_a_rebuild_reads_it(log: _Log) -> None:
     log.send(0, 1, 2, 3)
     assert log.run() == []

@@ -186,7 +186,7 @@ def merged(project: Project) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("write", few(["upsert", "history"], "history"))
+@pytest.mark.parametrize("write", few(["upsert", "history"]))
 def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(shop: Registered, write: str) -> None:
     shop.template = PARTS + shop.template
     shop.topic_more = f"key: {{format: json, columns: {json.dumps(dict.fromkeys(KEYS, 'string'))}}}"

@@ -233,6 +233,7 @@ class Searched(Registered):
         assert producer.flush(30) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "examples"),
     few([("upsert", FEW), *((write, max(FEW, 15)) for write in ("append", "replace", "upsert", "history"))], ("upsert", FEW)),

@@ -85,6 +85,7 @@ TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignor
 FIRST = (*TABLES[0], FEW)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("write", "deletes", "kills"), few([FIRST, *((*table, max(FEW, 7)) for table in TABLES)], FIRST))
 def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str, kills: int) -> None:
     print(f"\nSEED={SEED}, {write}, {kills} kills")

@@ -477,6 +477,7 @@ def test_several_topics(project: Project) -> None:
             assert (row.fate, row.code) == ("bad", "undecodable")
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow

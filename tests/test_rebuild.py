@@ -210,6 +210,7 @@ def test_a_table_from_a_table(project: Project) -> None:
     assert [batch.rows for batch in batches(context, copy)] == [12]
 
 
+@pytest.mark.long
 def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
     project.more = "bad_rows: stop"
     project.make_topic(1)

@@ -66,6 +66,7 @@ def keyed(project: Project) -> Project:
     return project
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", few(["", ", format_version: 2", ", partition_by: [name]"], ""))
 def test_other_keys(keyed: Project, more: str) -> None:
     if "2" in more:

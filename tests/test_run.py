@@ -44,6 +44,7 @@ def test_run_until_caught_up_and_nothing_new_needs_no_java(project: Project) -> 
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_a_refusal_is_told_and_accepted(project: Project) -> None:
     project.make_topic()
     project.send_good(12, bad_every=4)

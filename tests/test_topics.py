@@ -278,7 +278,7 @@ LOGIN = 'protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: me, password: "${
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("login", few(["protocol: SSL", LOGIN], LOGIN))
+@pytest.mark.parametrize("login", few(["protocol: SSL", LOGIN]))
 def test_a_rejected_login_is_not_reported_as_an_unreachable_kafka(
     shop: Shop, login: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

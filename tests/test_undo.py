@@ -232,6 +232,7 @@ def test_a_replay_dies_at(project: Project, point: str) -> None:
     assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3}
 
 
+@pytest.mark.long
 def test_a_rollback_opens_what_was_replayed_since(project: Project) -> None:
     project.template = PLAIN
     project.more = "10 / id"
@@ -251,6 +252,7 @@ def test_a_rollback_opens_what_was_replayed_since(project: Project) -> None:
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_only_items_that_were_bad_land(project: Project) -> None:
     project.template, project.more = ORDERS, "cast(item.amount as int)"
     project.make_topic(1)
@@ -267,6 +269,7 @@ def test_only_items_that_were_bad_land(project: Project) -> None:
     assert states == {(0, "2"): "replayed", (1, "1"): "open", (3, None): "open"}
 
 
+@pytest.mark.long
 def test_discarded_rows_are_not_tried_unless_they_are_named(project: Project) -> None:
     project.template = PLAIN
     project.more = "10 / id"
@@ -293,6 +296,7 @@ def test_what_a_condition_must_be(where: str, message: str) -> None:
         replay.condition(where)
 
 
+@pytest.mark.long
 def test_what_differs_between_two_snapshots(project: Project) -> None:
     project.template, project.more = QUOTES, "price"
     project.make_topic(1)
@@ -320,6 +324,7 @@ def _with_bad_rows(project: Project) -> None:
     project.more = "10 / nullif(id, 0)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", few(["run", "replay"], "run"))
 def test_a_replay_meets_another_writer(project: Project, other: str) -> None:
     _with_bad_rows(project)
@@ -356,6 +361,7 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks first, and does nothing if the answer is no."""
     monkeypatch.setattr("framework.engine.spark.start.start", lambda _plan: project.spark)

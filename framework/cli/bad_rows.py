@@ -12,7 +12,6 @@ import click
 from framework.amounts import counted
 from framework.cli import _complete, _specs
 from framework.cli._raw import raw
-from framework.sql.masks import SEALED
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -111,6 +110,7 @@ def _sample(row: BadRow) -> Iterator[RenderableType]:
 
 def _as_text(data: bytes | None) -> str:
     from framework.cli._grid import one_line
+    from framework.sql.masks import SEALED
 
     if data is None:
         return "(none)"
