@@ -42,7 +42,7 @@ ADDS = ""
 _HASH, _ROW, _NTH, _KEY, _TIME = "_sluice_hash", "_sluice_row", "_sluice_nth", "_sluice_key_", "_sluice_time"
 _ORDER = ("_kafka_timestamp", "_kafka_topic", "_kafka_partition", "_kafka_offset", _ROW)
 _REPEATS = f"{FUNCTIONS}.repeats"  # `Repeats.java`
-_FEW = 1_000_000  # repeats that each task looks up in a map
+_FEW = 1_000_000  # rows that each task looks up in a map
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,6 @@ def _last(written: Written, to: Landing) -> Iterator[Problem]:
 
 def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None) -> Any:
     """The rows that are no repeats. Rows are compared by a hash first, which few have in common, and only those by their keys."""
-    from pyspark.sql import functions
-
     values = [earlier.value(name) for name in keys]
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
     hashes = batch.select(_HASH)
@@ -144,18 +142,26 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     if there is not None:
         columns = list(map(identifier, keys))
         there = there.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
-        there = earlier.kept(there.join(hashes, _HASH, "left_semi"))
+        there = earlier.kept(there.join(_few(hashes, earlier.size), _HASH, "left_semi"))
         doubtful = doubtful.union(there.select(_HASH))
+    doubtful = earlier.kept(doubtful.distinct())
+    count = doubtful.count()
+    if not count:
+        return batch.drop(_HASH, _ROW)
     order = [name for name in _ORDER if name in batch.columns]
-    doubted = batch.join(doubtful, _HASH, "left_semi").selectExpr(*_named(values), *order, *_time(earlier, within))
+    doubted = batch.join(_few(doubtful, count), _HASH, "left_semi").selectExpr(*_named(values), *order, *_time(earlier, within))
     names = [f"{_KEY}{at}" for at in range(len(keys))]
     repeats = earlier.kept(
         _repeats(doubted, there, names, order) if within is None else _close_repeats(doubted, there, names, order, within)
     )
-    count = repeats.count()
-    if count:
-        batch = batch.join(functions.broadcast(repeats) if count <= _FEW else repeats, _ROW, "left_anti")
-    return batch.drop(_HASH, _ROW)
+    return batch.join(_few(repeats, repeats.count()), _ROW, "left_anti").drop(_HASH, _ROW)
+
+
+def _few(rows: Any, count: int) -> Any:
+    """Rows that each task looks up in a map, unless there are too many."""
+    from pyspark.sql import functions
+
+    return functions.broadcast(rows) if count <= _FEW else rows
 
 
 def _hash(values: Iterable[str]) -> str:

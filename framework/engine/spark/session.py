@@ -53,6 +53,8 @@ def settings(plan: Plan) -> dict[str, str]:
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
         "spark.sql.subexpressionElimination.enabled": "true",
+        # A batch is kept for seconds: to compress it takes longer than to read it again.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
         # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
         "spark.sql.constraintPropagation.enabled": "false",
     }

@@ -96,6 +96,11 @@ class Earlier:
         """SQL of a column of the batch with its type in the table, which may be wider."""
         return f"CAST({identifier(name)} AS {self.to.there[name].sql})"
 
+    @property
+    def size(self) -> int:
+        """About how many rows a batch has."""
+        return self.to.size
+
     @cached_property
     def time(self) -> str | None:
         """The table's column with a row's event time."""
