@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -56,18 +56,28 @@ def specs(bootstrap: str, topics: Mapping[str, str]) -> Path:
 def send(bootstrap: str, topic: str, count: int, bad_every: int = 0, envelope: bool = False) -> None:
     """Trades of about 150 bytes, the same for the same count; each so many is cut off in the middle. With `envelope`, as changes of
     Debezium."""
+    chance = random.Random(1)
+
+    def values() -> Iterator[bytes]:
+        for number in range(count):
+            value = _trade(chance, number)
+            if envelope:
+                value = b'{"before":null,"after":%s,"source":%s,"op":"c","ts_ms":1767607200000}' % (value, SOURCE)
+            yield value[:-20] if bad_every and number % bad_every == 0 else value
+
+    produce(bootstrap, topic, values())
+
+
+def produce(bootstrap: str, topic: str, values: Iterable[bytes]) -> None:
+    """Sends values to the partitions in turn. The topic is created if it is missing."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
     )
-    chance = random.Random(1)
-    for number in range(count):
-        value = _trade(chance, number)
-        if envelope:
-            value = b'{"before":null,"after":%s,"source":%s,"op":"c","ts_ms":1767607200000}' % (value, SOURCE)
-        producer.produce(topic, value[:-20] if bad_every and number % bad_every == 0 else value, partition=number % PARTITIONS)
+    for number, value in enumerate(values):
+        producer.produce(topic, value, partition=number % PARTITIONS)
         if number % 10_000 == 0:
             producer.poll(0)
     assert producer.flush(60) == 0

@@ -11,10 +11,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
-
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from collections.abc import Callable
 
 from bench import load
 from bench.quick import place, report
@@ -28,9 +25,8 @@ from framework.plan.passes import make
 
 MESSAGES = 1_000_000
 MILLION = 1_000_000
-REPEATS = (
-    20  # one in so many messages: half of them of the last ten thousand orders, half of the newest three million that are known
-)
+# One in so many messages: half of them of the last ten thousand orders, half of the newest three million that are known.
+REPEATS = 20
 LATE = 3 * MILLION
 TURNS = 5  # behind two that warm up
 BARS = {"dedup_cost": "≤ 0.25", "dedup_growth_loss": "≤ 0.3", "mask3_cost": "≤ 0.15"}
@@ -137,18 +133,10 @@ def _order(number: int, key: str, channel: str) -> bytes:
 
 
 def _send(bootstrap: str, topic: str, key: Callable[[int, random.Random], str]) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, load.PARTITIONS, 1)])[topic].result()
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
-    )
     chance = random.Random(1)
-    for number in range(MESSAGES):
-        value = _order(number, key(number, chance), chance.choice(("web", "mobile", "store")))
-        producer.produce(topic, value, partition=number % load.PARTITIONS)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    assert producer.flush(60) == 0
+    numbers = range(MESSAGES)
+    values = (_order(number, key(number, chance), chance.choice(("web", "mobile", "store"))) for number in numbers)
+    load.produce(bootstrap, topic, values)
 
 
 def _pipeline(context: Context, name: str) -> Pipeline:
@@ -171,17 +159,13 @@ def _filled(context: Context, name: str) -> tuple[int, str]:
         "0 AS _kafka_partition", "-id - 1 AS _kafka_offset", "timestamp_seconds(1767571200) AS _kafka_timestamp",
     ]  # fmt: skip
     context.spark.conf.set("spark.sql.ansi.enabled", "false")  # the product of a key overflows, as it is meant to
-    for part in _parts(millions):
+    for part in range(10 - millions, 10):
         rows = context.spark.range(part * MILLION, (part + 1) * MILLION, numPartitions=1).selectExpr(*values)
         rows.writeTo(f"lake.bench.{name}").append()
     context.spark.conf.set("spark.sql.ansi.enabled", "true")
     table = lake.load(pipeline.table.identifier)
     assert table is not None
     return int(table.currentSnapshot().snapshotId()), str(table.properties().get(protocol.POSITION))
-
-
-def _parts(millions: int) -> Iterator[int]:
-    yield from range(10 - millions, 10)
 
 
 def _batch(context: Context, name: str, base: tuple[int, str]) -> tuple[float, int]:

@@ -46,6 +46,13 @@ def private(*parts: str) -> Path:
     return folder
 
 
+def put(path: Path, text: str) -> None:
+    """Writes a file of the state, whole or not at all."""
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
 def dagster_home() -> Path:
     """Dagster's own folder, with its telemetry off, two runs at a time and one for each table."""
     folder = private("dagster")

@@ -56,10 +56,7 @@ def asset(export: Export) -> AssetsDefinition:
         now = datetime.now(timezone.utc)
         asked = context.op_execution_context.op_config["window"] if export.window else ""
         try:
-            span = None
-            if export.window is not None:
-                span = windows.named(export.window, asked, now) if asked else windows.last(export.window, now)
-            yield _result(export, write(export, span, now))
+            yield _result(export, write(export, windows.chosen(export, asked, now), now))
         except SluiceError as error:
             raise Failure(str(error), allow_retries=False) from None
 

@@ -44,13 +44,7 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
 
     now = datetime.now(timezone.utc)
     for export in exports:
-        if export.window is None and window:
-            hint = "leave out `--window`, or write `window: {last: week, by: …}` into the export"
-            raise SluiceError("no-window", f"{export.name} exports the whole table, which has no windows", hint)
-        span = None
-        if export.window is not None:
-            span = windows.named(export.window, window, now) if window else windows.last(export.window, now)
-        for line in lines(write(export, span, now)):
+        for line in lines(write(export, windows.chosen(export, window or "", now), now)):
             click.echo(line)
 
 

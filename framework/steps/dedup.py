@@ -138,12 +138,12 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
     hashes = batch.select(_HASH)
     doubtful = hashes.groupBy(_HASH).count().where("count > 1").select(_HASH)
-    there = earlier.near(batch, keys, within)
-    if there is not None:
+    landed = earlier.near(batch, keys, within)
+    if landed is not None:
         columns = list(map(identifier, keys))
-        there = there.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
-        there = earlier.kept(there.join(_few(hashes, earlier.size), _HASH, "left_semi"))
-        doubtful = doubtful.union(there.select(_HASH))
+        landed = landed.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
+        landed = earlier.kept(landed.join(_few(hashes, earlier.size), _HASH, "left_semi"))
+        doubtful = doubtful.union(landed.select(_HASH))
     doubtful = earlier.kept(doubtful.distinct())
     count = doubtful.count()
     if not count:
@@ -152,7 +152,7 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     doubted = batch.join(_few(doubtful, count), _HASH, "left_semi").selectExpr(*_named(values), *order, *_time(earlier, within))
     names = [f"{_KEY}{at}" for at in range(len(keys))]
     repeats = earlier.kept(
-        _repeats(doubted, there, names, order) if within is None else _close_repeats(doubted, there, names, order, within)
+        _repeats(doubted, landed, names, order) if within is None else _close_repeats(doubted, landed, names, order, within)
     )
     return batch.join(_few(repeats, repeats.count()), _ROW, "left_anti").drop(_HASH, _ROW)
 
@@ -178,22 +178,22 @@ def _time(earlier: Any, within: int | None) -> Iterator[str]:
         yield f"unix_micros({identifier(earlier.time)}) AS {_TIME}"
 
 
-def _repeats(doubted: Any, there: Any, keys: list[str], order: list[str]) -> Any:
+def _repeats(doubted: Any, landed: Any, keys: list[str], order: list[str]) -> Any:
     """The rows whose keys are in the table, or in an earlier row."""
     ranked = doubted.selectExpr("*", f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) AS {_NTH}")
     later = ranked.where(f"{_NTH} > 1").select(_ROW)
-    return later if there is None else later.union(ranked.where(f"{_NTH} = 1").join(there, keys, "left_semi").select(_ROW))
+    return later if landed is None else later.union(ranked.where(f"{_NTH} = 1").join(landed, keys, "left_semi").select(_ROW))
 
 
-def _close_repeats(doubted: Any, there: Any, keys: list[str], order: list[str], within: int) -> Any:
+def _close_repeats(doubted: Any, landed: Any, keys: list[str], order: list[str], within: int) -> Any:
     """The same of rows that are close in time. `Repeats.java` goes through the rows of a key."""
     from pyspark.sql import functions
 
     rows = doubted.groupBy(*keys).agg(functions.expr(f"sort_array(collect_list(struct({', '.join(order)}, {_TIME}))) AS rows"))
-    if there is None:
-        rows = rows.withColumn("there", functions.expr("CAST(array() AS array<bigint>)"))
+    if landed is None:
+        rows = rows.withColumn("landed", functions.expr("CAST(array() AS array<bigint>)"))
     else:
-        known = there.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS there"))
-        rows = rows.join(known, keys, "left").withColumn("there", functions.expr("coalesce(there, array())"))
-    judged = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, there, {within * 1_000_000}L))"
+        known = landed.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
+        rows = rows.join(known, keys, "left").withColumn("landed", functions.expr("coalesce(landed, array())"))
+    judged = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed, {within * 1_000_000}L))"
     return rows.selectExpr(f"inline({judged}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)

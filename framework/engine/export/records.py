@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from framework.home import home, private
+from framework.home import home, private, put
 
 _FOLDER = "exports"
 
@@ -40,10 +38,7 @@ def add(export: str, record: Record) -> None:
     """Two exports of one name at once leave the record of one of them, and both files whole."""
     private(_FOLDER)
     kept = {**of(export), record.window: record}
-    handle, name = tempfile.mkstemp(dir=home() / _FOLDER)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump([asdict(each) for each in kept.values()], file, indent=1)
-    os.replace(name, _file(export))
+    put(_file(export), json.dumps([asdict(each) for each in kept.values()], indent=1))
 
 
 def _file(export: str) -> Path:

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 from framework.errors import SluiceError
-from framework.model.export import Length, Window
+from framework.model.export import Export, Length, Window
 
 _FORMS = {
     "hour": (re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)(?:Z|\+00(?::?00)?)?"), "2026-11-16T05", "in UTC"),
@@ -28,6 +28,16 @@ class Span:
     name: str
     start: datetime
     end: datetime
+
+
+def chosen(export: Export, name: str, now: datetime) -> Span | None:
+    """The window of this name, or without one the last complete one; None where the whole table is exported."""
+    if export.window is not None:
+        return named(export.window, name, now) if name else last(export.window, now)
+    if name:
+        hint = "leave out `--window`, or write `window: {last: week, by: …}` into the export"
+        raise SluiceError("no-window", f"{export.name} exports the whole table, which has no windows", hint)
+    return None
 
 
 def last(window: Window, now: datetime) -> Span:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -57,7 +57,7 @@ def write(export: Export, span: Span | None, now: datetime) -> Done:
     with _draft(target) as draft:
         rows = _copied(export, span, table, snapshot, draft)
         record = Record(
-            window=span.name if span else "", file=str(target.relative_to(Path.cwd())), snapshot=snapshot, rows=rows,
+            window=span.name if span else "", file=str(target.relative_to(Path.cwd().resolve())), snapshot=snapshot, rows=rows,
             bytes=draft.stat().st_size, sha256=_digest(draft), at=now.isoformat(timespec="seconds"),
         )  # fmt: skip
         before = records.of(export.name).get(record.window)
@@ -75,20 +75,17 @@ def _target(export: Export, span: Span | None) -> Path:
     if not real.is_relative_to(Path.cwd().resolve()) or target.is_dir():
         why = "is a folder" if target.is_dir() else "leads out of the project"
         raise SluiceError("bad-location", f"{name}, the file of {export.name}, {why}", "write another path under `file: {to: …}`")
-    return Path.cwd().resolve() / real.relative_to(Path.cwd().resolve())
+    return real
 
 
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
-    """A file beside the target, which is on the same disk."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}-", suffix=".part", dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
+    """The name of a file beside the target, which is on the same disk."""
+    draft = target.with_name(f".{target.name[:100]}-{uuid.uuid4().hex}.part")
     try:
         yield draft
     finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path) -> int:
@@ -115,7 +112,6 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
         shutil.rmtree(scratch_folder, ignore_errors=True)
     if export.format == "csv" and export.for_spreadsheets:
         _mark(draft)
-    os.chmod(draft, 0o666 & ~_umask())
     with draft.open("rb") as file:
         os.fsync(file.fileno())
     return int(rows)
@@ -172,19 +168,9 @@ def _mark(draft: Path) -> None:
     marked.replace(draft)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _read_digest(stream)
-
-
-def _read_digest(stream: Any) -> str:
     whole = hashlib.sha256()
-    while part := stream.read(1 << 20):
-        whole.update(part)
+    with file.open("rb") as stream:
+        while part := stream.read(1 << 20):
+            whole.update(part)
     return whole.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +14,6 @@ from framework.model import Masks, Pipeline, Plan
 from framework.spelling import did_you_mean
 
 _PATIENCE = 60.0  # seconds
-_ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
 
 
 def encrypted(pipeline: Pipeline) -> dict[str, Masks]:
@@ -39,14 +39,5 @@ def reveal(plan: Plan, pipeline: Pipeline, column: str, values: Sequence[str]) -
     done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=_PATIENCE, check=False)
     if done.returncode != 0:
         raise SetupError("java-failed", "Java could not decrypt the values", "`sluice doctor` checks this machine")
-    for line in done.stdout.split("\n")[:-1]:
-        yield _plain(line[1:]) if line.startswith("=") else None
-
-
-def _plain(text: str) -> str:
-    parts, at = [], 0
-    while at < len(text):
-        pair = text[at : at + 2]
-        parts.append(_ESCAPES.get(pair, text[at]))
-        at += 2 if pair in _ESCAPES else 1
-    return "".join(parts)
+    for line in done.stdout.splitlines():
+        yield base64.b64decode(line[1:]).decode() if line.startswith("=") else None

@@ -6,14 +6,13 @@ Limit: only runs that use the same `.sluice` folder share it. No row depends on 
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from framework.errors import Paused, RefusedError, SetupError, SluiceError
-from framework.home import home, private
+from framework.home import home, private, put
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +98,7 @@ def _put(pipeline: str, record: RunRecord) -> None:
         path.unlink(missing_ok=True)
         return
     private("pipelines")
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(asdict(record)), encoding="utf-8")
-    draft.replace(path)
+    put(path, json.dumps(asdict(record)))
 
 
 def _path(pipeline: str) -> Path:

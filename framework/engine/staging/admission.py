@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from framework.engine.rows.counts import Counted
@@ -101,7 +100,7 @@ class Earlier:
         """About how many rows a batch has."""
         return self.to.size
 
-    @cached_property
+    @property
     def time(self) -> str | None:
         """The table's column with a row's event time."""
         return self.to.pipeline.event_time

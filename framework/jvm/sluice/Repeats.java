@@ -9,17 +9,17 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The SQL function `repeats(times, there, within)`: which rows of one key repeat another one. `times` are those of the rows in their
- * order, `there` those of the rows in the table. A row is a repeat if its time is at most `within` from that of a row in the table, or
+ * The SQL function `repeats(times, landed, within)`: which rows of one key repeat another one. `times` are those of the rows in their
+ * order, `landed` those of the rows in the table. A row is a repeat if its time is at most `within` from that of a row in the table, or
  * of a row before it that is no repeat itself. A row without a time is close to every other.
  */
 public final class Repeats implements ScalarFunction<ArrayData> {
   static final String NAME = "repeats";
 
-  public ArrayData invoke(ArrayData times, ArrayData there, long within) {
+  public ArrayData invoke(ArrayData times, ArrayData inTable, long within) {
     Landed landed = new Landed(within);
-    for (int at = 0; at < there.numElements(); at++) {
-      landed.add(there, at);
+    for (int at = 0; at < inTable.numElements(); at++) {
+      landed.add(inTable, at);
     }
     boolean[] repeats = new boolean[times.numElements()];
     for (int at = 0; at < repeats.length; at++) {

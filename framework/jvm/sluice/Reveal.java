@@ -6,11 +6,12 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 
 /**
  * The program behind `sluice reveal`. Its input has lines: the column, the number of keys, an id and a secret for each, then values.
- * Its output has a line for each value: `=` and the value, or `!` where it cannot be revealed. Neither the keys nor the values are in its arguments.
+ * Its output has a line for each value: `=` and the value in base64, or `!` where it cannot be revealed. Neither the keys nor the values are in its arguments.
  */
 public final class Reveal {
   private Reveal() {}
@@ -29,7 +30,7 @@ public final class Reveal {
     KeyRing ring = new KeyRing(ids.toArray(String[]::new), secrets.toArray(byte[][]::new));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       String value = ring.reveal(column, line);
-      out.println(value == null ? "!" : "=" + value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"));
+      out.println(value == null ? "!" : "=" + Base64.getEncoder().encodeToString(value.getBytes(StandardCharsets.UTF_8)));
     }
     out.flush();
   }
