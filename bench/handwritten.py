@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from framework.model import Plan
+
 SCHEMA = "side string, quantity int, symbol string, price double, account string, userid string, at timestamp"
 FLAG = """case when m.price < 0 then 'NEGATIVE_PRICE' when m.quantity > 4000 then 'LARGE_TRADE'
     when m.price > 900 then 'UNUSUAL_PRICE' else 'NORMAL' end as anomaly_flag"""
@@ -23,6 +25,21 @@ PROPERTIES = {
     "write.parquet.compression-codec": "zstd",
     "write.parquet.compression-level": "1",
 }
+
+
+def session(plan: Plan) -> SparkSession:
+    """A new session with the same jars and settings, without Sluice's cache of Spark's classes."""
+    from pyspark.sql import SparkSession
+
+    from framework.engine.spark import session as ours
+
+    ours.prepare(plan)
+    settings = ours.settings(plan)
+    del settings["spark.driver.defaultJavaOptions"]
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def create(spark: SparkSession, table: str) -> None:

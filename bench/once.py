@@ -1,4 +1,7 @@
-"""Lands all messages once and prints the JVM's highest resident memory in KiB: `python -m bench.once ours|hand SPECS BOOTSTRAP TOPIC`."""
+"""Lands all messages once and prints the JVM's highest resident memory in KiB: `python -m bench.once WHO SPECS BOOTSTRAP TOPIC`.
+
+`ours` is Sluice; `hand` is the hand-written job in a session as it would have it; `cached` is the same with Sluice's cache of classes.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from framework.plan.passes import make
 
 
 def main(who: str, specs: str, bootstrap: str, topic: str) -> None:
-    context = Context(make(Path(specs)))
+    plan = make(Path(specs))
+    context = Context(plan, spark=(lambda: handwritten.session(plan)) if who == "hand" else None)
     if who == "ours":
         list(batches(context, context.plan.pipelines[0]))
     else:
-        context.spark.sql("drop table if exists lake.hand.once purge")
-        handwritten.create(context.spark, "lake.hand.once")
-        handwritten.append(context.spark, "lake.hand.once", bootstrap, topic, *load.offsets(bootstrap, topic))
+        name = f"lake.{who}.{Path(specs).name}"
+        handwritten.create(context.spark, name)
+        handwritten.append(context.spark, name, bootstrap, topic, *load.offsets(bootstrap, topic))
     pid = context.spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
     status = Path(f"/proc/{pid}/status").read_text()
     print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
