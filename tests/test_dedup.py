@@ -244,9 +244,7 @@ def landed(batches: Iterable[Iterable[tuple[int, int | None]]], within: int | No
     return there
 
 
-@pytest.mark.parametrize(
-    ("within", "seed"), few([(within, seed) for within in (None, 7, 45) for seed in range(4)], (None, 0), (45, 1))
-)
+@pytest.mark.parametrize(("within", "seed"), few([(within, seed) for within in (None, 7, 45) for seed in range(4)], (45, 1)))
 def test_the_rows_that_land_are_those_of_the_model(
     project: Project, monkeypatch: pytest.MonkeyPatch, within: int | None, seed: int
 ) -> None:

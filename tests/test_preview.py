@@ -312,6 +312,7 @@ def shop(project: Project, tmp_path: Path) -> tuple[Project, Plan, Context]:
     return project, plan, Context(plan, spark=lambda: project.spark)
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> None:

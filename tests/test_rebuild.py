@@ -125,6 +125,7 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     ]
 
 
+@pytest.mark.long
 def test_partitions_order_format_and_columns(project: Project) -> None:
     with_into(project, ", format_version: 2, partition_by: [id, price]")
     project.template = project.template.replace("price: double", "price: double\n  old: int\n  S: 'struct<a:int,b:int>'")

@@ -349,6 +349,7 @@ def test_a_catalog_that_refuses_every_commit(project: Project) -> None:
     assert project.branches() == []
 
 
+@pytest.mark.long
 def test_a_full_disk(project: Project) -> None:
     begun(project)
     project.send_good(3000, bad_every=100)

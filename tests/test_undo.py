@@ -115,6 +115,7 @@ def test_a_rollback_that_dies_before_the_bad_rows_follow_is_ended_by_the_next_ru
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_a_rollback_takes_remembered_deletes_along(project: Project) -> None:
     project.template, project.more = QUOTES, "price"
     project.make_topic(1)
@@ -193,6 +194,7 @@ def test_what_cannot_be_rewound_says_what_can_be_done(project: Project) -> None:
     assert "`sluice rollback trades --to 2026-01-05T00:00:00Z`" in (refused.value.hint or "")
 
 
+@pytest.mark.long
 def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
     project.template = PLAIN
     project.more = "10 / id"
