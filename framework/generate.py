@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from framework.encoding.schema_writer import Writer
-from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
-from framework.errors import NoTopic, SluiceError, UnreachableError
+from framework.engine.kafka.cluster import client_settings
+from framework.errors import SluiceError, UnreachableError
 from framework.formats import BySchema, Given, Single, find
 from framework.model import Generated, Of, SecretStore, Topic
 from framework.patience import KAFKA_TAKES
@@ -90,31 +90,9 @@ def _unsuited(topic: Topic, reason: str) -> SluiceError:
 
 def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
     """Create the topic if Kafka does not have it. Returns whether it was created."""
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from framework.engine.kafka.topics import ensure
 
-    refuse_silent(topic.cluster)
-    kafka = Kafka(topic.cluster, secrets)
-    try:
-        kafka.topic_ids(topic)
-        return False
-    except NoTopic:
-        pass
-    admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
-    # As many replicas as the cluster's default.
-    wanted = NewTopic(topic.kafka_name, num_partitions=topic.partitions, replication_factor=-1)
-    try:
-        admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[topic.kafka_name].result()
-    except KafkaException as error:
-        kafka_error = error.args[0]
-        if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # it was created in the meantime
-            raise SluiceError(
-                "topic-not-created",
-                f"Kafka did not create the topic `{topic.kafka_name}`: {kafka_error.str()}",
-                f"create it by hand with {topic.partitions} partitions, or check the cluster's permissions and limits",
-            ) from None
-    kafka.topic_ids(topic)
-    return True
+    return ensure(topic.cluster, secrets, topic.kafka_name, topic.partitions)
 
 
 def send(

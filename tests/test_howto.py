@@ -82,6 +82,7 @@ def test_there_are_specs() -> None:
         "duplicates.md",
         "exports.md",
         "history.md",
+        "onward.md",
         "personal-data.md",
         "production.md",
         "read-again.md",

@@ -37,14 +37,17 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.spark", "engine.rules"),
     ),
     "engine.observe": (
-        *(*ENGINE, "engine.maintain", "engine.rebuild", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
+        *(*ENGINE, "engine.follow", "engine.maintain", "engine.rebuild", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
         *("engine.iceberg", "engine.rules"),
     ),
     "engine.rebuild": (
         *(*ENGINE, "engine.publish", "engine.drop", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
         *("engine.iceberg", "engine.spark", "engine.rules"),
     ),
-    "engine.loop": (*ENGINE, "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark", "engine.rules"),
+    "engine.loop": (
+        *(*ENGINE, "engine.follow", "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark"),
+        "engine.rules",
+    ),
     "engine.undo": (
         *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),
         *("engine.rows", "engine.spark", "engine.rules"),
@@ -55,12 +58,16 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.spark", "engine.rules"),
     ),
     "kinds": ("errors", "hosts", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
+    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
     "engine.context": (
         *(*ENGINE, "secrets", "engine.feed", "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
         "engine.rules",
+    ),
+    "engine.follow": (
+        *(*ENGINE, "components", "engine.context", "engine.feed", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     ),
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.rules"),
@@ -100,7 +107,7 @@ MAY: dict[str, tuple[str, ...]] = {
 ONLY: dict[str, tuple[str, ...]] = {
     "dagster": ("assets", "pipelines"),
     "dagster_pyspark": ("assets",),
-    "pyspark": ("engine", "writes", "assets", "steps", "formats"),
+    "pyspark": ("engine", "writes", "assets", "steps", "formats", "followers"),
     "py4j": ("engine", "assets"),
     "pyiceberg": ("engine", "catalogs", "assets"),
     "confluent_kafka": ("engine", "generate", "services"),
@@ -117,6 +124,7 @@ ONLY: dict[str, tuple[str, ...]] = {
 LAZILY = {
     *(
         ("pyspark", "steps"),
+        ("pyspark", "followers"),
         ("pyspark", "writes"),
         ("pyspark", "formats"),
         ("pyiceberg", "engine.observe"),

@@ -34,7 +34,8 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
         if problems and not _serves():
             _refuse(SpecError(problems))
         # Two documents may describe one topic in Kafka, which is one asset.
-        topics = list({asset_specs.topic_key(each): asset_specs.topic(each) for each in reversed(plan.topics)}.values())
+        by_key = {asset_specs.topic_key(each): asset_specs.topic(each, plan.pipelines) for each in reversed(plan.topics)}
+        topics = [*by_key.values(), *asset_specs.followers(plan.pipelines, by_key)]
         tables = [table(plan, each) for each in runnable]
         kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
         triggers = Triggers(plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,32 @@ def bad_rows_key(pipeline: Pipeline) -> AssetKey:
     return AssetKey([pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")])
 
 
-def topic(topic: Topic) -> AssetSpec:
+def topic(topic: Topic, pipelines: Iterable[Pipeline] = ()) -> AssetSpec:
+    """A topic, also one to which some of these pipelines send their rows."""
     return AssetSpec(
         topic_key(topic),
+        deps=_shown_in(topic_key(topic), pipelines),
         description=topic.doc or None,
         group_name="topics",
         kinds={"kafka", topic.value},
         metadata={**code(topic.where), "dagster/column_schema": _schema(topic.columns), "partitions": topic.partitions},
     )
+
+
+def followers(pipelines: Sequence[Pipeline], others: Collection[AssetKey]) -> Iterator[AssetSpec]:
+    """What shows tables elsewhere and is none of the others."""
+    shown = {AssetKey(list(each.asset)): each for pipeline in pipelines for each in pipeline.also if each.asset}
+    for key, follower in shown.items():
+        if key not in others:
+            yield AssetSpec(
+                key, deps=_shown_in(key, pipelines), description=", ".join(follower.says), group_name=f"{follower.type}s",
+                kinds={key.path[0]}, metadata=code(follower.where),
+            )  # fmt: skip
+
+
+def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline]) -> list[AssetKey]:
+    """The tables that are shown in this asset."""
+    return [table_key(each) for each in pipelines if key in [AssetKey(list(follower.asset)) for follower in each.also]]
 
 
 def table(pipeline: Pipeline) -> AssetSpec:

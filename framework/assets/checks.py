@@ -29,6 +29,7 @@ from framework.plan.text import duration
 
 CAN_RUN = "can_run"
 FRESH = "fresh"
+ALSO = "also"
 NEWEST_EVENT = "newest_event"
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
@@ -39,6 +40,9 @@ def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
     for name, each in _named(pipeline):
         says = f"{each.says}; else: {each.otherwise} ({each.where})"
         check_specs.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
+    if pipeline.also:
+        says = f"All rows of the table are in the {' and the '.join(each.title for each in pipeline.also)}."
+        check_specs.append(AssetCheckSpec(ALSO, asset=key, description=says))
     if pipeline.fresh_within:
         within = duration(pipeline.fresh_within)
         says = f"All messages are in the table, or its last batch is at most {within} old."
@@ -80,6 +84,8 @@ def now(status: Status) -> Iterator[AssetCheckResult]:
     """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
     separates sentences."""
     yield _can_run(status)
+    if status.followers:
+        yield _also(status)
     if status.pipeline.fresh_within:
         if status.fresh is not None:
             yield _fresh(status)
@@ -107,6 +113,16 @@ def _can_run(status: Status) -> AssetCheckResult:
         passed=not lines, asset_key=table_key(status.pipeline), check_name=CAN_RUN, description="\n\n".join(lines) or None,
         severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
         metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
+    )  # fmt: skip
+
+
+def _also(status: Status) -> AssetCheckResult:
+    """A warning: the table itself is right."""
+    behind = [each for each in status.followers if each.rows]
+    lines = [f"{each.follower.title}: {each.failed.message if each.failed else each.words}" for each in behind]
+    return AssetCheckResult(
+        passed=not behind, asset_key=table_key(status.pipeline), check_name=ALSO, severity=AssetCheckSeverity.WARN,
+        description="\n\n".join(lines) or None, metadata={each.follower.title: each.rows for each in status.followers},
     )  # fmt: skip
 
 
@@ -141,7 +157,7 @@ def _newest_event(status: Status) -> AssetCheckResult:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
     """The expectations with their names in Dagster: letters, digits and _."""
-    taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT}
+    taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT, ALSO}
     for each in pipeline.expected:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2

@@ -17,6 +17,7 @@ from framework.assets.run_outcomes import Result
 from framework.assets.triggers import TAG
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.follow import follow
 from framework.engine.maintain import maintain
 from framework.engine.observe import same_failure
 from framework.engine.observe.status import status_of
@@ -99,6 +100,11 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
         for batch in loop.batches(engine, pipeline):
             batches.append(batch)
             progress.batch(context, batch)
+        for followed in follow.after_run(engine, pipeline):
+            if followed.trouble:
+                context.log.warning(str(followed.trouble))
+            else:
+                context.log.info(followed.line)
         for done in maintain.after_run(engine, pipeline) if batches else ():
             context.log.info(done.line)
     except Exception as error:

@@ -16,6 +16,7 @@ from framework.errors import Paused, SluiceError
 if TYPE_CHECKING:
     from framework.cli._progress import Bar
     from framework.engine.context import Context
+    from framework.engine.follow.follow import Followed
     from framework.engine.loop import Failure
     from framework.engine.maintain.maintain import Done
     from framework.engine.publish.batch import Batch
@@ -59,10 +60,13 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
             if seconds is not None:
                 full = Fills(context).full
                 loop.keep_up(
-                    context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained, full
-                )
+                    context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained,
+                    report.followed, full,
+                )  # fmt: skip
                 return
-            failures = loop.catch_up(context, pipelines, report.batch, stop.is_set, report.working, report.maintained)
+            failures = loop.catch_up(
+                context, pipelines, report.batch, stop.is_set, report.working, report.maintained, report.followed
+            )
         failed = [report.failure(failure) for failure in failures]
         behind = {failure.pipeline for failure in failures}
         for pipeline in pipelines:
@@ -121,6 +125,9 @@ class _Report:
 
     def maintained(self, done: Done) -> None:
         click.echo(done.line)
+
+    def followed(self, followed: Followed) -> None:
+        click.echo(followed.line)
 
     def failure(self, failure: Failure) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""

@@ -15,6 +15,7 @@ import click
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
+    from framework.engine.observe.followers import Shown
     from framework.engine.observe.status import Reason, Status
     from framework.model import Pipeline, Plan
 
@@ -47,11 +48,12 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
 
     --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
     suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
-    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, maintenance [{table, says}], location,
-    metadata_file, snapshot_id (as text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end,
-    lag}]. Null means unknown.
+    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, also [{to, state, rows_waiting, code,
+    message, hint}], maintenance [{table, says}], location, metadata_file, snapshot_id (as text: it has more digits than JSON's
+    numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
 
-    Exit status: 0, or 1 if a table is failing or suspended, or the specs have problems; 2 wrong usage.
+    Exit status: 0, or 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have
+    problems; 2 wrong usage.
 
     Example: sluice status flagged_stock_trades --partitions
     """
@@ -146,6 +148,7 @@ def _table(status: Status) -> dict[str, Any]:
         "files": watched.files if readable else None,
         "bytes": watched.bytes if readable else None,
         "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
+        "also": [_follower(each) for each in status.followers],
         "maintenance": [{"table": each.identifier, "says": each.words} for each in status.maintenance],
         "location": watched.location or None,
         "metadata_file": watched.metadata or None,
@@ -155,6 +158,14 @@ def _table(status: Status) -> dict[str, Any]:
              "position": each.next, "end": each.end, "lag": each.waiting}
             for each in watched.offsets
         ],
+    }  # fmt: skip
+
+
+def _follower(shown: Shown) -> dict[str, Any]:
+    failed = shown.failed
+    return {
+        "to": shown.follower.title, "state": shown.state, "rows_waiting": shown.rows, "code": failed and failed.code,
+        "message": failed and failed.message, "hint": failed and failed.hint,
     }  # fmt: skip
 
 

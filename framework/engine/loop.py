@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from framework.engine.context import Context
+from framework.engine.follow import follow
+from framework.engine.follow.follow import Followed
 from framework.engine.kafka.outage import outage
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import Done
@@ -36,6 +38,10 @@ def _ignored(_done: Done) -> None:
     pass
 
 
+def _unheard(_followed: Followed) -> None:
+    pass
+
+
 def _never(_pipeline: Pipeline) -> bool:
     return False
 
@@ -47,9 +53,10 @@ def catch_up(
     stopped: Callable[[], bool],
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
     on_maintained: Callable[[Done], object] = _ignored,
+    on_followed: Callable[[Followed], object] = _unheard,
 ) -> tuple[Failure, ...]:
-    """Runs each pipeline until nothing waits, inside its `around` block, and maintains its tables if they are due. A pipeline that
-    fails does not stop the others."""
+    """Runs each pipeline until nothing waits, inside its `around` block; then its followers catch up, and its tables are maintained if
+    they are due. A pipeline or a follower that fails does not stop the others."""
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
@@ -61,6 +68,11 @@ def catch_up(
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
+                for followed in follow.after_run(context, pipeline, stopped):
+                    if followed.trouble:
+                        failures.append(Failure(pipeline.name, followed.trouble))
+                    else:
+                        on_followed(followed)
                 for done in maintain.after_run(context, pipeline) if published else ():
                     on_maintained(done)
         except BrokenPipeError:
@@ -111,6 +123,7 @@ def keep_up(
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
     on_maintained: Callable[[Done], object] = _ignored,
+    on_followed: Callable[[Followed], object] = _unheard,
     is_full: Callable[[Pipeline], bool] = _never,
 ) -> None:
     """Catches up every `every` seconds until it is stopped; a pipeline of which much waits before that, too. A failure is reported and
@@ -118,7 +131,7 @@ def keep_up(
     can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
     chosen, next_turn = pipelines, time.monotonic() + every
     while not stop.is_set():
-        for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained) if chosen else ():
+        for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained, on_followed) if chosen else ():
             on_failure(failure)
         left = next_turn - time.monotonic()
         if stop.wait(max(0.0, min(left, _LOOK if can_fill else left))):

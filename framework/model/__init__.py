@@ -2,6 +2,7 @@
 
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
+from framework.model.follower import FOLLOWED, Follower
 from framework.model.pipeline import (
     Each,
     Engine,
@@ -57,6 +58,7 @@ __all__ = [
     "BAD_ROW_COLUMNS",
     "DISCARDED",
     "EVENT_TIME",
+    "FOLLOWED",
     "FROM_COLUMNS",
     "IS_CURRENT",
     "KAFKA_COLUMNS",
@@ -77,6 +79,7 @@ __all__ = [
     "Example",
     "Expectation",
     "Fault",
+    "Follower",
     "Generated",
     "Generator",
     "GivenRow",

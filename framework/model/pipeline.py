@@ -10,6 +10,7 @@ from typing import Any, Literal
 from framework.errors import Problem, Where
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
+from framework.model.follower import Follower
 from framework.model.schemas import Schema
 from framework.model.secret import MaskKey, Masks
 from framework.model.table import Catalog, Maintain, Reader, State, Table, TableSource
@@ -112,6 +113,7 @@ class Pipeline:
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
     readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
+    also: tuple[Follower, ...] = ()  # what shows the rows of its table elsewhere
 
     @property
     def topic(self) -> Topic:

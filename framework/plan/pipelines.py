@@ -22,7 +22,7 @@ from framework.model import (
     TableSource,
     Topic,
 )
-from framework.plan import examples, expectations, keyed, memory, running, table_sources, topics
+from framework.plan import examples, expectations, followers, keyed, memory, running, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.landing import Landing
 from framework.plan.modes import mode
@@ -103,6 +103,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
             event_time=pipeline.event_time,
         )
         draft.problems.extend(judge(landing))
+    pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
     sure = len(draft.problems) == before and "expect" not in spec.gaps
     return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
 

@@ -58,6 +58,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     yield f"  bad rows  {_bad_rows(pipeline)}"
     for fault in pipeline.faults:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
+    for follower in pipeline.also:
+        yield f"  also  {follower.title}: {', '.join(follower.says)}"
     how = f"{pipeline.batch_rows:,} rows a batch"
     if pipeline.source:
         how = _READS[pipeline.source.reads].format(pipeline.source.identifier)

@@ -36,6 +36,7 @@ class Bound:
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
     only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
     partly: ClassVar[bool] = False  # the good options are still checked if others are bad
+    known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     # Options that could not be read, or only in part.
@@ -83,6 +84,16 @@ class Files:
     package: str
     noun: str
     later: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Marks a map with the options of one of a package's files, each of which declares them as `Options`, `known_by` the file's name."""
+
+    package: str
+
+    def declared(self) -> tuple[type[Bound], ...]:
+        return tuple(module.Options for module in components.load_all(self.package).values())
 
 
 @dataclass(frozen=True)

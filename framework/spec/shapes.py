@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, Union
 from framework.model.secret import SecretRef
 from framework.spec import extensions
 from framework.spec.node import Node
-from framework.spec.options import Bound, Files, Kind, Named, Option, OptionsOf
+from framework.spec.options import Bound, Files, Kind, Named, OneOf, Option, OptionsOf
 from framework.spec.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 
 NO_OPTION = Option(doc="")
@@ -155,7 +155,14 @@ class UnionShape(Shape):
         """The alternatives of the node's form."""
         of_form = [each for each in self.alternatives if each.form == node.kind]
         with_only_key = [each for each in of_form if isinstance(each, RecordShape) and each.cls.only_key]
+        known: list[Shape] = [each for each in of_form if isinstance(each, RecordShape) and each.cls.known_by]
+        if known:
+            return [each for each in known if _is_known(each, node)] or known
         return [each for each in with_only_key if _tells(each, node)] or [each for each in of_form if each not in with_only_key]
+
+
+def _is_known(shape: Shape, node: Node) -> bool:
+    return isinstance(shape, RecordShape) and any(key.text == shape.cls.known_by for key, _ in node.entries)
 
 
 def _tells(shape: RecordShape, node: Node) -> bool:
@@ -188,6 +195,8 @@ def shape_of(hint: Any) -> Shape:
         marker = arguments[1]
         if isinstance(marker, Named):
             return EnumShape(marker.values)
+        if isinstance(marker, OneOf):
+            return UnionShape(tuple(map(shape_of, marker.declared())))
         return FilesShape(marker) if isinstance(marker, Files) else ScalarShape(marker, "string")
     if origin is Literal:
         return EnumShape(lambda: arguments)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _Snapshot = Mapping[str, Any]
 _AS_NOW = {True: (f"false AS {OLD}", "false AS _sluice_before"), False: ()}
-_COMPACTION = "replace"
+COMPACTION = "replace"
 
 
 def _no_lake(catalog: Catalog) -> Lake:
@@ -110,13 +110,13 @@ class ChangesOfTable(WholeTable):
             return Range({}, {here: _sequence(main)}, rows := metadata.rows(metadata.summary(main)), rows=rows)
         self._snapshot_of(table, since)
         newer = list(_since(table, since))
-        news = [each for each in newer if metadata.summary(each).get("operation") != _COMPACTION]
+        news = [each for each in newer if metadata.summary(each).get("operation") != COMPACTION]
         is_line = bool(newer) and newer[-1].get("parent-snapshot-id") == self._snapshot_of(table, since)["snapshot-id"]
         if is_line and not news:
             return None
         until = news[-1] if is_line and self.source.reads == "commits" else main
-        rows = sum(map(_changed, news[-1:] if until is not main else news))
-        return Range({here: since}, {here: _sequence(until)}, sum(map(_changed, news)), rows=rows)
+        rows = sum(map(changed, news[-1:] if until is not main else news))
+        return Range({here: since}, {here: _sequence(until)}, sum(map(changed, news)), rows=rows)
 
     def lag(self, range_: Range | None) -> int:
         return range_.waiting if range_ else 0
@@ -195,7 +195,7 @@ def _since(table: Metadata, sequence: int) -> Iterator[_Snapshot]:
         yield each
 
 
-def _changed(snapshot: _Snapshot) -> int:
+def changed(snapshot: _Snapshot) -> int:
     """About how many rows a commit changed."""
     summary = metadata.summary(snapshot)
     return (

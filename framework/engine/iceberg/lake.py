@@ -149,6 +149,22 @@ class Lake:
                 self._pin(transaction)
             transaction.commitTransaction()
 
+    def tag(self, table: Any, name: str, snapshot: int, instead_of: int | None) -> None:
+        """Tags a snapshot, instead of the one that had the tag. Refused if another has it by now."""
+        transaction = self.begin(table)
+        tagged = transaction.table().refs().get(name)
+        if (tagged.snapshotId() if tagged else None) != instead_of:
+            raise CommitRefused(f"another process has moved the tag {name}")
+        with commit_answers():
+            set_tag(transaction, transaction.manageSnapshots(), name, snapshot).commit()
+            transaction.commitTransaction()
+
+    def untag(self, table: Any, tags: Iterable[str]) -> None:
+        for name in tags:
+            with commit_answers():
+                table.refresh()
+                table.manageSnapshots().removeTag(name).commit()
+
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)

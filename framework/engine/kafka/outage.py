@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from framework.engine.kafka.cluster import listens, silent
 from framework.errors import Paused, RefusedError, SetupError, SpecError, UnreachableError
-from framework.model import Pipeline
+from framework.model import Cluster, Pipeline
 from framework.patience import CONNECTING
 
 _TIMEOUTS = (
@@ -16,9 +18,14 @@ _ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Pa
 
 def outage(pipeline: Pipeline, error: Exception) -> UnreachableError | None:
     """The error that Kafka does not answer, if this ended a run."""
+    return outage_of([topic.cluster for topic in pipeline.topics], error)
+
+
+def outage_of(asked: Iterable[Cluster], error: Exception) -> UnreachableError | None:
+    """The same of work with these clusters."""
     if isinstance(error, _ABOUT_OTHER_THINGS):
         return None
-    clusters = {topic.cluster.name: topic.cluster for topic in pipeline.topics}
+    clusters = {each.name: each for each in asked}
     away = next((each for each in clusters.values() if not listens(each, CONNECTING)), None)
     if away is None and clusters and any(text in str(error) for text in _TIMEOUTS):
         away = next(iter(clusters.values()))

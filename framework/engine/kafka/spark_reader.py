@@ -13,7 +13,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from framework.engine.rules.protocol import Partition, Range, parted
-from framework.model import Pipeline, SecretStore
+from framework.model import Cluster, Pipeline, SecretStore
 from framework.secrets import reveal
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
         "kafka.max.poll.records": "20000",
         # A consumer outlives its batch, and perhaps all brokers that it knows.
         "kafka.metadata.recovery.strategy": "rebootstrap",
-        **_login(pipeline, secrets),
+        **login(topic.cluster, secrets),
     }
     # Spark reuses an open consumer, and the messages it has fetched, by this name: another topic of the same name, or another login,
     # must have another name. Brokers see the name, so it must not help to guess a password. No consumer joins the group, and nothing
@@ -72,8 +72,9 @@ def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:
     return by_topic
 
 
-def _login(pipeline: Pipeline, secrets: SecretStore) -> dict[str, str]:
-    security = pipeline.topic.cluster.security
+def login(cluster: Cluster, secrets: SecretStore) -> dict[str, str]:
+    """The options of Spark's Kafka source and sink for a cluster's login."""
+    security = cluster.security
     if security.protocol == "PLAINTEXT":
         return {}
     options = {"kafka.security.protocol": security.protocol}

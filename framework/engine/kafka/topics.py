@@ -1,19 +1,22 @@
-"""The topics of the specs as Kafka has them, without Spark."""
+"""Topics as Kafka has them, and new ones, without Spark."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.engine.rules.protocol import partition
-from framework.errors import KafkaAway, UnreachableError
+from framework.errors import KafkaAway, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore, Topic
-from framework.patience import KAFKA_WATCHED
+from framework.patience import KAFKA_TAKES, KAFKA_WATCHED
+
+_KNOWN_SOON = 8  # times a broker is asked for a topic that it has created
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,37 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
     for topic in wanted:
         described = _described(cluster, answers[topic.kafka_name])
         yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
+
+
+def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | None) -> bool:
+    """Creates a topic if Kafka does not have it, with as many replicas, and without `partitions` as many of them, as are the cluster's
+    default. Returns whether it was created."""
+    refuse_silent(cluster)
+    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    for attempt in range(_KNOWN_SOON):  # one that was just made is unknown to a broker for a moment
+        answer = admin.describe_topics(TopicCollection([name]), request_timeout=KAFKA_WATCHED)[name]
+        if _described(cluster, answer) is not None:
+            return attempt > 0
+        if attempt == 0:
+            _create(admin, name, partitions)
+        else:
+            time.sleep(0.1 * attempt)
+    raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} created `{name}` and does not know it yet", "run again")
+
+
+def _create(admin: AdminClient, name: str, partitions: int | None) -> None:
+    wanted = NewTopic(name, num_partitions=partitions or -1, replication_factor=-1)
+    try:
+        admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[name].result()
+    except KafkaException as error:
+        kafka_error = error.args[0]
+        if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # it was created in the meantime
+            says = f"with {partitions} partitions" if partitions else ""
+            raise SluiceError(
+                "topic-not-created",
+                f"Kafka did not create the topic `{name}`: {kafka_error.str()}",
+                f"create it by hand {says}, or check the cluster's permissions and limits".replace(" ,", ","),
+            ) from None
 
 
 def _described(cluster: Cluster, answer: Any) -> Any:

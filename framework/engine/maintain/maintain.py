@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from framework import amounts
 from framework.engine.context import Context
-from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.jvm_state import names, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import compact, expire, orphans
 from framework.engine.maintain.due import Due, due
@@ -16,7 +18,7 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import sweep
 from framework.engine.spark import defects
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.model import Pipeline
+from framework.model import FOLLOWED, Pipeline
 
 KILL_POINTS = (
     "rolled_forward",  # bad rows of the last batch are published
@@ -67,9 +69,18 @@ def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> I
     if current.position is not None:
         side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     sweep(lake, pipeline)
+    _forget_followers(lake, pipeline, table)
     context.at("rolled_forward")
     for identifier in [each.identifier for each in due(pipeline, _now(), asked)]:
         yield Done(identifier, tuple(_steps(context, lake, pipeline, identifier, most)))
+
+
+def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever."""
+    there = {follower.tag for follower in pipeline.also}
+    gone = [name for name in names(table) if name.startswith(FOLLOWED) and name not in there]
+    with suppress(CommitRefused, CommitUnknown):  # the next time
+        lake.untag(table, gone)
 
 
 def _due(pipeline: Pipeline, identifier: str, asked: bool) -> Due:

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Literal
 
 from framework.engine.maintain.due import Due, due
+from framework.engine.observe.followers import Shown, shown
 from framework.engine.observe.progress import Progress, newest_event, read_progress
 from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
@@ -56,11 +57,12 @@ class Status:
     newest_event: datetime | None
     fresh: bool | None
     maintenance: tuple[Due, ...] = ()  # that the next run does
+    followers: tuple[Shown, ...] = ()
 
     @property
     def bad(self) -> bool:
         """Whether a person must act."""
-        return self.state in ("suspended", "failing")
+        return self.state in ("suspended", "failing") or any(each.failed for each in self.followers)
 
     def age(self, moment: datetime | None) -> float | None:
         """In seconds."""
@@ -102,7 +104,8 @@ def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: d
     progress, record = read[pipeline.name], run_record.read(pipeline.name)
     waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
     latest = None if progress.catalog_away else newest_event(pipeline)
-    return status_from(pipeline, progress, record, latest, now, waits_before)
+    followers = () if progress.catalog_away else tuple(shown(pipeline, record))
+    return replace(status_from(pipeline, progress, record, latest, now, waits_before), followers=followers)
 
 
 def status_from(

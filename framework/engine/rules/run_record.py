@@ -6,8 +6,9 @@ Limit: only runs that use the same `.sluice` folder share it. No row depends on 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -31,12 +32,14 @@ class RunRecord:
     paused: str | None = None  # since when
     failed: FailedRun | None = None
     failed_at: str | None = None  # a digest of the inputs of the run that failed
+    followers: Mapping[str, FailedRun] = field(default_factory=dict)  # by their tags, those that failed last
 
 
 def read(pipeline: str) -> RunRecord:
     try:
         fields = json.loads(_path(pipeline).read_text(encoding="utf-8"))
-        return RunRecord(fields["paused"], fields["failed"] and FailedRun(**fields["failed"]), fields.get("failed_at"))
+        followers = {tag: FailedRun(**failed) for tag, failed in fields.get("followers", {}).items()}
+        return RunRecord(fields["paused"], fields["failed"] and FailedRun(**fields["failed"]), fields.get("failed_at"), followers)
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
         return RunRecord()
 
@@ -56,10 +59,21 @@ def refuse_paused(pipeline: str) -> None:
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
-    failure = FailedRun(
+    _write(pipeline, replace(read(pipeline), failed=_failed(error)))
+
+
+def record_follower(pipeline: str, tag: str, error: SluiceError | None) -> None:
+    """Records the failure of a follower, or that it has caught up."""
+    record = read(pipeline)
+    others = {each: failed for each, failed in record.followers.items() if each != tag}
+    if error or len(others) < len(record.followers):
+        _write(pipeline, replace(record, followers={**others, **({tag: _failed(error)} if error else {})}))
+
+
+def _failed(error: SluiceError) -> FailedRun:
+    return FailedRun(
         at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError)
     )
-    _write(pipeline, replace(read(pipeline), failed=failure))
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -58,6 +59,13 @@ def java_class(error: Exception) -> str:
     return type(error).__name__
 
 
+def java_classes(error: Exception) -> tuple[str, ...]:
+    """The Java classes of an error and of its causes."""
+    if not isinstance(error, Py4JJavaError):
+        return (java_class(error),)
+    return tuple(str(each.getClass().getName()).rpartition(".")[2] for each in _causes(error.java_exception))
+
+
 def text(error: Exception) -> str:
     """The first lines of an error's text and of its causes' texts."""
     lines: list[str] = []
@@ -72,9 +80,14 @@ def _messages(error: Exception) -> Iterator[str]:
     if not isinstance(error, Py4JJavaError):
         yield str(error)
         return
-    cause = error.java_exception
+    for each in _causes(error.java_exception):
+        yield str(each.getMessage() or "")
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """A Java error and its causes."""
     for _ in range(_DEEPEST):
-        if cause is None:
+        if error is None:
             return
-        yield str(cause.getMessage() or "")
-        cause = cause.getCause()
+        yield error
+        error = error.getCause()

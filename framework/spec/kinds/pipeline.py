@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
 from framework.spec.kinds.tests import Test
-from framework.spec.options import Bound, Files, Kind, Named, WrittenStep, later, option
+from framework.spec.options import Bound, Files, Kind, Named, OneOf, WrittenStep, later, option
 from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Schedule, Size, TableName
 
 EXPECT_EXAMPLE = """\
@@ -67,6 +67,7 @@ LANGUAGE_STEPS = (
     "join", "aggregate", "sql",
 )  # fmt: skip
 
+Also = Annotated[Bound, OneOf("framework.followers")]
 Step = Annotated[WrittenStep, Files("framework.steps", "step", later=LANGUAGE_STEPS)]
 
 
@@ -350,7 +351,12 @@ class Pipeline(Kind):
         at_least="1m",
         example="10m",
     )
-    also: None = later("Further targets for the rows.")
+    also: tuple[Also, ...] = option(
+        "Where else the table's rows are shown, behind each commit.",
+        default=(),
+        example="[{topic: flagged_trades, key: userid, where: \"anomaly_flag <> 'NORMAL'\"}]",
+        aka=["and", "onward", "sinks"],
+    )
     publish: None = later("Further catalogs that list the table.")
     tests: tuple[Test, ...] = option(
         "Messages and the rows that they become, for `sluice test`.", default=(), aka=["test", "examples"],

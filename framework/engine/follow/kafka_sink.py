@@ -1,0 +1,70 @@
+"""Sends messages to a topic with Spark's Kafka sink."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from framework.engine.kafka import topics
+from framework.engine.kafka.outage import outage_of
+from framework.engine.kafka.spark_reader import login
+from framework.engine.spark.causes import is_spark_gone, spark_ended
+from framework.engine.spark.java_errors import java_classes, text
+from framework.errors import SluiceError
+from framework.model import Cluster, SecretStore
+from framework.patience import KAFKA_TAKES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PRODUCER = {
+    "kafka.acks": "all",
+    "kafka.enable.idempotence": "true",  # neither doubles nor swaps messages where one has to be sent again
+    "kafka.compression.type": "lz4",
+    "kafka.linger.ms": "20",
+    "kafka.max.block.ms": str(round(KAFKA_TAKES * 1000)),
+    "kafka.delivery.timeout.ms": str(round(KAFKA_TAKES * 1000) + 5000),
+    "kafka.request.timeout.ms": "5000",
+}
+_TOO_LARGE = "RecordTooLargeException"
+_REFUSED = ("TopicAuthorizationException", "ClusterAuthorizationException", "SaslAuthenticationException")
+
+
+def send(
+    messages: DataFrame, order: Sequence[str], cluster: Cluster, topic: str, partitions: int | None, secrets: SecretStore, by_key: bool
+) -> int:  # fmt: skip
+    """Sends messages with the columns `key`, `value` and `headers`, `by_key` those of a key in their order, and returns how many. The
+    topic is created if it is missing."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    topics.ensure(cluster, secrets, topic, partitions)
+    count = messages.count()  # a job of its own, which reads few columns: Spark observes no rows on their way into this sink
+    if by_key:
+        messages = messages.repartition("key").sortWithinPartitions(*order)
+    settings = {"kafka.bootstrap.servers": cluster.bootstrap, **_PRODUCER, **login(cluster, secrets)}
+    try:
+        writer = messages.select("key", "value", "headers").write.format("kafka").options(**settings)
+        writer.option("topic", topic).option("includeHeaders", "true").save()
+    except (Py4JError, PySparkException, OSError) as error:
+        if is_spark_gone(error):
+            raise spark_ended() from None
+        raise outage_of([cluster], error) or _named(error, cluster, topic) from None
+    return count
+
+
+def _named(error: Exception, cluster: Cluster, topic: str) -> SluiceError:
+    classes = java_classes(error)
+    if _TOO_LARGE in classes:
+        hint = f"give the topic a larger `max.message.bytes`, or send fewer columns: `{topic}` of a table with less"
+        return SluiceError("message-too-large", f"a row is larger than a message of `{topic}` may be: {_last(error)}", hint)
+    if any(each in classes for each in _REFUSED):
+        hint = f"allow the login of the cluster `{cluster.name}` to write to it"
+        return SluiceError(
+            "kafka-refused", f"Kafka at {cluster.bootstrap} does not let rows into `{topic}`: {_last(error)}", hint
+        )
+    return SluiceError("not-sent", f"the topic `{topic}` did not take the rows: {text(error)}", "the next run sends them again")
+
+
+def _last(error: Exception) -> str:
+    return text(error).rpartition("Exception: ")[2]

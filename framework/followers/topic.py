@@ -1,0 +1,191 @@
+"""Sends the rows of a table to a Kafka topic, once they are committed.
+
+Guarantee: each committed row at least once, and those of a key in the order of their commits. A repeat has the same headers
+`sluice-table`, `sluice-commit` and `sluice-row`. Of a row that changed several times before it was sent, the last state is sent.
+Limit: rows that leave a table without keys, as by a rollback, stay in the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from framework.engine.feed.changes import COMMIT, ROW
+from framework.engine.follow.committed import Committed
+from framework.errors import Problem
+from framework.model import Cluster, Column, Follower, Pipeline
+from framework.plan.draft import Draft, only
+from framework.plan.modes import mode
+from framework.plan.rows import Rows
+from framework.spec.options import Bound, later, option
+from framework.spec.scalars import ColumnName, Expression, KafkaName
+from framework.sql.quote import identifier, literal
+from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
+_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Send the rows to a Kafka topic."""
+
+    known_by: ClassVar[str | None] = "topic"
+
+    topic: KafkaName = option(
+        "A Kafka topic to which each committed row is sent: the name of a `topic` of the specs, or a topic's name in Kafka. A topic "
+        "that is missing is created.",
+        example="flagged_trades",
+    )  # fmt: skip
+    where: Expression | None = option(
+        "Which rows are sent. A row of an `upsert` that ceases to be one of them is sent as deleted; default: all.",
+        default=None, example="\"anomaly_flag <> 'NORMAL'\"", aka=["filter", "when", "if"],
+    )  # fmt: skip
+    key: ColumnName | None = option(
+        "The column whose text is the message's key. Messages of one key stay in order; default: the `keys` of the table, or none.",
+        default=None, example="userid", aka=["keys", "key_column"],
+    )  # fmt: skip
+    delta: None = later("Metadata of Delta Lake over the table's files.")
+    value: Literal["json"] = option(
+        "How a row is written: `json`, one object with all columns. A deleted row of an `upsert` is a message without a value.",
+        default="json", later=("avro",), aka=["format"],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Onward:
+    """Where rows are sent. `deletes`: whether a deleted row is sent as a message without a value."""
+
+    cluster: Cluster
+    kafka_name: str
+    _: KW_ONLY
+    partitions: int | None  # where it is created; None: as many as the cluster's default
+    where: str | None
+    keys: tuple[Column, ...]
+    deletes: bool
+
+
+def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+    topic = draft.topics.get(written.topic)
+    cluster = topic.cluster if topic else _cluster(pipeline, draft, written)
+    name = topic.kafka_name if topic else written.topic
+    before = len(draft.problems)
+    draft.problems.extend(_problems(written, pipeline, name))
+    rows = Rows(pipeline.table.columns, draft.problems, kafka=(), event_time=False, document=written.node)
+    where = rows.unguarded_condition(written.where, written.place("where")) if written.where else None
+    if where and where.fails:
+        message = f"`{written.where}` cannot be computed for every row, and a committed row can be no bad row any more"
+        hint = "compute it in a step, `derive: {wanted: …}`, and write `where: wanted`"
+        draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
+    keys = _keys(written, pipeline, rows)
+    if cluster is None or len(draft.problems) > before:
+        return None
+    keyed = pipeline.table.keyed
+    onward = Onward(
+        cluster, name, partitions=topic.partitions if topic else None, where=str(where.sql) if where else None, keys=keys,
+        deletes=keyed is not None and not keyed.versions,
+    )  # fmt: skip
+    return Follower(
+        type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
+        asset=("kafka", cluster.name, name),
+    )  # fmt: skip
+
+
+def _cluster(pipeline: Pipeline, draft: Draft, written: Options) -> Cluster | None:
+    return pipeline.topic.cluster if pipeline.topics else only(draft, draft.clusters, "cluster", written.place("topic"))
+
+
+def _problems(written: Options, pipeline: Pipeline, name: str) -> Iterator[Problem]:
+    table = pipeline.table
+    if name in pipeline.sources and pipeline.topics:
+        hint = "send it to another topic"
+        yield Problem(written.place("topic"), "feeds-itself", f"`{pipeline.name}` reads the topic `{name}`", hint)
+    if mode(table.write).whole:
+        message = f"each run of `write: {table.write}` writes all rows again, and each would be sent"
+        yield Problem(written.place("topic"), "rows-replaced", message, "write `write: upsert` with `keys`")
+    if table.format_version < 3:
+        message = "rows of a table of format 2 have no ids by which a repeat is known"
+        yield Problem(written.place("topic"), "needs-row-ids", message, "write `format_version: 3`")
+
+
+def _keys(written: Options, pipeline: Pipeline, rows: Rows) -> tuple[Column, ...]:
+    keyed = pipeline.table.keyed
+    by_name = {column.name: column for column in pipeline.table.columns}
+    if written.key is None:
+        return tuple(by_name[name] for name in keyed.keys) if keyed else ()
+    if keyed and keyed.keys != (written.key,):
+        message = f"the table has one row per {', '.join(keyed.keys)}, and messages by `{written.key}` could not be told apart"
+        rows.problems.append(Problem(written.place("key"), "other-key", message, "remove `key`: the table's keys are the key"))
+        return ()
+    column = rows.column(written.key, written.place("key"))
+    return (column,) if column else ()
+
+
+def _says(written: Options, onward: Onward) -> Iterator[str]:
+    yield f"rows where {written.where}" if written.where else "all rows"
+    if onward.keys:
+        yield f"by {', '.join(column.name for column in onward.keys)}"
+    yield f"as {written.value}{', deleted ones without a value' if onward.deletes else ''}"
+
+
+def follow(to: Committed) -> int:
+    from framework.engine.follow import kafka_sink
+
+    onward: Onward = to.follower.options
+    wanted = onward.where or "true"
+    now = to.changes.now().where(wanted)
+    messages = now.selectExpr(_key(onward), f"CAST({_value(to.columns)} AS BINARY) AS value", *_place(to))
+    if onward.deletes and not to.first:
+        for gone in _gone(to, now, onward):
+            messages = messages.unionByName(gone)
+    return kafka_sink.send(
+        messages, (COMMIT, ROW), onward.cluster, onward.kafka_name, onward.partitions, to.secrets, by_key=bool(onward.keys)
+    )
+
+
+def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
+    """Messages without a value: of rows that are deleted, and of those that `where` does not choose any more."""
+    names = [identifier(column.name) for column in onward.keys]
+    for old in (to.changes.deleted(to.columns), to.changes.before()):
+        if old is not None:
+            rows = old.where(onward.where or "true").join(
+                now.select(*names), [column.name for column in onward.keys], "left_anti"
+            )
+            yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
+
+
+def _key(onward: Onward) -> str:
+    """SQL of a message's key: the text of the column or, of several, a JSON object."""
+    if not onward.keys:
+        return "CAST(NULL AS BINARY) AS key"
+    first = onward.keys[0]
+    if len(onward.keys) > 1 or first.type not in (*_AS_TEXT, BINARY):
+        return f"CAST({_value(onward.keys)} AS BINARY) AS key"
+    return (
+        f"CAST(CAST({identifier(first.name)} AS STRING) AS BINARY) AS key"
+        if first.type != BINARY
+        else f"{identifier(first.name)} AS key"
+    )
+
+
+def _value(columns: tuple[Column, ...]) -> str:
+    options = ", ".join(f"{literal(name)}, {literal(text)}" for name, text in _JSON.items())
+    return f"to_json(struct({', '.join(identifier(column.name) for column in columns)}), map({options}))"
+
+
+def _place(to: Committed, gone: bool = False) -> Iterator[str]:
+    """SQL of the headers by which a repeat is known, and of what puts messages in order. A row is gone by the last commit of the step."""
+    commit = f"CAST({to.until} AS BIGINT)" if gone else f"coalesce({COMMIT}, {to.until})"
+    headers = {"sluice-table": literal(to.table_id), "sluice-commit": commit, "sluice-row": ROW}
+    structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())
+    yield f"array({', '.join(structs)}) AS headers"
+    yield f"{commit} AS {COMMIT}"
+    yield ROW

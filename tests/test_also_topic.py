@@ -1,0 +1,230 @@
+"""`also: topic` on real parts: what a consumer of the topic gets, whatever dies when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from framework.engine.follow import follow, waiting
+from framework.engine.loop import batches, catch_up
+from framework.engine.observe.status import status_of
+from tests.project import Project
+from tests.test_keyed_model import Died
+from tests.test_undo import rolled_back, snapshots
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+ROWS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: {{type: bigint, required: true}}, price: double, gone: boolean}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades%s}}
+also:
+  - {{topic: {topic}_on%s}}
+"""
+
+
+@pytest.fixture
+def onward(project: Project) -> Iterator[Project]:
+    yield project
+    for future in project.admin.delete_topics([f"{project.topic}_on"]).values():
+        future.exception()
+
+
+def of(project: Project, also: str = "", into: str = "") -> Project:
+    project.template = ROWS % (into, also)
+    project.make_topic(3)
+    return project
+
+
+def upserts(project: Project, also: str = "") -> Project:
+    return of(project, also, ", write: upsert, keys: [id], deletes: {{when: gone}}")
+
+
+def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
+    project.send([json.dumps(row).encode() for row in rows], partition)
+
+
+def ran(project: Project, at: Any = None) -> list[int]:
+    """Rows that the followers show after a run."""
+    context = project.context(at)
+    pipeline = context.plan.pipelines[0]
+    list(batches(context, pipeline))
+    done = list(follow.after_run(context, pipeline))
+    for each in done:
+        if each.trouble:
+            raise each.trouble
+    return [each.rows for each in done]
+
+
+def messages(project: Project) -> list[tuple[Any, ...]]:
+    """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
+    consumer = Consumer({"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False})
+    found = []
+    topic = f"{project.topic}_on"
+    for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
+        first, last = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
+        consumer.assign([TopicPartition(topic, partition, first)])
+        for message in consumer.consume(last - first, timeout=10) if last > first else ():
+            value = message.value()
+            headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
+            key = message.key()
+            found.append((str(key, "utf-8") if key else None, json.loads(value) if value is not None else None, headers))
+    consumer.close()
+    return found
+
+
+def keyed(found: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """What a consumer that keeps the last message of each key has: prices by key."""
+    last = {key: value for key, value, _ in found}
+    return {key: value["price"] for key, value in last.items() if value is not None}
+
+
+def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
+    project = of(onward, ", where: price > 1, key: id")
+    send(project, {"id": 1, "price": 1.5}, {"id": 2, "price": 0.5}, {"id": 3, "price": 2})
+    assert ran(project) == [2]
+    send(project, {"id": 4, "price": 7})
+    assert ran(project) == [1]
+    assert ran(project) == []
+    found = messages(project)
+    assert sorted(key for key, _, _ in found) == ["1", "3", "4"]
+    first = next(value for key, value, _ in found if key == "1")
+    assert list(first) == ["id", "price", "gone", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
+    assert (first["id"], first["price"], first["gone"]) == (1, 1.5, None)
+    assert len({tuple(headers.items()) for _, _, headers in found}) == 3
+    assert {tuple(headers) for _, _, headers in found} == {("sluice-table", "sluice-commit", "sluice-row")}
+
+
+def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
+    project = upserts(onward)
+    send(project, *({"id": number, "price": number} for number in range(6)))
+    ran(project)
+    send(project, {"id": 1, "price": 10}, {"id": 2, "gone": True}, {"id": 7, "price": 7})
+    assert ran(project) == [3]
+    assert keyed(messages(project)) == {"0": 0, "1": 10, "3": 3, "4": 4, "5": 5, "7": 7}
+    assert [key for key, value, _ in messages(project) if value is None] == ["2"]
+
+
+def test_a_row_that_is_no_longer_chosen_is_sent_as_deleted(onward: Project) -> None:
+    project = upserts(onward, ", where: price > 5")
+    send(project, {"id": 1, "price": 6}, {"id": 2, "price": 7}, {"id": 3, "price": 1})
+    assert ran(project) == [2]
+    send(project, {"id": 1, "price": 2}, {"id": 3, "price": 9})
+    assert ran(project) == [2]
+    assert keyed(messages(project)) == {"2": 7, "3": 9}
+
+
+@pytest.mark.parametrize("point", few(follow.KILL_POINTS, "shown"))
+def test_a_follower_dies_at(onward: Project, point: str) -> None:
+    """A repeat has the same headers, so that it can be left out."""
+    project = of(onward, ", key: id")
+    send(project, *({"id": number, "price": number} for number in range(20)))
+
+    def die(at: str) -> None:
+        if at == point:
+            raise Died
+
+    with suppress(Died):
+        ran(project, die)
+    send(project, {"id": 20, "price": 20})
+    ran(project)
+    found = messages(project)
+    assert len(found) == (41 if point == "shown" else 21)
+    assert len({tuple(headers.items()) for _, _, headers in found}) == 21
+
+
+def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages of a key are in order, also of commits that came while nothing followed. Compactions are nothing new."""
+    project = of(onward, ", key: gone")
+    for start in range(0, 40, 10):
+        send(project, *({"id": number, "price": 1} for number in range(start, start + 10)))
+        project.run()
+    monkeypatch.setattr(waiting.step, "__defaults__", (15,))
+    steps: list[str] = []
+    assert ran(project, steps.append) == [40]
+    assert steps.count("shown") == 2
+    assert [value["id"] for _, value, _ in messages(project)] == list(range(40))
+    project.spark.sql(
+        f"call lake.system.rewrite_data_files(table => '{project.namespace}.trades', options => map('min-input-files', '2'))"
+    )
+    assert ran(project) == []
+    assert len(messages(project)) == 40
+
+
+def test_a_rollback(onward: Project) -> None:
+    project = upserts(onward)
+    send(project, {"id": 1, "price": 1})
+    ran(project)
+    before = snapshots(project)[-1]
+    send(project, {"id": 1, "price": 2}, {"id": 2, "price": 2})
+    ran(project)
+    rolled_back(project, before)
+    context = project.context()
+    list(follow.after_run(context, context.plan.pipelines[0]))
+    assert keyed(messages(project)) == {"1": 1}
+    ran(project)
+    assert keyed(messages(project)) == {"1": 2, "2": 2}
+
+
+def test_a_row_that_is_too_large_is_named_and_harms_no_batch(onward: Project) -> None:
+    project = of(onward)
+    project.admin.create_topics([NewTopic(f"{project.topic}_on", 1, 1, config={"max.message.bytes": "1000"})])[
+        f"{project.topic}_on"
+    ].result()
+    project.template = project.template.replace("gone: boolean", "text: string")
+    send(project, {"id": 1, "text": "".join(map(str, range(3000)))})
+    context = project.context()
+    (failure,) = catch_up(context, context.plan.pipelines, lambda batch: None, lambda: False)
+    assert failure.error.code == "message-too-large"
+    assert f"{project.namespace}.trades has all rows, the topic {project.topic}_on does not" in failure.error.message
+    assert len(project.rows()) == 1
+    status = status_of(project.plan, project.pipeline)
+    assert status.state == "caught up"
+    (shown,) = status.followers
+    assert (shown.state, shown.rows) == ("failing", 1)
+    project.admin.delete_topics([f"{project.topic}_on"])[f"{project.topic}_on"].result()
+    assert ran(project) == [1]
+    (shown,) = status_of(project.plan, project.pipeline).followers
+    assert (shown.state, shown.rows) == ("connected", 0)
+
+
+def test_values_come_back_as_they_are(onward: Project) -> None:
+    """A pipeline that reads the topic has the rows of the table, to the last digit."""
+    types = {
+        "d": "decimal(38,18)", "at": "timestamp", "day": "date", "b": "binary", "s": "string", "n": "bigint",
+        "l": "array<struct<x:int,y:string>>", "m": "map<string,decimal(20,2)>", "f": "double", "nt": "timestamp_ntz",
+    }  # fmt: skip
+    columns = ", ".join(f"{name}: '{type_}'" for name, type_ in types.items())
+    project = of(onward, ", key: s")
+    project.template = project.template.replace("id: {{type: bigint, required: true}}, price: double, gone: boolean", columns)
+    values = [
+        {"d": 12345678901234567890.123456789012345678, "at": "2026-01-05T10:00:00.123456Z", "day": "1969-12-31", "b": "AP8=",
+         "s": "${var:X} 'é\\\"\u2028\U0001f600", "n": 9223372036854775807, "l": [{"x": 1, "y": None}], "m": {"a.b": 0.1}, "f": 1e-320,
+         "nt": "2026-01-05T10:00:00.000001"},
+        {},
+    ]  # fmt: skip
+    text = json.dumps(values[0]).replace(str(12345678901234567890.123456789012345678), "12345678901234567890.123456789012345678")
+    project.send([text.encode(), b"{}"], 0)
+    assert ran(project) == [2]
+    rows = project.rows()
+    assert rows[0]["at"] == datetime(2026, 1, 5, 10, 0, 0, 123456, timezone.utc)
+    project.template = project.template.replace("kafka_name: {topic}", "kafka_name: {topic}_on").partition("also:")[0]
+    project.namespace += "b"
+    project.run()
+    again = project.rows()
+    key = lambda row: str(row["s"])  # noqa: E731
+    for one, other in zip(sorted(rows, key=key), sorted(again, key=key), strict=True):
+        assert {name: one[name] for name in types} == {name: other[name] for name in types}
