@@ -118,6 +118,7 @@ def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
     assert [key for key, value, _ in messages(project) if value is None] == ["2"]
 
 
+@pytest.mark.long
 def test_a_row_that_is_no_longer_chosen_is_sent_as_deleted(onward: Project) -> None:
     project = upserts(onward, ", where: price > 5")
     send(project, {"id": 1, "price": 6}, {"id": 2, "price": 7}, {"id": 3, "price": 1})
@@ -152,7 +153,7 @@ def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.Monkey
     for start in range(0, 40, 10):
         send(project, *({"id": number, "price": 1} for number in range(start, start + 10)))
         project.run()
-    monkeypatch.setattr(waiting.step, "__defaults__", (15,))
+    monkeypatch.setattr(waiting.by_rows, "__defaults__", (15,))
     steps: list[str] = []
     assert ran(project, steps.append) == [40]
     assert steps.count("shown") == 2
@@ -164,6 +165,7 @@ def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.Monkey
     assert len(messages(project)) == 40
 
 
+@pytest.mark.long
 def test_a_rollback(onward: Project) -> None:
     project = upserts(onward)
     send(project, {"id": 1, "price": 1})

@@ -58,7 +58,7 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.spark", "engine.rules"),
     ),
     "kinds": ("errors", "hosts", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
-    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed"),
+    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed", "engine.iceberg"),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
@@ -109,7 +109,8 @@ ONLY: dict[str, tuple[str, ...]] = {
     "dagster_pyspark": ("assets",),
     "pyspark": ("engine", "writes", "assets", "steps", "formats", "followers"),
     "py4j": ("engine", "assets"),
-    "pyiceberg": ("engine", "catalogs", "assets"),
+    "pyiceberg": ("engine", "catalogs", "assets", "followers"),
+    "deltalake": ("followers",),
     "confluent_kafka": ("engine", "generate", "services"),
     "requests": ("registry",),
     "google": ("formats",),
@@ -129,13 +130,15 @@ LAZILY = {
         ("pyspark", "formats"),
         ("pyiceberg", "engine.observe"),
         ("pyiceberg", "catalogs"),
+        ("pyiceberg", "followers"),
+        ("deltalake", "followers"),
         ("requests", "registry"),
         ("jsonschema", "formats"),
     ),
     *(("google", "formats"), ("grpc_tools", "formats")),
 }
 HEAVY = (
-    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
+    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake"),
     *("framework.engine.context", "framework.engine.iceberg.lake", "framework.engine.spark.session", "framework.assets"),
 )
 

@@ -18,7 +18,7 @@ from framework.model import Cluster, Column, Follower, Pipeline
 from framework.plan.draft import Draft, only
 from framework.plan.modes import mode
 from framework.plan.rows import Rows
-from framework.spec.options import Bound, later, option
+from framework.spec.options import Bound, option
 from framework.spec.scalars import ColumnName, Expression, KafkaName
 from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING
@@ -26,6 +26,7 @@ from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+BY_FILES = False
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
 _JSON = {
     "ignoreNullFields": "false",
@@ -53,7 +54,6 @@ class Options(Bound):
         "The column whose text is the message's key. Messages of one key stay in order; default: the `keys` of the table, or none.",
         default=None, example="userid", aka=["keys", "key_column"],
     )  # fmt: skip
-    delta: None = later("Metadata of Delta Lake over the table's files.")
     value: Literal["json"] = option(
         "How a row is written: `json`, one object with all columns. A deleted row of an `upsert` is a message without a value.",
         default="json", later=("avro",), aka=["format"],
@@ -184,7 +184,7 @@ def _value(columns: tuple[Column, ...]) -> str:
 def _place(to: Committed, gone: bool = False) -> Iterator[str]:
     """SQL of the headers by which a repeat is known, and of what puts messages in order. A row is gone by the last commit of the step."""
     commit = f"CAST({to.until} AS BIGINT)" if gone else f"coalesce({COMMIT}, {to.until})"
-    headers = {"sluice-table": literal(to.table_id), "sluice-commit": commit, "sluice-row": ROW}
+    headers = {"sluice-table": literal(to.table.uuid), "sluice-commit": commit, "sluice-row": ROW}
     structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())
     yield f"array({', '.join(structs)}) AS headers"
     yield f"{commit} AS {COMMIT}"

@@ -39,10 +39,14 @@ def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -
         yield more[path]
     for name, slot in shape.slots.items():
         for record in _records(slot.shape):
-            yield from tables(record, more, _path(path, name))
+            yield from tables(record, more, _of_known(record, _path(path, name)))
     if shape.chosen:
         for name, record in shape.chosen.records.items():
             yield from tables(record, more, f"{shape.chosen.by}: {name}")
+
+
+def _of_known(record: shapes.RecordShape, path: str) -> str:
+    return f"{path}: {record.cls.known_by}" if record.cls.known_by else path
 
 
 def _path(path: str, name: str) -> str:
@@ -103,7 +107,8 @@ def _takes(shape: shapes.Shape, option: Option, path: str) -> str:
             return f"[a {shape.files.noun}](index.md#{shape.files.noun}s)"
         case shapes.RecordShape():
             short = f"{takes(shape.slots[shape.cls.short].shape)} or " if shape.cls.short else ""
-            return f"{short}[options](#{anchor(path)})"
+            label = f"`{shape.cls.known_by}` with options" if shape.cls.known_by else "options"
+            return f"{short}[{label}](#{anchor(_of_known(shape, path))})"
     raise AssertionError(f"a shape without words: {shape}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from framework.errors import MOST_PROBLEMS, Problem
 from framework.spec.failure import Failure
-from framework.spec.keys import could_mean, is_not_indented, missing_keys, unknown_keys, wrong_count
+from framework.spec.keys import could_mean, is_not_indented, missing_keys, unknown_keys, unnamed, wrong_count
 from framework.spec.messages import bad_text, missing_value, unknown_value, wrong_type
 from framework.spec.node import Node
 from framework.spec.options import Bound, Option, WrittenStep
@@ -91,6 +91,8 @@ class _Binder:
 
     def alternative(self, shape: UnionShape, failure: Failure) -> Any:
         node, option, path = failure.node, failure.option, failure.path
+        if shape.known_by and node.kind == "map" and not any(key.text in shape.known_by for key, _ in node.entries):
+            return self.refuse(unnamed(failure, shape.known_by)) if node.whole else FAILED
         fitting = shape.fitting(node)
         if not fitting:
             return self.refuse(wrong_type(failure))

@@ -61,6 +61,13 @@ def missing_keys(failure: Failure) -> Iterator[Problem]:
             yield failure.problem("missing-key", f"{failure.label} has no `{name}`", f"add `{name}: {text}`{doc}")
 
 
+def unnamed(failure: Failure, names: Iterable[str]) -> Iterator[Problem]:
+    """A problem with a map that has none of the keys of which one says what it is."""
+    first = next((key.text for key, _ in failure.node.entries), "")
+    hint = did_you_mean(first, names, f"write one of: {in_quotes(names)}")
+    yield failure.problem("missing-key", f"{failure.label} has none of {in_quotes(names)}", hint)
+
+
 def wrong_count(failure: Failure) -> Iterator[Problem]:
     """A problem with the number of a list's items or of a map's keys."""
     node, shape = failure.node, failure.shape

@@ -151,6 +151,11 @@ class AnyShape(Shape):
 class UnionShape(Shape):
     alternatives: tuple[Shape, ...]
 
+    @property
+    def known_by(self) -> tuple[str, ...]:
+        """The options by which the alternatives are told apart."""
+        return tuple(each.cls.known_by for each in self.alternatives if isinstance(each, RecordShape) and each.cls.known_by)
+
     def fitting(self, node: Node) -> list[Shape]:
         """The alternatives of the node's form."""
         of_form = [each for each in self.alternatives if each.form == node.kind]

@@ -1,26 +1,54 @@
-"""What a follower is given: the rows of one step of commits."""
+"""What a follower is given: one step of commits, by their rows or by their files."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from framework.engine.feed.changes import Changes
+from framework.engine.feed import changes
+from framework.engine.feed.changes import NOTHING, Changes
+from framework.engine.follow.waiting import Step
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import DataFile, Metadata
 from framework.model import Column, Follower, Pipeline, SecretStore
+
+if TYPE_CHECKING:
+    from framework.engine.iceberg.lake import Lake
 
 
 @dataclass(frozen=True)
 class Committed:
-    """Rows of commits that the follower has not shown yet. `first`: it has shown none so far."""
+    """Commits that the follower has not shown yet, up to one of the table's snapshots."""
 
     pipeline: Pipeline
     follower: Follower
     _: KW_ONLY
-    changes: Changes
-    until: int  # the number of the last commit of the step
-    table_id: str
-    first: bool
+    table: Metadata
+    step: Step
+    lake: Callable[[], Lake]  # starts Spark
     secrets: SecretStore
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.pipeline.table.columns
+
+    @property
+    def until(self) -> int:
+        """The number of the last commit."""
+        return self.step.commit
+
+    @property
+    def first(self) -> bool:
+        """Whether the follower has shown nothing so far."""
+        return self.step.since == NOTHING
+
+    @cached_property
+    def changes(self) -> Changes:
+        """The rows that changed."""
+        return changes.between(self.lake(), self.pipeline.table.identifier, self.columns, self.step.since, self.step.until)
+
+    def files(self) -> tuple[DataFile, ...]:
+        """All files of the snapshot."""
+        return metadata.data_files(self.table, self.table.snapshots[self.step.until])

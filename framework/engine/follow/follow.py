@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from framework import amounts, components
 from framework.engine.context import Context
-from framework.engine.feed import changes
 from framework.engine.feed.changes import NOTHING
 from framework.engine.follow import waiting
 from framework.engine.follow.committed import Committed
 from framework.engine.follow.waiting import Step
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
@@ -30,7 +30,6 @@ KILL_POINTS = (
     "shown",  # the rows of a step are shown
     "tagged",  # the tag is on its last snapshot
 )
-PACKAGE = "framework.followers"
 _TRIES = 5  # how often the tag is moved if other commits come between
 
 
@@ -84,21 +83,17 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
             step = waiting.step(table, follower) if table else None
             if table is None or step is None:
                 return
-            yield _show(context, pipeline, follower, step, table.uuid)
+            yield _show(context, pipeline, follower, table, step)
             context.at("shown")
             _tag(context, pipeline, follower, step)
             context.at("tagged")
 
 
-def _show(context: Context, pipeline: Pipeline, follower: Follower, step: Step, table_id: str) -> int:
-    lake = context.lake(pipeline)
-    table = pipeline.table
-    differing = changes.between(lake, table.identifier, table.columns, step.since, step.until)
+def _show(context: Context, pipeline: Pipeline, follower: Follower, table: Metadata, step: Step) -> int:
     committed = Committed(
-        pipeline, follower, changes=differing, until=step.commit, table_id=table_id, first=step.since == NOTHING,
-        secrets=context.plan.secrets,
-    )  # fmt: skip
-    shown: int = components.load(PACKAGE, follower.type).follow(committed)
+        pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets
+    )
+    shown: int = components.load(waiting.PACKAGE, follower.type).follow(committed)
     return shown
 
 

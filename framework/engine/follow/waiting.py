@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from framework import components
 from framework.engine.feed.changes import NOTHING
 from framework.engine.feed.table_source import COMPACTION, changed
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.model import Follower
 
+PACKAGE = "framework.followers"
 _STEP = 1_000_000  # rows; a step that dies is shown again from its begin
 
 
@@ -29,9 +31,29 @@ def rows(table: Metadata, follower: Follower) -> int:
     return sum(map(changed, _news(table, _shown(table, follower))))
 
 
-def step(table: Metadata, follower: Follower, most: int = _STEP) -> Step | None:
-    """The oldest commits that the follower has not shown, of about `most` rows; None where there are none. Compactions are no news."""
-    since = _shown(table, follower)
+def step(table: Metadata, follower: Follower) -> Step | None:
+    """What the follower shows next; None where it has shown all."""
+    of = _by_files if components.load(PACKAGE, follower.type).BY_FILES else by_rows
+    return of(table, _shown(table, follower))
+
+
+def _by_files(table: Metadata, since: int) -> Step | None:
+    """The newest snapshot of which no file has deleted rows."""
+    for each in table.ancestors():
+        if each["snapshot-id"] == since:
+            return None
+        if _is_whole(each):
+            return _step(since, each)
+    return None
+
+
+def _is_whole(snapshot: Mapping[str, Any]) -> bool:
+    summary = metadata.summary(snapshot)
+    return not any(int(summary.get(f"total-{kind}-deletes", 0)) for kind in ("position", "equality"))
+
+
+def by_rows(table: Metadata, since: int, most: int = _STEP) -> Step | None:
+    """The oldest commits of about `most` rows. Compactions are no news."""
     news = _news(table, since)
     if not news:
         return None
@@ -42,6 +64,10 @@ def step(table: Metadata, follower: Follower, most: int = _STEP) -> Step | None:
         if count >= most:
             until = each
             break
+    return _step(since, until)
+
+
+def _step(since: int, until: Mapping[str, Any]) -> Step:
     return Step(since, until["snapshot-id"], until.get("sequence-number") or 0)
 
 

@@ -102,6 +102,23 @@ def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
     return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error_text}", hint)
 
 
+@dataclass(frozen=True)
+class DataFile:
+    """A file of rows."""
+
+    location: str
+    rows: int
+    bytes: int
+
+
+def data_files(table: Metadata, snapshot: Mapping[str, Any]) -> tuple[DataFile, ...]:
+    """The files with the rows of a snapshot, without those that say which rows are deleted. *Cost*: reads its manifests."""
+    manifests = [each["manifest_path"] for each in records(table.files, snapshot["manifest-list"]) if not each.get("content")]
+    entries = (entry for manifest in manifests for entry in records(table.files, manifest) if entry["status"] != _DELETED)
+    files = (entry["data_file"] for entry in entries)
+    return tuple(DataFile(each["file_path"], each["record_count"], each["file_size_in_bytes"]) for each in files)
+
+
 def newest_time(table: Metadata, column: str) -> datetime | None:
     """The newest time in a column, by the bounds of the table's files; None where they have none. *Cost*: reads every manifest,
     each once per process."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
+from framework.model import FOLLOWED
 
 METADATA = ".metadata.json"
 _DELTA = "_delta_log"
@@ -30,9 +31,13 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
 
 
 def beside(table: Metadata) -> list[str]:
-    """The metadata files of a table's own folder, and the files of a Delta log."""
+    """The metadata files of a table's own folder, and the files of a Delta log. Not of Sluice's own log: that shows a snapshot which a tag
+    keeps."""
     location = str(table.document["location"])
-    return [each for name in ("metadata", _DELTA) for each in table.files.older(f"{location}/{name}", ANY_TIME)]
+    ours = any(name.startswith(f"{FOLLOWED}delta") for name in table.refs)
+    return [
+        each for name in ("metadata", *([] if ours else [_DELTA])) for each in table.files.older(f"{location}/{name}", ANY_TIME)
+    ]
 
 
 def _named_by(table: Metadata) -> Iterator[str]:

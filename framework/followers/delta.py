@@ -1,0 +1,209 @@
+"""Shows a table as a table of Delta Lake, by a Delta log over the same Parquet files. Nothing is copied.
+
+Guarantee: the log shows a snapshot of the table, each by one commit of its own; a run that dies leaves the snapshot before.
+Limit: Delta has no deletion vectors of Iceberg, and finds columns by name. Where rows were deleted or changed, the log shows the table as
+it was last compacted; a column of another name or type in older files is refused. The log is for readers: Delta's `VACUUM` would delete
+Iceberg's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from framework.engine.follow.committed import Committed
+from framework.engine.iceberg.metadata import DataFile
+from framework.errors import SluiceError
+from framework.model import Follower, Pipeline
+from framework.plan.draft import Draft
+from framework.spec.options import Bound, option
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable, Field, Schema
+    from deltalake.transaction import AddAction, RemoveAction
+
+BY_FILES = True
+_OURS = "sluice "  # how the log's name begins; then comes the id of the table that it shows
+_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Show the table as a table of Delta Lake."""
+
+    known_by: ClassVar[str | None] = "delta"
+
+    delta: Literal[True] = option(
+        "Keep a log of Delta Lake over the table's own files, in the table's folder, for readers. Changed and deleted rows of an "
+        "`upsert` or `history` are shown once the table is compacted.",
+        example="true",
+    )  # fmt: skip
+
+
+def resolve(written: Options, pipeline: Pipeline, _draft: Draft) -> Follower:
+    says = ["over the table's own files"]
+    if pipeline.table.keyed:
+        says.append("as it was last compacted")
+    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None)
+
+
+def follow(to: Committed) -> int:
+    from deltalake import Schema
+
+    root = to.table.files.path(str(to.table.document["location"]))
+    files = {to.table.files.path(each.location): each for each in to.files()}
+    of_table = _schema(to)
+    log, schema = _log(root), Schema.from_arrow(of_table)
+    new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
+    shown = set() if log is None or new is None else set(log.file_uris())
+    adding = {path: file for path, file in files.items() if path not in shown}
+    _refuse_other_columns(to, adding, of_table)
+    adds = [_add(root, path, file) for path, file in adding.items()]
+    if log is None or new is None:
+        _write_whole(to, root, schema, adds)
+    else:
+        _write_changes(to, log, new, schema, [*adds, *(_remove(root, path) for path in sorted(shown - files.keys()))])
+    return sum(file.rows for file in adding.values())
+
+
+def _name(to: Committed) -> str:
+    return f"{_OURS}{to.table.uuid}"
+
+
+def _new_columns(log: DeltaTable, schema: Schema) -> list[Field] | None:
+    """The columns that the log does not have yet; None where it differs in more than that."""
+    from deltalake import Schema
+
+    there = {field.name for field in log.schema().fields}
+    new = [field for field in schema.fields if field.name not in there]
+    return new if Schema([*log.schema().fields, *new]) == schema else None
+
+
+def _write_whole(to: Committed, root: str, schema: Schema, adds: list[AddAction]) -> None:
+    """A log that begins with these files, or begins again with them: in one commit."""
+    from deltalake.transaction import create_table_with_add_actions
+
+    create_table_with_add_actions(
+        root, schema, adds, mode="overwrite", name=_name(to), description=to.pipeline.table.doc or None,
+        commit_properties=_properties(to),
+    )  # fmt: skip
+
+
+def _write_changes(
+    to: Committed, log: DeltaTable, new: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
+) -> None:
+    from deltalake import DeltaTable
+
+    if new:
+        log.alter.add_columns(new)
+        log = DeltaTable(log.table_uri)
+    if actions:
+        log.create_write_transaction(actions, "append", schema, commit_properties=_properties(to))
+
+
+def _properties(to: Committed) -> CommitProperties:
+    from deltalake import CommitProperties, Transaction
+
+    return CommitProperties(app_transactions=[Transaction(_name(to), to.until)])
+
+
+def _schema(to: Committed) -> Any:
+    """The table's columns as Arrow has them, each of which may be null: what the log says of older files must hold for them, too."""
+    import pyarrow
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.schema import Schema
+
+    fields = schema_to_pyarrow(Schema.model_validate(to.table.schema))
+    return pyarrow.schema([_nullable(field) for field in fields])
+
+
+def _nullable(field: Any) -> Any:
+    import pyarrow
+
+    of = field.type
+    if pyarrow.types.is_struct(of):
+        of = pyarrow.struct([_nullable(each) for each in of])
+    elif pyarrow.types.is_large_list(of) or pyarrow.types.is_list(of):
+        of = pyarrow.list_(_nullable(of.value_field))
+    elif pyarrow.types.is_map(of):
+        of = pyarrow.map_(of.key_field, _nullable(of.item_field))
+    return pyarrow.field(field.name, of, nullable=True, metadata=field.metadata)
+
+
+def _log(root: str) -> DeltaTable | None:
+    """The log in a table's folder; refused if Sluice did not write it."""
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(root):
+        return None
+    log = DeltaTable(root)
+    if not (log.metadata().name or "").startswith(_OURS):
+        hint = "move its `_delta_log` away, or remove `delta` from `also`"
+        raise SluiceError("delta-of-another", f"{root} has a log of Delta Lake that Sluice did not write", hint)
+    return log
+
+
+def _add(root: str, path: str, file: DataFile) -> AddAction:
+    from deltalake.transaction import AddAction
+
+    return AddAction(_inside(root, path), file.bytes, {}, 0, True, f'{{"numRecords": {file.rows}}}')
+
+
+def _remove(root: str, path: str) -> RemoveAction:
+    from deltalake.transaction import RemoveAction
+
+    return RemoveAction(_inside(root, path), True, 0)
+
+
+def _inside(root: str, path: str) -> str:
+    """A path as the log has it: relative to the table's folder, in which files of a table lie."""
+    return path.removeprefix(f"{root.rstrip('/')}/")
+
+
+def _refuse_other_columns(to: Committed, files: Any, schema: Any) -> None:
+    """Refuses files whose columns have other names or types than the table's by now: Delta would show null or fail."""
+    import pyarrow.parquet
+
+    for path in files:
+        wrong = next(_differences(pyarrow.parquet.read_schema(path), schema), None)
+        if wrong:
+            hint = f"`sluice rebuild {to.pipeline.name}` writes all files again; or remove `delta` from `also`"
+            raise SluiceError("delta-cannot-show", f"{wrong} in older files, and Delta finds columns by their names", hint)
+
+
+def _differences(of_file: Any, of_table: Any, path: str = "") -> Iterator[str]:
+    """Columns of a file, by their ids, whose names or types are others in the table."""
+    wanted = {field.metadata[_ID]: field for field in of_table if field.metadata}
+    names = {field.name: field for field in of_table}
+    for field in of_file:
+        here = f"{path}{field.name}"
+        now = wanted.get((field.metadata or {}).get(_ID))
+        if now is None:
+            if field.name in names:
+                yield f"`{here}` was another column"
+        elif now.name != field.name:
+            yield f"`{path}{now.name}` is called `{field.name}`"
+        else:
+            yield from _other_types(field.type, now.type, here)
+
+
+def _other_types(of_file: Any, of_table: Any, here: str) -> Iterator[str]:
+    """What differs in the type of one column. Long and short texts and lists are the same in a file."""
+    from pyarrow import types
+
+    if types.is_struct(of_file) and types.is_struct(of_table):
+        yield from _differences(of_file, of_table, f"{here}.")
+    elif types.is_map(of_file) and types.is_map(of_table):
+        yield from _other_types(of_file.key_type, of_table.key_type, here)
+        yield from _other_types(of_file.item_type, of_table.item_type, here)
+    elif _is_list(of_file) and _is_list(of_table):
+        yield from _other_types(of_file.value_type, of_table.value_type, here)
+    elif str(of_file).removeprefix("large_") != str(of_table).removeprefix("large_"):
+        yield f"`{here}` is {of_file}, not {of_table},"
+
+
+def _is_list(of: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(of) or types.is_large_list(of))

@@ -1,0 +1,153 @@
+"""`also: delta`: what readers of Delta Lake see of a table."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from framework.engine.follow import follow
+from framework.engine.loop import batches
+from framework.engine.observe.status import status_of
+from framework.errors import SluiceError
+from tests.project import Project
+from tests.test_keyed_model import Died
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+ROWS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: {{type: bigint, required: true}}, price: double, gone: boolean, l: 'array<struct<x:int>>', m: 'map<string,decimal(9,2)>'}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades%s}}
+also: [{{delta: true}}]
+"""
+
+
+def of(project: Project, into: str = "") -> Project:
+    project.template = ROWS % into
+    project.make_topic(1)
+    return project
+
+
+def send(project: Project, *rows: dict[str, Any]) -> None:
+    project.send([json.dumps(row).encode() for row in rows], 0)
+
+
+def ran(project: Project, at: Any = None) -> list[int]:
+    context = project.context(at)
+    pipeline = context.plan.pipelines[0]
+    list(batches(context, pipeline))
+    done = list(follow.after_run(context, pipeline))
+    for each in done:
+        if each.trouble:
+            raise each.trouble
+    return [each.rows for each in done]
+
+
+def folder(project: Project) -> Path:
+    return project.lake / "warehouse" / project.namespace / "trades"
+
+
+def shown(project: Project) -> list[tuple[Any, ...]]:
+    rows = DeltaTable(folder(project)).to_pyarrow_table(columns=["id", "price"]).to_pylist()
+    return sorted((row["id"], row["price"]) for row in rows)
+
+
+def test_readers_of_delta_see_each_commit(project: Project) -> None:
+    of(project, ", partition_by: [id]")
+    send(project, {"id": 1, "price": 1, "l": [{"x": 1}], "m": {"a": 1.5}}, {"id": 2, "price": 2})
+    assert ran(project) == [2]
+    send(project, {"id": 3, "price": 3})
+    assert ran(project) == [1]
+    assert ran(project) == []
+    assert shown(project) == [(1, 1), (2, 2), (3, 3)]
+    columns = DeltaTable(folder(project)).schema().to_arrow().names
+    assert columns == ["id", "price", "gone", "l", "m", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
+    (row,) = [row for row in DeltaTable(folder(project)).to_pyarrow_table().to_pylist() if row["id"] == 1]
+    assert (row["l"], str(dict(row["m"])["a"])) == ([{"x": 1}], "1.50")
+    assert DeltaTable(folder(project)).version() == 1
+    (state,) = status_of(project.plan, project.pipeline).followers
+    assert (state.follower.title, state.state) == ("delta log", "connected")
+
+
+@pytest.mark.parametrize("point", few(follow.KILL_POINTS, "shown"))
+def test_it_dies_at(project: Project, point: str) -> None:
+    of(project)
+    send(project, {"id": 1, "price": 1})
+
+    def die(at: str) -> None:
+        if at == point:
+            raise Died
+
+    with suppress(Died):
+        ran(project, die)
+    send(project, {"id": 2, "price": 2})
+    ran(project)
+    assert shown(project) == [(1, 1), (2, 2)]
+
+
+def test_changed_rows_are_shown_once_the_table_is_compacted(project: Project) -> None:
+    of(project, ", write: upsert, keys: [id], deletes: {{when: gone}}")
+    send(project, *({"id": number, "price": 1} for number in range(4)))
+    ran(project)
+    send(project, {"id": 1, "price": 5}, {"id": 2, "gone": True}, {"id": 9, "price": 9})
+    assert ran(project) == []
+    assert shown(project) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    (state,) = status_of(project.plan, project.pipeline).followers
+    assert (state.state, state.rows > 0) == ("lagging", True)
+    project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
+    assert ran(project) == [4]
+    assert shown(project) == [(0, 1), (1, 5), (3, 1), (9, 9)]
+
+
+def test_a_new_column_is_added_and_another_type_refused(project: Project) -> None:
+    of(project)
+    send(project, {"id": 1, "price": 1})
+    ran(project)
+    project.template = project.template.replace("gone: boolean", "gone: boolean, new: int")
+    send(project, {"id": 2, "price": 2, "new": 7})
+    assert ran(project) == [1]
+    table = DeltaTable(folder(project)).to_pyarrow_table(columns=["id", "new"]).to_pylist()
+    assert sorted(row["new"] or 0 for row in table) == [0, 7]
+    project.template = project.template.replace("new: int", "new: bigint")
+    send(project, {"id": 3})
+    with pytest.raises(SluiceError, match="`new` is int32, not int64, in older files") as refused:
+        ran(project)
+    assert refused.value.code == "delta-cannot-show"
+    assert len(shown(project)) == 2
+    assert len(project.rows()) == 3
+
+
+@pytest.mark.long
+def test_compacted_files_replace_the_small_ones(project: Project) -> None:
+    of(project)
+    for number in range(3):
+        send(project, {"id": number, "price": number})
+        ran(project)
+    project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
+    ran(project)
+    assert shown(project) == [(0, 0), (1, 1), (2, 2)]
+    assert len(DeltaTable(folder(project)).file_uris()) == 1
+
+
+def test_a_log_of_somebody_else_is_not_touched(project: Project) -> None:
+    import pyarrow
+    from deltalake import write_deltalake
+
+    of(project)
+    send(project, {"id": 1})
+    project.run()
+    write_deltalake(folder(project), pyarrow.table({"a": [1]}))
+    with pytest.raises(SluiceError, match="has a log of Delta Lake that Sluice did not write"):
+        ran(project)
+    assert DeltaTable(folder(project)).to_pyarrow_table().to_pylist() == [{"a": 1}]

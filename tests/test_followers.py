@@ -1,0 +1,147 @@
+"""What every follower does: Sluice's own, and a toy, `tests/toys/followers/tally.py`, of which nothing else knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from framework import components
+from framework.engine.follow import follow, waiting
+from framework.engine.loop import catch_up
+from framework.engine.maintain import maintain
+from framework.engine.observe.status import status_of
+from framework.plan.followers import PACKAGE
+from framework.spec.shapes import record_shape
+from framework.spec.words import example
+from tests import toys
+from tests.project import Project
+from tests.test_keyed_model import Died
+from tests.wide import few
+
+SPEC = """
+topic: trades
+kafka_name: {{topic}}
+value: json
+columns: {{{{id: bigint, price: double}}}}
+---
+pipeline: trades
+from: {{{{topic: trades}}}}
+into: {{{{table: {{namespace}}.trades}}}}
+{also}
+"""
+
+
+@pytest.fixture(autouse=True)
+def with_toys() -> Iterator[None]:
+    with toys.installed():
+        yield
+
+
+def every() -> list[str]:
+    with toys.installed():
+        return list(components.names(PACKAGE))
+
+
+def project_of(project: Project, name: str) -> Project:
+    written = example(record_shape(components.load(PACKAGE, name).Options))
+    project.template = SPEC.format(also=f"also: [{written.replace('{', '{{').replace('}', '}}')}]")
+    project.make_topic(1)
+    return project
+
+
+@pytest.mark.parametrize("name", every())
+def test_each_is_declared(name: str) -> None:
+    file = components.load(PACKAGE, name)
+    assert file.__doc__
+    assert file.Options.known_by == name
+    assert isinstance(file.BY_FILES, bool)
+    assert record_shape(file.Options).slots[name].required
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.parametrize("name", few(every(), "topic"))
+def test_each_catches_up_whatever_dies_when(name: str, project: Project) -> None:
+    """The table has its rows in each case, and the follower has them after the next run."""
+    project_of(project, name)
+    assert states(project) == [("pending", 0)]
+    for point in follow.KILL_POINTS:
+        project.send_good(2, partition=0)
+        with suppress(Died):
+            run(project, dies_at(point))
+    assert len(project.rows()) == 4
+    assert run(project) == []
+    assert states(project) == [("connected", 0)]
+    assert run(project) == []
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.parametrize("name", few(every(), "delta"))
+def test_each_fails_alone(name: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project_of(project, name)
+    project.send_good(3, partition=0)
+
+    def fails(_to: Any) -> int:
+        raise OSError("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(components.load(PACKAGE, name), "follow", fails)
+        (error,) = run(project)
+    assert "has all rows" in str(error)
+    assert len(project.rows()) == 3
+    assert states(project) == [("failing", 3)]
+    assert status_of(project.plan, project.pipeline).bad
+    assert run(project) == []
+    assert states(project) == [("connected", 0)]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_follower_that_the_spec_no_longer_has_keeps_no_snapshot(project: Project) -> None:
+    project_of(project, "tally")
+    project.send_good(1, partition=0)
+    run(project)
+    assert any(name.startswith("sluice-also-") for (name,) in project.sql("select name from {table}.refs"))
+    project.template = project.template.partition("also:")[0]
+    context = project.context()
+    list(maintain.maintain(context, context.plan.pipelines[0]))
+    assert not any(name.startswith("sluice-also-") for (name,) in project.sql("select name from {table}.refs"))
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_two_runs_at_once_show_rows_in_turn(project: Project) -> None:
+    """The second run leaves to the first what that shows just now."""
+    project_of(project, "tally")
+    project.send_good(1, partition=0)
+    others: list[Any] = []
+
+    def meanwhile(point: str) -> None:
+        if point == "shown":
+            others.extend(run(project))
+            others.append(waiting.PACKAGE)
+
+    assert run(project, meanwhile) == []
+    assert others == [waiting.PACKAGE]
+    assert states(project) == [("connected", 0)]
+
+
+def run(project: Project, at: Any = None) -> list[Any]:
+    context = project.context(at)
+    return [each.error for each in catch_up(context, context.plan.pipelines, lambda _: None, lambda: False)]
+
+
+def states(project: Project) -> list[tuple[str, int]]:
+    return [(each.state, each.rows) for each in status_of(project.plan, project.pipeline).followers]
+
+
+def dies_at(point: str) -> Any:
+    def at(reached: str) -> None:
+        if reached == point:
+            raise Died
+
+    return at

@@ -1,0 +1,34 @@
+"""Writes one line with the rows of each step into a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from framework.engine.follow.committed import Committed
+from framework.model import Follower, Pipeline
+from framework.plan.draft import Draft
+from framework.spec.options import Bound, option
+
+BY_FILES = False
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Write down how many rows came."""
+
+    known_by: ClassVar[str | None] = "tally"
+
+    tally: str = option("The file.", example="tally.txt")
+
+
+def resolve(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
+    return Follower(type="tally", name=written.tally, where=written.place(), says=("how many rows came",), options=written.tally)
+
+
+def follow(to: Committed) -> int:
+    rows = to.changes.now().count()
+    with Path(to.follower.options).open("a", encoding="utf-8") as file:
+        file.write(f"{to.until} {rows}\n")
+    return rows
