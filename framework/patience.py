@@ -8,6 +8,8 @@ CONNECTING = 2.0  # for a connection: an address that answers at all does so in 
 KAFKA = 10.0  # if nothing can be done or shown without Kafka: a partition without a leader gets one in some seconds
 KAFKA_WATCHED = 3.0  # if a person waits, and something else can be shown, or the request repeated
 KAFKA_GLANCE = 1.5  # for a request that is repeated every two seconds
+MAIL = 20.0  # for a mail server to take a mail
+WEBHOOK = 20.0  # for a webhook's answer
 KAFKA_TAKES = 30.0  # for Kafka to accept a message or a new topic: brokers and clients retry by themselves
 TOPIC_DELETED = 15.0  # for a topic to disappear: brokers delete it after they have answered
 

@@ -19,7 +19,7 @@ from types import ModuleType
 import pytest
 from click import MissingParameter
 
-from framework import errors, followers, steps
+from framework import errors, followers, notices, steps
 from framework import kinds as document_kinds
 from framework.cli import help_lines
 from framework.spec import kinds
@@ -167,7 +167,7 @@ def table(commands: Mapping[str, str]) -> list[str]:
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
     lacks = {*kinds.later_kinds(), *LANGUAGE_STEPS} - {path.stem for path in (ROOT / "framework" / "steps").glob("*.py")}
-    for module in (*modules(kinds), *modules(document_kinds), *modules(steps), *modules(followers)):
+    for module in (*modules(kinds), *modules(document_kinds), *modules(steps), *modules(followers), *modules(notices)):
         for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
     listed = re.findall(r"^[-0-9 ].*\n", section("Refused by name", FEATURES.read_text(encoding="utf-8")), re.MULTILINE)

@@ -52,7 +52,7 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
             assets=[
                 *topics,
                 *tables,
-                *map(exports.asset, written),
+                *(exports.asset(each, plan.secrets) for each in written),
                 *(each.definition() for each in kept),
                 *broken.files(problems),
             ],

@@ -24,9 +24,10 @@ from dagster import (
 
 from framework.assets.asset_specs import code, table_key
 from framework.engine.export import window as windows
+from framework.engine.export.notify import notify
 from framework.engine.export.write import Done, write
 from framework.errors import SluiceError
-from framework.model import Plan
+from framework.model import Plan, SecretStore
 from framework.model.export import Export
 
 _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
@@ -40,7 +41,7 @@ def of(plan: Plan) -> Sequence[Export]:
     return [document.value for document in plan.documents_of("export")]
 
 
-def asset(export: Export) -> AssetsDefinition:
+def asset(export: Export, secrets: SecretStore) -> AssetsDefinition:
     spec = AssetSpec(
         key(export),
         deps=[table_key(export.pipeline)],
@@ -56,7 +57,10 @@ def asset(export: Export) -> AssetsDefinition:
         now = datetime.now(timezone.utc)
         asked = context.op_execution_context.op_config["window"] if export.window else ""
         try:
-            yield _result(export, write(export, windows.chosen(export, asked, now), now))
+            done = write(export, windows.chosen(export, asked, now), now)
+            yield _result(export, done)
+            for sent in notify(export, done, secrets):
+                context.log.info(f"{done.record.file}: {sent}")
         except SluiceError as error:
             raise Failure(str(error), allow_retries=False) from None
 

@@ -40,12 +40,16 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
     from datetime import datetime, timezone
 
     from framework.engine.export import window as windows
+    from framework.engine.export.notify import notify
     from framework.engine.export.write import write
 
     now = datetime.now(timezone.utc)
     for export in exports:
-        for line in lines(write(export, windows.chosen(export, window or "", now), now)):
+        done = write(export, windows.chosen(export, window or "", now), now)
+        for line in lines(done):
             click.echo(line)
+        for sent in notify(export, done, plan.secrets):
+            click.echo(f"  {sent}")
 
 
 def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:

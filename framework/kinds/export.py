@@ -7,19 +7,21 @@ and the command says so. All rows come from one snapshot of the table, which the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 from zoneinfo import available_timezones
 
-from framework.errors import Problem
+from framework import components
+from framework.errors import Problem, Where
 from framework.model import Pipeline, PlannedDocument
 from framework.model.export import Export as Planned
 from framework.model.export import Window
+from framework.model.notice import Notice
 from framework.plan.draft import Draft, unknown
 from framework.spec.kinds import DocumentKind
 from framework.spec.kinds import Pipeline as Spec
-from framework.spec.options import Bound, Kind, later, option
+from framework.spec.options import Bound, Kind, OneOf, later, option
 from framework.spec.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.spelling import did_you_mean
 from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
@@ -32,10 +34,12 @@ window: {last: week, by: _kafka_timestamp}
 query: select symbol, count(*) as trades from input group by symbol order by symbol
 file: {format: csv, to: "exports/weekly_trades_{window_start:%Y-%m-%d}.csv"}
 """
+NOTICES = "framework.notices"
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _INSIDE = "write a path inside the project, such as `exports/…`"
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")
 
+Notify = Annotated[Bound, OneOf(NOTICES)]
 Query = Annotated[
     str,
     Scalar(noun="a query", code="bad-query", example="select * from input", pattern=r"\S",
@@ -100,7 +104,12 @@ class Export(Kind):
         "One select over `input`, the rows of the window, in DuckDB's SQL.",
         default="select * from input", example="select symbol, count(*) as trades from input group by symbol", aka=["sql", "select"],
     )  # fmt: skip
-    notify: None = later("Mails and webhooks about the file.")
+    notify: tuple[Notify, ...] = option(
+        "Who is told of the file, once it is written.",
+        default=(),
+        example="[{email: {to: [sales@example.com]}}]",
+        aka=["alert", "send"],
+    )
     storage: None = later("The storage of a file in an object store.")
 
     def problems(self) -> Iterable[Problem]:
@@ -124,8 +133,8 @@ class Export(Kind):
             yield Problem(self.window.place("timezone"), "bad-timezone", f"there is no time zone `{self.window.timezone}`", hint)
 
 
-def bad_template(to: str, windowed: bool) -> str | None:
-    """What is wrong with the name of a file."""
+def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
+    """What is wrong with the name of a file, or with another text of a window."""
     import string
     from datetime import datetime
 
@@ -133,10 +142,10 @@ def bad_template(to: str, windowed: bool) -> str | None:
         fields = [field for _, field, _, _ in string.Formatter().parse(to) if field is not None]
         unknown = [field for field in fields if field not in ("window_start", "window_end")]
         if unknown:
-            return f"`{{{unknown[0]}}}` is nothing that a file's name can have"
+            return f"`{{{unknown[0]}}}` is nothing that {what} can have"
         if fields and not windowed:
             return "without a `window` there is no `{window_start}`"
-        if windowed and not fields:
+        if windowed and not fields and what == "a file's name":
             return "each window needs a file of its own"
         name = to.format(window_start=datetime(2026, 1, 5), window_end=datetime(2026, 1, 12))
     except (ValueError, IndexError, KeyError):
@@ -158,7 +167,7 @@ def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
             message = f"`{spec.file.to}` is the file of the export `{files[spec.file.to]}`, too"
             draft.problems.append(Problem(spec.file.place("to"), "duplicate-file", message, "give each export a file of its own"))
         files[spec.file.to] = spec.name
-        planned = _planned(spec, pipeline)
+        planned = replace(_planned(spec, pipeline), notices=tuple(_notices(draft, spec)))
         draft.documents.append(
             PlannedDocument(kind="export", name=spec.name, where=spec.place(), value=planned, says=tuple(_says(planned)))
         )
@@ -196,6 +205,21 @@ def _has_time(draft: Draft, spec: Export, pipeline: Pipeline) -> bool:
     return False
 
 
+def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
+    def template(text: str, where: Where) -> bool:
+        """Whether a text can be filled in for each window."""
+        wrong = bad_template(text, bool(spec.window), "a text")
+        if wrong:
+            hint = "write `{window_start:%d %b}`, with parts of a date as `strftime` has them"
+            draft.problems.append(Problem(where, "bad-template", wrong, hint))
+        return not wrong
+
+    for written in spec.notify:
+        notice = components.load(NOTICES, written.known_by or "").resolve(written, written.place(), template, draft)
+        if notice is not None:
+            yield notice
+
+
 def _planned(spec: Export, pipeline: Pipeline) -> Planned:
     asked = spec.window
     window = Window(last=asked.last, by=asked.by, timezone=asked.timezone) if asked else None
@@ -212,8 +236,9 @@ def _says(export: Planned) -> Iterable[str]:
     yield f"from {table}" + (f", the last {window.last} by {window.by}, {window.timezone}" if window else "")
     yield export.query
     yield f"as {export.format} to {export.to}"
+    yield from (f"then {notice.says}" for notice in export.notices)
     if export.schedule:
         yield f"at {export.schedule} (UTC)"
 
 
-KIND = DocumentKind(Export, resolve, needs=("pipeline", "catalog"), same_everywhere=True)
+KIND = DocumentKind(Export, resolve, needs=("pipeline", "catalog", "mail"), same_everywhere=True)

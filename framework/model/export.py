@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from framework.errors import Where
+from framework.model.notice import Notice
 from framework.model.pipeline import Pipeline
 
 Length = Literal["hour", "day", "week", "month"]
@@ -36,3 +37,4 @@ class Export:
     format: Format
     to: str  # with `{window_start:…}` in it
     for_spreadsheets: bool
+    notices: tuple[Notice, ...] = ()

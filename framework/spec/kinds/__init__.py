@@ -14,7 +14,7 @@ from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
 from framework.spec.options import Kind
 
 PACKAGE = "framework.kinds"
-LATER = ("mail", "export")
+LATER = ("mirror",)
 
 
 def leaves_the_plan_alone(_draft: Any, _documents: Any) -> None:

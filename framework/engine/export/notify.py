@@ -1,0 +1,55 @@
+"""Tells of a written file: by each of the export's notices, whatever becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from framework import amounts, components
+from framework.engine.export.write import Done
+from framework.errors import SluiceError
+from framework.model import SecretStore
+from framework.model.export import Export
+from framework.model.notice import About
+
+PACKAGE = "framework.notices"
+
+
+def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
+    """What was sent, in words. What could not be sent is raised at the end: the file is written."""
+    failed: list[SluiceError] = []
+    for notice in export.notices:
+        try:
+            yield components.load(PACKAGE, notice.type).send(notice, about(done), secrets)
+        except SluiceError as error:
+            failed.append(error)
+    if failed:
+        first = failed[0]
+        messages = "; ".join(error.message for error in failed)
+        raise SluiceError(first.code, f"{done.record.file} is written, and not all were told of it: {messages}", first.hint)
+
+
+def about(done: Done) -> About:
+    record, span = done.record, done.span
+    window = f" of {span.name}" if span else ""
+    lines = [
+        f"{done.export}{window}: {amounts.counted(record.rows, 'row')}, {amounts.size(record.bytes)}",
+        *([f"from {span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}, {span.start.tzinfo}"] if span else []),
+        f"from snapshot {record.snapshot} of the table {done.table}",
+        *(
+            [f"replaces the file of {done.before.at}, which had {amounts.counted(done.before.rows, 'row')}"]
+            if done.before
+            else []
+        ),
+    ]
+    document = {
+        "export": done.export, "table": done.table, "window": record.window or None,
+        "window_start": span.start.isoformat() if span else None, "window_end": span.end.isoformat() if span else None,
+        "file": record.file, "rows": record.rows, "bytes": record.bytes, "sha256": record.sha256, "snapshot": str(record.snapshot),
+        "replaces": done.before.at if done.before else None,
+    }  # fmt: skip
+    window_times = {"window_start": span.start, "window_end": span.end} if span else {}
+    return About(
+        title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document,
+        file=str(Path(record.file).absolute()), bytes=record.bytes, window=window_times,
+    )  # fmt: skip

@@ -1,0 +1,210 @@
+"""Notices about written files, those of a toy too: `tests/toys/notices/slip.py`, of which nothing else knows. Real servers take mails."""
+
+from __future__ import annotations
+
+import email.policy
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, LoginPassword
+
+from framework import components
+from framework.kinds.export import NOTICES
+from framework.notices import email as mailing
+from framework.services.ports import free_port
+from framework.spec.shapes import record_shape
+from tests import toys
+from tests.test_export import SPECS, export, put, utc
+
+pytestmark = pytest.mark.slow
+
+
+def every() -> list[str]:
+    with toys.installed():
+        return list(components.names(NOTICES))
+
+
+@pytest.mark.parametrize("name", every())
+def test_each_is_declared(name: str) -> None:
+    with toys.installed():
+        file = components.load(NOTICES, name)
+        assert file.__doc__
+        assert file.Options.known_by == name
+        assert record_shape(file.Options).slots[name].required
+
+
+class Mailbox:
+    """A mail server's handler, which keeps what it gets and takes nothing for `nobody@example.com`."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+
+    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:
+        if address.startswith("nobody@"):
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
+        self.mails.append(message_from_bytes(envelope.content, policy=email.policy.default))
+        return "250 OK"
+
+
+def authenticated(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+    ok = isinstance(data, LoginPassword) and (data.login, data.password) == (b"sluice", b"s3cret-of-mail")
+    return AuthResult(success=ok, handled=False)
+
+
+@contextmanager
+def mail_server(**settings: Any) -> Iterator[tuple[Mailbox, int]]:
+    box = Mailbox()
+    port = free_port()
+    server = Controller(box, hostname="127.0.0.1", port=port, **settings)
+    server.start()
+    try:
+        yield box, port
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
+    return tmp_path
+
+
+def specs(port: int, notify: str, more: str = "tls: none") -> None:
+    Path("specs").mkdir(exist_ok=True)
+    text = SPECS.replace("QUERY", '"select order_id, amount from input"').replace(
+        "export: whole", f"{notify}\n---\nexport: whole", 1
+    )
+    text = text.replace("---\nnotify", "notify", 1)
+    mail = f"---\nmail: main\nhost: 127.0.0.1\nport: {port}\nfrom: sluice@example.com\n{more}\n" if port else ""
+    Path("specs/all.yaml").write_text(text + mail, encoding="utf-8")
+
+
+TWO = 'notify: [{email: {to: [sales@example.com, Ann.B@example.com], subject: "Umsatz {window_start:%d %b} für alle"}}]'
+
+
+def test_a_mail_has_the_file(shop: Path) -> None:
+    with mail_server() as (box, port):
+        specs(port, TWO)
+        done = export("weekly", "--window", "2026-W46")
+        assert done.exit_code == 0, done.output
+        assert "  mailed to sales@example.com, Ann.B@example.com" in done.output
+        assert export("weekly", "--window", "2026-W46").exit_code == 0
+    mail, again = box.mails
+    assert (mail["From"], mail["To"]) == ("sluice@example.com", "sales@example.com, Ann.B@example.com")
+    assert mail["Subject"] == "Umsatz 09 Nov für alle"
+    body = mail.get_body()
+    assert body is not None
+    text = body.get_content()
+    assert "weekly of 2026-W46: 1 row" in text
+    assert "from snapshot" in text
+    (file,) = mail.iter_attachments()
+    assert file.get_filename() == "weekly_2026-11-09.csv"
+    assert file.get_content() == Path("exports/weekly_2026-11-09.csv").read_bytes()
+    assert "replaces the file of" in cast(EmailMessage, again.get_body()).get_content()
+
+
+def test_each_notice_is_sent_whatever_becomes_of_the_others(shop: Path) -> None:
+    with toys.installed():
+        specs(1, "notify: [{email: {to: [sales@example.com]}}, {slip: slips.txt}]")
+        failed = export("weekly", "--window", "2026-W46")
+    assert "  a line in slips.txt" in failed.output
+    assert "mail-not-sent" in failed.stderr
+    assert Path("slips.txt").read_text() == "weekly 2026-W46: 1 rows\n"
+
+
+def test_a_large_file_is_not_attached(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailing, "_ATTACHED", 3)
+    with mail_server() as (box, port):
+        specs(port, TWO)
+        assert export("weekly", "--window", "2026-W46").exit_code == 0
+    assert not list(box.mails[0].iter_attachments())
+    assert "not attached, since it has" in cast(EmailMessage, box.mails[0].get_body()).get_content()
+
+
+def test_a_login(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    login = 'tls: none\nusername: sluice\npassword: "${secret:mail}"'
+    with mail_server(authenticator=authenticated, auth_required=True, auth_require_tls=False) as (box, port):
+        specs(port, TWO, login)
+        monkeypatch.setenv("SLUICE_SECRET_MAIL", "s3cret-of-mail")
+        assert export("weekly", "--window", "2026-W46").exit_code == 0
+        monkeypatch.setenv("SLUICE_SECRET_MAIL", "wr0ng-of-mail")
+        failed = export("weekly", "--window", "2026-W46")
+    assert len(box.mails) == 1
+    assert failed.exit_code == 1
+    assert "mail-refused: exports/weekly_2026-11-09.csv is written" in failed.stderr
+    assert "wr0ng" not in failed.output
+
+
+@pytest.mark.parametrize("tls", ["none", "starttls", "tls"])
+def test_a_server_that_does_not_take_it(shop: Path, tls: str) -> None:
+    """The file is there in each case, and each of the others is told."""
+    with mail_server() as (box, port):
+        specs(port if tls != "none" else 1, TWO, f"tls: {tls}")
+        failed = export("weekly", "--window", "2026-W46")
+    assert failed.exit_code == 1
+    assert "mail-not-sent: exports/weekly_2026-11-09.csv is written, and not all were told of it" in failed.stderr
+    assert Path("exports/weekly_2026-11-09.csv").exists()
+    assert box.mails == []
+
+
+def test_who_is_unknown_to_the_server_is_named(shop: Path) -> None:
+    with mail_server() as (box, port):
+        specs(port, "notify: [{email: {to: [sales@example.com, nobody@example.com]}}, {email: {to: [nobody@example.com]}}]")
+        failed = export("weekly", "--window", "2026-W46")
+    assert "does not take mail for nobody@example.com" in failed.stderr
+    assert len(box.mails) == 1
+    assert box.mails[0]["Subject"] == "weekly 2026-W46"
+
+
+def test_a_webhook(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address, which is a secret, is nowhere."""
+    got: list[Any] = []
+    answers = [200, 500, 302]
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(answers[len(got) - 1])
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        monkeypatch.setenv("SLUICE_SECRET_HOOK", f"http://127.0.0.1:{server.server_port}/s3cret-path")
+        specs(0, 'notify: [{webhook: {url: "${secret:hook}"}}]')
+        done = export("weekly", "--window", "2026-W46")
+        assert "posted to the webhook" in done.output
+        outputs = [export("weekly", "--window", "2026-W46") for _ in range(2)]
+        assert [each.exit_code for each in outputs] == [1, 1]
+        assert "webhook-failed" in outputs[0].stderr
+        assert "the webhook answers 302" in outputs[1].stderr
+    finally:
+        server.shutdown()
+    monkeypatch.setenv("SLUICE_SECRET_HOOK", "no address/s3cret-path")
+    outputs.append(export("weekly", "--window", "2026-W46"))
+    monkeypatch.setenv("SLUICE_SECRET_HOOK", "http://127.0.0.1:1/s3cret-path")
+    outputs.append(export("weekly", "--window", "2026-W46"))
+    assert "the webhook is no address" in outputs[2].stderr
+    assert "the webhook does not answer" in outputs[3].stderr
+    assert not any("s3cret" in each.output for each in (done, *outputs))
+    assert got[0]["rows"] == 1
+    assert (got[0]["export"], got[0]["window"], got[0]["file"]) == ("weekly", "2026-W46", "exports/weekly_2026-11-09.csv")

@@ -1,0 +1,33 @@
+"""Writes a line about each written file into another file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from framework.errors import Where
+from framework.model import SecretStore
+from framework.model.notice import About, Notice
+from framework.plan.draft import Draft
+from framework.spec.options import Bound, option
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Write a line into a file."""
+
+    known_by: ClassVar[str | None] = "slip"
+
+    slip: str = option("The file.", example="slips.txt")
+
+
+def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _draft: Draft) -> Notice:
+    return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip)
+
+
+def send(notice: Notice, about: About, _secrets: SecretStore) -> str:
+    with Path(notice.options).open("a", encoding="utf-8") as file:
+        file.write(f"{about.title}: {about.document['rows']} rows\n")
+    return f"a line in {notice.options}"
