@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
+from framework.catalogs._local_files import LocalFiles
 from framework.engine.follow import follow
+from framework.engine.iceberg.metadata import DataFile, Metadata
 from framework.engine.loop import batches
+from framework.engine.maintain import maintain
 from framework.engine.observe.status import status_of
 from framework.errors import SluiceError
+from framework.followers import delta
 from tests.project import Project
 from tests.test_keyed_model import Died
 from tests.wide import few
@@ -105,7 +110,8 @@ def test_changed_rows_are_shown_once_the_table_is_compacted(project: Project) ->
     assert shown(project) == [(0, 1), (1, 1), (2, 1), (3, 1)]
     (state,) = status_of(project.plan, project.pipeline).followers
     assert (state.state, state.rows > 0) == ("lagging", True)
-    project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
+    context = project.context()
+    list(maintain.maintain(context, context.plan.pipelines[0]))
     assert ran(project) == [4]
     assert shown(project) == [(0, 1), (1, 5), (3, 1), (9, 9)]
 
@@ -151,3 +157,28 @@ def test_a_log_of_somebody_else_is_not_touched(project: Project) -> None:
     with pytest.raises(SluiceError, match="has a log of Delta Lake that Sluice did not write"):
         ran(project)
     assert DeltaTable(folder(project)).to_pyarrow_table().to_pylist() == [{"a": 1}]
+
+
+def test_names_with_special_characters(tmp_path: Path) -> None:
+    """In the log they are encoded."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    root = tmp_path / "sp ace é+&"
+    id_ = pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": b"1"})
+    names = ["data/1.parquet", "data/a=b%20c d/2 é.parquet", "data/3.parquet"]
+    for number, name in enumerate(names):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [number]}, pa.schema([id_])), root / name)
+    schema = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}]}
+    document = {"table-uuid": "u", "location": str(root), "schemas": [schema], "current-schema-id": 0}
+    table = Metadata("", document, LocalFiles(f"file://{tmp_path}"))
+
+    def follow(until: int, *names: str) -> int:
+        files = tuple(DataFile(str(root / name), 1, (root / name).stat().st_size) for name in names)
+        of = SimpleNamespace(name="p", table=SimpleNamespace(doc=""))
+        return delta.follow(SimpleNamespace(table=table, pipeline=of, files=lambda: files, until=until))  # type: ignore[arg-type]
+
+    assert [follow(1, *names[:2]), follow(2, *names), follow(3, names[2])] == [2, 1, 0]
+    assert DeltaTable(root).version() == 2
+    assert DeltaTable(root).to_pyarrow_table().to_pylist() == [{"id": 2}]

@@ -16,6 +16,7 @@ from framework.engine.follow import follow, waiting
 from framework.engine.loop import batches, catch_up
 from framework.engine.observe.status import status_of
 from tests.project import Project
+from tests.test_components import dies_at
 from tests.test_keyed_model import Died
 from tests.test_undo import rolled_back, snapshots
 from tests.wide import few
@@ -134,17 +135,28 @@ def test_a_follower_dies_at(onward: Project, point: str) -> None:
     project = of(onward, ", key: id")
     send(project, *({"id": number, "price": number} for number in range(20)))
 
-    def die(at: str) -> None:
-        if at == point:
-            raise Died
-
     with suppress(Died):
-        ran(project, die)
+        ran(project, dies_at(point))
     send(project, {"id": 20, "price": 20})
     ran(project)
     found = messages(project)
     assert len(found) == (41 if point == "shown" else 21)
     assert len({tuple(headers.items()) for _, _, headers in found}) == 21
+
+
+def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
+    """A key that was sent by it, and is deleted before the next run, is sent as deleted."""
+    project = upserts(onward)
+    send(project, {"id": 1, "price": 1}, {"id": 2, "price": 2})
+    with suppress(Died):
+        ran(project, dies_at("shown"))
+    send(project, {"id": 2, "gone": True}, {"id": 3, "price": 3})
+    assert ran(project) == [4]
+    found = messages(project)
+    assert keyed(found) == {"1": 1, "3": 3}
+    repeats = [tuple(headers.items()) for key, value, headers in found if key in "12" and value]
+    assert len(repeats) == 4
+    assert len(set(repeats)) == 2
 
 
 def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.engine.maintain.thinning import kept
+from framework.catalogs._local_files import LocalFiles
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.maintain.thinning import expirable, kept
 from framework.model import Maintain, Thin
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
@@ -46,3 +48,28 @@ def test_what_is_kept_later_was_kept_before(seconds: list[int], least: int, late
     after_both = {first[at] for at in kept(first, chosen, then)}
     at_once = {times[at] for at in kept(times, chosen, then)}
     assert at_once <= after_both | {each for each in at_once if times.count(each) > 1}
+
+
+def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
+    """Behind a snapshot that is gone main goes on: the next maintenance keeps what this one kept. Branches of others are no part of it."""
+    count, seconds = 3000, 30
+    began = NOW - timedelta(seconds=seconds * count)
+
+    def snapshot(number: int, parent: int | None, id_: int | None = None) -> dict[str, object]:
+        moment = int((began + timedelta(seconds=seconds * number)).timestamp() * 1000)
+        summary = {"operation": "append", "total-records": "1"}
+        own = {"snapshot-id": id_ or number, "sequence-number": number, "timestamp-ms": moment, "summary": summary}
+        return own if parent is None else {**own, "parent-snapshot-id": parent}
+
+    snapshots = [snapshot(number, number - 1 if number > 1 else None) for number in range(1, count + 1)]
+    snapshots += [snapshot(100, 99, 10_100), snapshot(101, 10_100, 10_101)]
+    refs = {"main": {"snapshot-id": count, "type": "branch"}, "mine": {"snapshot-id": 10_101, "type": "branch"}}
+    document = {"table-uuid": "u", "properties": {}, "current-snapshot-id": count, "refs": refs, "snapshots": snapshots}
+    sizes = []
+    for _ in range(3):
+        table = Metadata("", document, LocalFiles("file:///"))
+        gone = set(expirable(table, policy(), NOW))
+        document["snapshots"] = [each for each in document["snapshots"] if each["snapshot-id"] not in gone]  # type: ignore[attr-defined]
+        sizes.append(len(document["snapshots"]))  # type: ignore[arg-type]
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert sizes[0] > 1400

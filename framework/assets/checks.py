@@ -118,7 +118,7 @@ def _can_run(status: Status) -> AssetCheckResult:
 
 def _also(status: Status) -> AssetCheckResult:
     """A warning: the table itself is right."""
-    behind = [each for each in status.followers if each.rows]
+    behind = [each for each in status.followers if each.rows or each.failed]
     lines = [f"{each.follower.title}: {each.failed.message if each.failed else each.words}" for each in behind]
     return AssetCheckResult(
         passed=not behind, asset_key=table_key(status.pipeline), check_name=ALSO, severity=AssetCheckSeverity.WARN,

@@ -100,16 +100,24 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
         for batch in loop.batches(engine, pipeline):
             batches.append(batch)
             progress.batch(context, batch)
-        for followed in follow.after_run(engine, pipeline):
-            if followed.trouble:
-                context.log.warning(str(followed.trouble))
-            else:
-                context.log.info(followed.line)
-        for done in maintain.after_run(engine, pipeline) if batches else ():
+        _follow(context, engine, pipeline)
+        maintained = list(maintain.after_run(engine, pipeline)) if batches else []
+        for done in maintained:
             context.log.info(done.line)
+        if maintained:  # other files
+            _follow(context, engine, pipeline)
     except Exception as error:
         if isinstance(error, SparkEnded):
             context.resources.spark.forget()
         with suppress(SluiceError):
             same_failure.note(engine, pipeline)
+        _follow(context, engine, pipeline)  # what the table has is shown all the same
         raise
+
+
+def _follow(context: AssetExecutionContext, engine: Context, pipeline: Pipeline) -> None:
+    for followed in follow.after_run(engine, pipeline):
+        if followed.trouble:
+            context.log.warning(str(followed.trouble))
+        else:
+            context.log.info(followed.line)

@@ -28,6 +28,7 @@ from framework import amounts
 from framework.assets.asset_specs import bad_rows_key, table_key
 from framework.assets.outages import Outages
 from framework.engine.context import Context
+from framework.engine.follow import follow
 from framework.engine.observe import same_failure
 from framework.engine.observe.fills import Fills
 from framework.engine.publish.batch import nothing_waits
@@ -91,7 +92,7 @@ class Triggers:
         try:
             run_record.refuse_paused(pipeline.name)
             with self.outages.asking(pipeline):
-                if nothing_waits(self.engine, pipeline):
+                if nothing_waits(self.engine, pipeline) and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")
             with self._registry:
                 failed = same_failure.same_failure(self.engine, pipeline)

@@ -20,9 +20,10 @@ from framework.engine.publish.batch import Batch, next_batch, nothing_waits
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
 from framework.engine.spark.causes import is_spark_gone
-from framework.errors import SluiceError, SparkEnded
+from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, in_order
 
+_FOLLOW = 60.0  # seconds of batches after which followers catch up
 _LOOK = 10.0  # seconds between two looks at what waits
 
 
@@ -62,27 +63,43 @@ def catch_up(
         try:
             run_record.refuse_paused(pipeline.name)
             published = False
+            follows = time.monotonic() + _FOLLOW
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
                     published = True
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-                for followed in follow.after_run(context, pipeline, stopped):
-                    if followed.trouble:
-                        failures.append(Failure(pipeline.name, followed.trouble))
-                    else:
-                        on_followed(followed)
-                for done in maintain.after_run(context, pipeline) if published else ():
+                    if time.monotonic() > follows:  # messages may come for ever
+                        list(_followed(context, pipeline, stopped, on_followed))
+                        follows = time.monotonic() + _FOLLOW
+                failures += _followed(context, pipeline, stopped, on_followed)
+                maintained = list(maintain.after_run(context, pipeline)) if published else []
+                for done in maintained:
                     on_maintained(done)
+                if maintained:  # other files
+                    failures += _followed(context, pipeline, stopped, on_followed)
         except BrokenPipeError:
             raise  # the reader of standard output is gone
         except Exception as error:
             context.forget_spark_if_gone()
             failures.append(Failure(pipeline.name, _named(pipeline, error)))
+            if not isinstance(error, Paused):  # what the table has is shown all the same
+                failures += _followed(context, pipeline, stopped, on_followed)
         if stopped():
             break
     return tuple(failures)
+
+
+def _followed(
+    context: Context, pipeline: Pipeline, stopped: Callable[[], bool], on_followed: Callable[[Followed], object]
+) -> Iterator[Failure]:
+    """Lets followers catch up; those that could not."""
+    for followed in follow.after_run(context, pipeline, stopped):
+        if followed.trouble:
+            yield Failure(pipeline.name, followed.trouble)
+        else:
+            on_followed(followed)
 
 
 def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:

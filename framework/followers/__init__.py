@@ -1,5 +1,4 @@
 """Followers of a table's commits, one file each. The file's name is the option of `also` that names it.
 
 A file has `Options`, `resolve(written, pipeline, draft)`, which gives a `Follower` or reports problems, and `follow(to)`, which shows one
-step of commits (`Committed` of `engine/follow/committed.py`) and returns the number of rows. `BY_FILES` says whether it shows whole
-snapshots by their files, or rows that changed."""
+step of commits (`Committed` of `engine/follow/committed.py`) and returns the number of rows."""

@@ -8,7 +8,7 @@ Iceberg's files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Field, Schema
     from deltalake.transaction import AddAction, RemoveAction
 
-BY_FILES = True
 _OURS = "sluice "  # how the log's name begins; then comes the id of the table that it shows
 _ID = b"PARQUET:field_id"
 
@@ -45,25 +44,30 @@ def resolve(written: Options, pipeline: Pipeline, _draft: Draft) -> Follower:
     says = ["over the table's own files"]
     if pipeline.table.keyed:
         says.append("as it was last compacted")
-    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None)
+    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, by_files=True)
 
 
 def follow(to: Committed) -> int:
     from deltalake import Schema
 
-    root = to.table.files.path(str(to.table.document["location"]))
-    files = {to.table.files.path(each.location): each for each in to.files()}
+    root = to.table.files.path(str(to.table.document["location"])).rstrip("/")
+    if "%" in root:
+        hint = "move the catalog's warehouse to a folder without it, or remove `delta` from `also`"
+        raise SluiceError(
+            "delta-cannot-show", f"the table's folder {root} has a `%` in its name, which Delta's library reads wrongly", hint
+        )
+    files = {_inside(root, to.table.files.path(each.location)): each for each in to.files()}
     of_table = _schema(to)
     log, schema = _log(root), Schema.from_arrow(of_table)
     new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
-    shown = set() if log is None or new is None else set(log.file_uris())
+    shown = set() if log is None or new is None else _listed(log)
     adding = {path: file for path, file in files.items() if path not in shown}
-    _refuse_other_columns(to, adding, of_table)
-    adds = [_add(root, path, file) for path, file in adding.items()]
+    _refuse_other_columns(to, root, adding, of_table)
+    adds = [_add(path, file) for path, file in adding.items()]
     if log is None or new is None:
         _write_whole(to, root, schema, adds)
     else:
-        _write_changes(to, log, new, schema, [*adds, *(_remove(root, path) for path in sorted(shown - files.keys()))])
+        _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(shown - files.keys()))])
     return sum(file.rows for file in adding.values())
 
 
@@ -144,29 +148,38 @@ def _log(root: str) -> DeltaTable | None:
     return log
 
 
-def _add(root: str, path: str, file: DataFile) -> AddAction:
+def _listed(log: DeltaTable) -> set[str]:
+    """The paths of the log's files, in which it has every special character encoded."""
+    from urllib.parse import unquote
+
+    import pyarrow
+
+    return {unquote(path) for path in pyarrow.table(log.get_add_actions()).column("path").to_pylist()}
+
+
+def _add(path: str, file: DataFile) -> AddAction:
     from deltalake.transaction import AddAction
 
-    return AddAction(_inside(root, path), file.bytes, {}, 0, True, f'{{"numRecords": {file.rows}}}')
+    return AddAction(path, file.bytes, {}, 0, True, f'{{"numRecords": {file.rows}}}')
 
 
-def _remove(root: str, path: str) -> RemoveAction:
+def _remove(path: str) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
-    return RemoveAction(_inside(root, path), True, 0)
+    return RemoveAction(path, True, 0)
 
 
 def _inside(root: str, path: str) -> str:
     """A path as the log has it: relative to the table's folder, in which files of a table lie."""
-    return path.removeprefix(f"{root.rstrip('/')}/")
+    return path.removeprefix(f"{root}/")
 
 
-def _refuse_other_columns(to: Committed, files: Any, schema: Any) -> None:
+def _refuse_other_columns(to: Committed, root: str, files: Iterable[str], schema: Any) -> None:
     """Refuses files whose columns have other names or types than the table's by now: Delta would show null or fail."""
     import pyarrow.parquet
 
     for path in files:
-        wrong = next(_differences(pyarrow.parquet.read_schema(path), schema), None)
+        wrong = next(_differences(pyarrow.parquet.read_schema(f"{root}/{path}"), schema), None)
         if wrong:
             hint = f"`sluice rebuild {to.pipeline.name}` writes all files again; or remove `delta` from `also`"
             raise SluiceError("delta-cannot-show", f"{wrong} in older files, and Delta finds columns by their names", hint)

@@ -21,12 +21,11 @@ from framework.plan.rows import Rows
 from framework.spec.options import Bound, option
 from framework.spec.scalars import ColumnName, Expression, KafkaName
 from framework.sql.quote import identifier, literal
-from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING
+from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-BY_FILES = False
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
 _JSON = {
     "ignoreNullFields": "false",
@@ -78,7 +77,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     cluster = topic.cluster if topic else _cluster(pipeline, draft, written)
     name = topic.kafka_name if topic else written.topic
     before = len(draft.problems)
-    draft.problems.extend(_problems(written, pipeline, name))
+    draft.problems.extend(_problems(written, pipeline, name, cluster))
     rows = Rows(pipeline.table.columns, draft.problems, kafka=(), event_time=False, document=written.node)
     where = rows.unguarded_condition(written.where, written.place("where")) if written.where else None
     if where and where.fails:
@@ -95,7 +94,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
-        asset=("kafka", cluster.name, name),
+        asset=("kafka", cluster.name, name), identity=repr((cluster.name, onward.where, [column.name for column in keys])),
     )  # fmt: skip
 
 
@@ -103,9 +102,9 @@ def _cluster(pipeline: Pipeline, draft: Draft, written: Options) -> Cluster | No
     return pipeline.topic.cluster if pipeline.topics else only(draft, draft.clusters, "cluster", written.place("topic"))
 
 
-def _problems(written: Options, pipeline: Pipeline, name: str) -> Iterator[Problem]:
+def _problems(written: Options, pipeline: Pipeline, name: str, cluster: Cluster | None) -> Iterator[Problem]:
     table = pipeline.table
-    if name in pipeline.sources and pipeline.topics:
+    if any((name, cluster) == (each.kafka_name, each.cluster) for each in pipeline.topics):
         hint = "send it to another topic"
         yield Problem(written.place("topic"), "feeds-itself", f"`{pipeline.name}` reads the topic `{name}`", hint)
     if mode(table.write).whole:
@@ -167,7 +166,7 @@ def _key(onward: Onward) -> str:
     if not onward.keys:
         return "CAST(NULL AS BINARY) AS key"
     first = onward.keys[0]
-    if len(onward.keys) > 1 or first.type not in (*_AS_TEXT, BINARY):
+    if len(onward.keys) > 1 or not (first.type in (*_AS_TEXT, BINARY) or isinstance(first.type, Decimal)):
         return f"CAST({_value(onward.keys)} AS BINARY) AS key"
     return (
         f"CAST(CAST({identifier(first.name)} AS STRING) AS BINARY) AS key"
@@ -184,7 +183,9 @@ def _value(columns: tuple[Column, ...]) -> str:
 def _place(to: Committed, gone: bool = False) -> Iterator[str]:
     """SQL of the headers by which a repeat is known, and of what puts messages in order. A row is gone by the last commit of the step."""
     commit = f"CAST({to.until} AS BIGINT)" if gone else f"coalesce({COMMIT}, {to.until})"
-    headers = {"sluice-table": literal(to.table.uuid), "sluice-commit": commit, "sluice-row": ROW}
+    # A row that a rollback brings back has the commit of long ago, and is no repeat.
+    header = commit if to.grows else f"concat({commit}, {literal(f'-{to.step.until}')})"
+    headers = {"sluice-table": literal(to.table.uuid), "sluice-commit": header, "sluice-row": ROW}
     structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())
     yield f"array({', '.join(structs)}) AS headers"
     yield f"{commit} AS {COMMIT}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ class Follower:
     says: tuple[str, ...]
     options: Any
     asset: tuple[str, ...] = ()  # its key as an asset; none where it is no thing of its own
+    identity: str = ""  # what of the options decides which rows are shown, and where
+    by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
 
     @property
     def title(self) -> str:
@@ -27,5 +30,20 @@ class Follower:
 
     @property
     def tag(self) -> str:
-        """The table's tag on the last snapshot that is shown; maintenance keeps the snapshot."""
-        return f"{FOLLOWED}{self.type}-{self.name}"
+        """The table's tag on the last snapshot that is shown; maintenance keeps the snapshot. Another `identity` begins again."""
+        digest = hashlib.sha256(f"{self.name} {self.identity}".encode()).hexdigest()[:12]
+        return f"{FOLLOWED}{self.type}-{digest}"
+
+    @property
+    def showing(self) -> str:
+        """The tag on the snapshot that is being shown: a run that died is repeated exactly."""
+        return f"{self.tag}-showing"
+
+    @property
+    def before(self) -> str:
+        """The tag on the snapshot that was shown before, whose files somebody may be reading."""
+        return f"{self.tag}-before"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.tag, self.showing, self.before

@@ -18,13 +18,13 @@ def resolve(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> tuple[Fol
 
 
 def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
-    seen: set[str] = set()
+    seen: set[tuple[str, tuple[str, ...]]] = set()
     for written in spec.also:
         follower = components.load(PACKAGE, written.known_by or "").resolve(written, pipeline, draft)
         if follower is None:
             continue
-        if follower.title in seen:
+        if (follower.title, follower.asset) in seen:
             message = f"the rows are shown in the {follower.title} already"
             draft.problems.append(Problem(follower.where, "duplicate-follower", message, "remove one of the two"))
-        seen.add(follower.title)
+        seen.add((follower.title, follower.asset))
         yield follower

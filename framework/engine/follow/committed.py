@@ -49,6 +49,11 @@ class Committed:
         """The rows that changed."""
         return changes.between(self.lake(), self.pipeline.table.identifier, self.columns, self.step.since, self.step.until)
 
+    @property
+    def grows(self) -> bool:
+        """Whether the table went on from what was shown; it does not if it was rolled back."""
+        return self.first or bool(self.changes.files.grows())
+
     def files(self) -> tuple[DataFile, ...]:
         """All files of the snapshot."""
         return metadata.data_files(self.table, self.table.snapshots[self.step.until])

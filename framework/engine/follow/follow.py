@@ -1,15 +1,16 @@
 """Lets the followers of a pipeline's table catch up with its commits.
 
-Guarantee: a follower shows commits in their order, each at least once: the tag moves after the rows are shown. No follower fails or delays
-a batch: they follow when the batches of a run are published.
+Guarantee: a follower shows commits in their order, each at least once. A tag says which snapshot is being shown, so that a run that dies is
+repeated exactly, whatever was committed since; another one moves when it is shown. No follower fails a batch.
 """
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 from framework import amounts, components
 from framework.engine.context import Context
@@ -27,9 +28,12 @@ from framework.home import private
 from framework.model import Follower, Pipeline
 
 KILL_POINTS = (
+    "begun",  # a tag says which snapshot is being shown
     "shown",  # the rows of a step are shown
-    "tagged",  # the tag is on its last snapshot
+    "tagged",  # the tag of what is shown is on it
 )
+PACKAGE = "framework.followers"
+_AGAIN = 600  # seconds before a run is started for a follower that failed
 _TRIES = 5  # how often the tag is moved if other commits come between
 
 
@@ -52,7 +56,7 @@ def _never() -> bool:
 
 
 def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = _never) -> Iterator[Followed]:
-    """Each follower's rows. A follower that fails does not stop the others; its failure is recorded."""
+    """Each follower's rows. A follower that fails does not stop the others; its failure is recorded until it has caught up."""
     for follower in pipeline.also:
         rows = 0
         try:
@@ -64,9 +68,19 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
             run_record.record_follower(pipeline.name, follower.tag, trouble)
             yield Followed(pipeline, follower, rows, trouble)
             continue
-        run_record.record_follower(pipeline.name, follower.tag, None)
         if rows:
             yield Followed(pipeline, follower, rows)
+
+
+def should_try(pipeline: Pipeline) -> bool:
+    """Whether a follower has something to show and has not failed just now. No JVM is needed."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
+    if table is None:
+        return False
+    failed = run_record.read(pipeline.name).followers
+    soon = datetime.now(timezone.utc) - timedelta(seconds=_AGAIN)
+    behind = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
+    return any(tag not in failed or datetime.fromisoformat(failed[tag].at) < soon for tag in behind)
 
 
 def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> SluiceError:
@@ -76,16 +90,21 @@ def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> Slui
 
 def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped: Callable[[], bool]) -> Iterator[int]:
     """The number of rows of each step."""
-    catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
-    with _turn(pipeline, follower) as ours:
+    with _turn(follower, pipeline) as ours:
         while ours and not stopped():
-            table = metadata.read(catalog, identifier)
+            table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
             step = waiting.step(table, follower) if table else None
             if table is None or step is None:
+                run_record.record_follower(pipeline.name, follower.tag, None)
                 return
+            was = None if step.since == NOTHING else step.since
+            if follower.showing not in table.refs:
+                _tag(context, pipeline, {follower.showing: step.until}, {follower.tag: was, follower.showing: None})
+                context.at("begun")
             yield _show(context, pipeline, follower, table, step)
             context.at("shown")
-            _tag(context, pipeline, follower, step)
+            done = {follower.tag: step.until, **({follower.before: step.since} if was and follower.by_files else {})}
+            _tag(context, pipeline, done, {follower.tag: was, follower.showing: step.until}, (follower.showing,))
             context.at("tagged")
 
 
@@ -93,37 +112,42 @@ def _show(context: Context, pipeline: Pipeline, follower: Follower, table: Metad
     committed = Committed(
         pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets
     )
-    shown: int = components.load(waiting.PACKAGE, follower.type).follow(committed)
+    shown: int = components.load(PACKAGE, follower.type).follow(committed)
     return shown
 
 
-def _tag(context: Context, pipeline: Pipeline, follower: Follower, step: Step) -> None:
+def _tag(
+    context: Context, pipeline: Pipeline, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: tuple[str, ...] = ()
+) -> None:  # fmt: skip
+    """Moves the follower's tags in one commit. A commit of somebody else may come between, and an answer be lost."""
     lake = context.lake(pipeline)
-    for left in reversed(range(_TRIES)):
+    cause = ""
+    for _ in range(_TRIES):
         table = lake.load(pipeline.table.identifier)
         if table is None:
-            return
+            break
         try:
-            lake.tag(table, follower.tag, step.until, None if step.since == NOTHING else step.since)
+            lake.tag(table, tags, instead_of, remove)
             return
         except (CommitRefused, CommitUnknown) as error:
-            if _has_moved(pipeline, follower, step):
+            cause = str(error)
+            if _are_moved(pipeline, tags, remove):
                 return
-            if not left:
-                message = f"the catalog did not record what the {follower.title} has got: {error}"
-                raise SluiceError("not-recorded", message, "the next run shows these rows again") from None
+    raise SluiceError(
+        "not-recorded", f"the catalog did not record what was shown: {cause}", "the next run shows these rows again"
+    )
 
 
-def _has_moved(pipeline: Pipeline, follower: Follower, step: Step) -> bool:
-    """Whether the tag is where it should be, after an answer that was lost, or where another process put it."""
+def _are_moved(pipeline: Pipeline, tags: Mapping[str, int], remove: tuple[str, ...]) -> bool:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    return table is None or table.refs.get(follower.tag, NOTHING) != step.since
+    refs = table.refs if table else {}
+    return all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove)
 
 
 @contextmanager
-def _turn(pipeline: Pipeline, follower: Follower) -> Iterator[bool]:
+def _turn(follower: Follower, pipeline: Pipeline) -> Iterator[bool]:
     """Whether no other process of this machine lets this follower catch up now."""
-    with (private("followers") / f"{pipeline.name}-{follower.type}-{follower.name}").open("w") as file:
+    with (private("followers") / f"{pipeline.name}-{follower.tag}").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -22,6 +22,9 @@ _PRODUCER = {
     "kafka.enable.idempotence": "true",  # neither doubles nor swaps messages where one has to be sent again
     "kafka.compression.type": "lz4",
     "kafka.linger.ms": "20",
+    # The topic decides how large a message may be, not the producer.
+    "kafka.max.request.size": str(100 << 20),
+    "kafka.buffer.memory": str(128 << 20),
     "kafka.max.block.ms": str(round(KAFKA_TAKES * 1000)),
     "kafka.delivery.timeout.ms": str(round(KAFKA_TAKES * 1000) + 5000),
     "kafka.request.timeout.ms": "5000",
@@ -39,12 +42,11 @@ def send(
     from pyspark.errors import PySparkException
 
     topics.ensure(cluster, secrets, topic, partitions)
-    count = messages.count()  # a job of its own, which reads few columns: Spark observes no rows on their way into this sink
-    if by_key:
-        messages = messages.repartition("key").sortWithinPartitions(*order)
+    ordered = messages.repartition("key").sortWithinPartitions(*order) if by_key else messages
     settings = {"kafka.bootstrap.servers": cluster.bootstrap, **_PRODUCER, **login(cluster, secrets)}
     try:
-        writer = messages.select("key", "value", "headers").write.format("kafka").options(**settings)
+        count = messages.count()  # a job of its own, which reads few columns: Spark observes no rows on their way into this sink
+        writer = ordered.select("key", "value", "headers").write.format("kafka").options(**settings)
         writer.option("topic", topic).option("includeHeaders", "true").save()
     except (Py4JError, PySparkException, OSError) as error:
         if is_spark_gone(error):
@@ -56,7 +58,7 @@ def send(
 def _named(error: Exception, cluster: Cluster, topic: str) -> SluiceError:
     classes = java_classes(error)
     if _TOO_LARGE in classes:
-        hint = f"give the topic a larger `max.message.bytes`, or send fewer columns: `{topic}` of a table with less"
+        hint = f"give the topic `{topic}` a larger `max.message.bytes`"
         return SluiceError("message-too-large", f"a row is larger than a message of `{topic}` may be: {_last(error)}", hint)
     if any(each in classes for each in _REFUSED):
         hint = f"allow the login of the cluster `{cluster.name}` to write to it"

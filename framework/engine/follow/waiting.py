@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framework import components
 from framework.engine.feed.changes import NOTHING
 from framework.engine.feed.table_source import COMPACTION, changed
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol
 from framework.model import Follower
 
-PACKAGE = "framework.followers"
 _STEP = 1_000_000  # rows; a step that dies is shown again from its begin
 
 
@@ -32,9 +31,12 @@ def rows(table: Metadata, follower: Follower) -> int:
 
 
 def step(table: Metadata, follower: Follower) -> Step | None:
-    """What the follower shows next; None where it has shown all."""
-    of = _by_files if components.load(PACKAGE, follower.type).BY_FILES else by_rows
-    return of(table, _shown(table, follower))
+    """What the follower shows next; None where it has shown all. A step that was begun is repeated as it was."""
+    since = _shown(table, follower)
+    begun = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
+    if begun is not None:
+        return _step(since, begun)
+    return _by_files(table, since) if follower.by_files else by_rows(table, since)
 
 
 def _by_files(table: Metadata, since: int) -> Step | None:
@@ -42,7 +44,7 @@ def _by_files(table: Metadata, since: int) -> Step | None:
     for each in table.ancestors():
         if each["snapshot-id"] == since:
             return None
-        if _is_whole(each):
+        if _is_whole(each) and _was_seen(each):
             return _step(since, each)
     return None
 
@@ -50,6 +52,11 @@ def _by_files(table: Metadata, since: int) -> Step | None:
 def _is_whole(snapshot: Mapping[str, Any]) -> bool:
     summary = metadata.summary(snapshot)
     return not any(int(summary.get(f"total-{kind}-deletes", 0)) for kind in ("position", "equality"))
+
+
+def _was_seen(snapshot: Mapping[str, Any]) -> bool:
+    """Whether readers of the table ever saw it: not the empty one inside of a rebuild."""
+    return protocol.REBUILT not in metadata.summary(snapshot)
 
 
 def by_rows(table: Metadata, since: int, most: int = _STEP) -> Step | None:
@@ -61,7 +68,7 @@ def by_rows(table: Metadata, since: int, most: int = _STEP) -> Step | None:
     until = news[-1]
     for each in news:
         count += changed(each)
-        if count >= most:
+        if count >= most and _was_seen(each):
             until = each
             break
     return _step(since, until)
@@ -76,7 +83,8 @@ def _shown(table: Metadata, follower: Follower) -> int:
 
 
 def _news(table: Metadata, since: int) -> Sequence[Mapping[str, Any]]:
-    """Commits that changed rows since a snapshot, the oldest first. If main does not come from that, as after a rollback, only main."""
+    """Commits that changed rows since a snapshot, the oldest first. If main does not come from that, as after a rollback, or of the first
+    commits only a compaction is left: only main."""
     newer: list[Mapping[str, Any]] = []
     for each in table.ancestors():
         if each["snapshot-id"] == since:
@@ -85,7 +93,10 @@ def _news(table: Metadata, since: int) -> Sequence[Mapping[str, Any]]:
     else:
         if since != NOTHING:
             return newer[:1]
-    return [each for each in reversed(newer) if _is_news(each)]
+    news = [each for each in reversed(newer) if _is_news(each)]
+    if not news and since == NOTHING and metadata.rows(metadata.summary(table.main)):
+        return newer[:1]
+    return news
 
 
 def _is_news(snapshot: Mapping[str, Any]) -> bool:

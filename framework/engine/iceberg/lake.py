@@ -149,14 +149,22 @@ class Lake:
                 self._pin(transaction)
             transaction.commitTransaction()
 
-    def tag(self, table: Any, name: str, snapshot: int, instead_of: int | None) -> None:
-        """Tags a snapshot, instead of the one that had the tag. Refused if another has it by now."""
+    def tag(self, table: Any, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: Iterable[str] = ()) -> None:
+        """Tags snapshots and removes tags, in one commit. Refused unless the tags `instead_of` are where they are said to be."""
         transaction = self.begin(table)
-        tagged = transaction.table().refs().get(name)
-        if (tagged.snapshotId() if tagged else None) != instead_of:
-            raise CommitRefused(f"another process has moved the tag {name}")
+        refs = transaction.table().refs()
+        for name, expected in instead_of.items():
+            there = refs.get(name)
+            if (there.snapshotId() if there else None) != expected:
+                raise CommitRefused(f"another process has moved the tag {name}")
         with commit_answers():
-            set_tag(transaction, transaction.manageSnapshots(), name, snapshot).commit()
+            snapshots = transaction.manageSnapshots()
+            for name, snapshot in tags.items():
+                snapshots = set_tag(transaction, snapshots, name, snapshot)
+            for name in remove:
+                if refs.containsKey(name):
+                    snapshots = snapshots.removeTag(name)
+            snapshots.commit()
             transaction.commitTransaction()
 
     def untag(self, table: Any, tags: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
+from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
 from framework.engine.rules.protocol import partition
 from framework.errors import KafkaAway, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore, Topic
@@ -99,7 +99,7 @@ def _described(cluster: Cluster, answer: Any) -> Any:
         kafka_error = error.args[0]
         if kafka_error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return None
-        raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {kafka_error.str()}") from None
+        raise unreachable(cluster, kafka_error) from None
 
 
 def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:

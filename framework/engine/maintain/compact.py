@@ -42,6 +42,8 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compa
         "target-file-size-bytes": size,
         "min-input-files": FEWEST_FILES,
         "delete-ratio-threshold": _MARKED,
+        # A follower that shows files waits until no file has deleted rows.
+        **({"delete-file-threshold": 1} if any(each.by_files for each in pipeline.also) else {}),
         "max-file-group-size-bytes": max(_GROUP, size),
         "max-concurrent-file-group-rewrites": 1,
         "partial-progress.enabled": "false",

@@ -77,7 +77,7 @@ def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> I
 
 def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever."""
-    there = {follower.tag for follower in pipeline.also}
+    there = {tag for follower in pipeline.also for tag in follower.tags}
     gone = [name for name in names(table) if name.startswith(FOLLOWED) and name not in there]
     with suppress(CommitRefused, CommitUnknown):  # the next time
         lake.untag(table, gone)

@@ -35,7 +35,9 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
         named |= {files.path(each) for each in _named(lake, pipeline, second_pipeline(pipeline).table.identifier)}
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
     return deletable_files.delete(
-        files, {each for each in old if not each.endswith(others.METADATA)} - named - by_others, folders
+        files,
+        {each for each in old if not (each.endswith(others.METADATA) or f"/{others.DELTA}/" in each)} - named - by_others,
+        folders,
     )
 
 

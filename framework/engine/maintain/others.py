@@ -11,13 +11,13 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.model import FOLLOWED
 
 METADATA = ".metadata.json"
-_DELTA = "_delta_log"
+DELTA = "_delta_log"
 ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
 
 
 def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
     """Paths that others name, among whose files these are; None where that is not known: a Delta log, or a damaged metadata file."""
-    if any(_DELTA in each for each in there):
+    if any(DELTA in each for each in there) and not shows_delta(table):
         return None
     files = table.files
     own = {files.path(each["metadata-file"]) for each in table.document.get("metadata-log") or ()} | {files.path(table.file)}
@@ -30,14 +30,15 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
     return frozenset(paths)
 
 
+def shows_delta(table: Metadata) -> bool:
+    """Whether a Delta log is Sluice's own: it shows a snapshot that a tag keeps."""
+    return any(name.startswith(f"{FOLLOWED}delta") for name in table.refs)
+
+
 def beside(table: Metadata) -> list[str]:
-    """The metadata files of a table's own folder, and the files of a Delta log. Not of Sluice's own log: that shows a snapshot which a tag
-    keeps."""
+    """The metadata files of a table's own folder, and the files of a Delta log."""
     location = str(table.document["location"])
-    ours = any(name.startswith(f"{FOLLOWED}delta") for name in table.refs)
-    return [
-        each for name in ("metadata", *([] if ours else [_DELTA])) for each in table.files.older(f"{location}/{name}", ANY_TIME)
-    ]
+    return [each for name in ("metadata", DELTA) for each in table.files.older(f"{location}/{name}", ANY_TIME)]
 
 
 def _named_by(table: Metadata) -> Iterator[str]:

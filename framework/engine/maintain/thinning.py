@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta, timezone
 from itertools import islice
+from typing import Any
 
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.iceberg.table_state import ancestors_of
@@ -39,7 +40,7 @@ def expirable(table: Metadata, maintain: Maintain, now: datetime, read: Set[int]
     """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing. `read` are those that
     other pipelines need."""
     lineage = list(ancestors_of(table, None))
-    main = [each.id for each in lineage]
+    main = [each["snapshot-id"] for each in _line(table)]
     times = [table.published(table.snapshots[each]) for each in main]
     keep = {main[at] for at in kept(times, maintain, now)} | read | set(_protected(table, set(main)))
     keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
@@ -48,6 +49,30 @@ def expirable(table: Metadata, maintain: Maintain, now: datetime, read: Set[int]
     others = table.snapshots.keys() - set(main)
     keep |= {each for each in others if now - table.published(table.snapshots[each]) < FLOOR}
     return tuple(each for each in table.snapshots if each not in keep)
+
+
+def _line(table: Metadata) -> Iterator[Mapping[str, Any]]:
+    """Main's snapshots, the newest first, also those behind others that have been thinned out."""
+    refs = table.document.get("refs") or {}
+    ways = [table.ancestors(ref["snapshot-id"]) for name, ref in refs.items() if ref["type"] == "branch" and name != "main"]
+    own = {each["snapshot-id"] for each in table.ancestors()}
+    elsewhere = {each["snapshot-id"] for way in ways for each in way} - own
+    left = {id_: each for id_, each in table.snapshots.items() if id_ not in elsewhere}
+    newest = table.main
+    while newest is not None:
+        oldest = newest
+        for each in table.ancestors(newest["snapshot-id"]):
+            yield each
+            left.pop(each["snapshot-id"], None)
+            oldest = each
+        if not oldest.get("parent-snapshot-id"):
+            return
+        older = [each for each in left.values() if _sequence(each) < _sequence(oldest)]
+        newest = max(older, key=_sequence, default=None)
+
+
+def _sequence(snapshot: Mapping[str, Any]) -> int:
+    return snapshot.get("sequence-number") or 0
 
 
 def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from framework.amounts import counted
 from framework.engine.follow import waiting
 from framework.engine.iceberg import metadata
 from framework.engine.rules.run_record import FailedRun, RunRecord
@@ -25,7 +26,7 @@ class Shown:
 
     @property
     def words(self) -> str:
-        waits = f"{self.rows:,} rows wait" if self.rows else "has all rows"
+        waits = f"{counted(self.rows, 'row')} wait" if self.rows else "has all rows"
         return "nothing was shown yet" if self.state == "pending" else f"{self.state}, {waits}"
 
 
@@ -33,7 +34,8 @@ def shown(pipeline: Pipeline, record: RunRecord) -> Iterator[Shown]:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0
-        failed = record.followers.get(follower.tag) if rows else None
+        waits = table is not None and waiting.step(table, follower) is not None
+        failed = record.followers.get(follower.tag) if waits else None
         tagged = table is not None and follower.tag in table.refs
         yield Shown(follower=follower, state=_state(tagged, rows, failed), rows=rows, failed=failed)
 

@@ -11,8 +11,6 @@ from framework.model import Follower, Pipeline
 from framework.plan.draft import Draft
 from framework.spec.options import Bound, option
 
-BY_FILES = False
-
 
 @dataclass(frozen=True)
 class Options(Bound):
