@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
+from decimal import Decimal
 from typing import Any
 
+import fastavro
 import pytest
+import requests
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
@@ -16,6 +20,7 @@ from framework.engine.follow import follow, waiting
 from framework.engine.loop import batches, catch_up
 from framework.engine.observe.status import status_of
 from tests.project import Project
+from tests.registered import Registered
 from tests.test_components import dies_at
 from tests.test_keyed_model import Died
 from tests.test_undo import rolled_back, snapshots
@@ -70,7 +75,7 @@ def ran(project: Project, at: Any = None) -> list[int]:
     return [each.rows for each in done]
 
 
-def messages(project: Project) -> list[tuple[Any, ...]]:
+def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
     """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
     consumer = Consumer({"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False})
     found = []
@@ -82,7 +87,7 @@ def messages(project: Project) -> list[tuple[Any, ...]]:
             value = message.value()
             headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
             key = message.key()
-            found.append((str(key, "utf-8") if key else None, json.loads(value) if value is not None else None, headers))
+            found.append((str(key, "utf-8") if key else None, read(value) if value is not None else None, headers))
     consumer.close()
     return found
 
@@ -242,3 +247,28 @@ def test_values_come_back_as_they_are(onward: Project) -> None:
     key = lambda row: str(row["s"])  # noqa: E731
     for one, other in zip(sorted(rows, key=key), sorted(again, key=key), strict=True):
         assert {name: one[name] for name in types} == {name: other[name] for name in types}
+
+
+def test_avro_by_a_registry(trades: Registered) -> None:
+    """The schema is registered, and a new one with a new column; deserializers of any registry's client read the messages."""
+    trades.format, trades.topic_more = "json", "columns: {{id: bigint, price: 'decimal(10,2)', at: timestamp}}"
+    trades.topic_more = trades.topic_more.replace("{{", "{").replace("}}", "}")
+    trades.more = f"also: [{{topic: {trades.topic}_on, key: id, value: avro}}]"
+    send(trades, {"id": 1, "price": 1.5, "at": "2026-01-05T10:00:00.000001Z"}, {"id": 2})
+    assert ran(trades) == [2]
+    trades.topic_more = trades.topic_more.replace("at: timestamp", "at: timestamp, new: 'array<string>'")
+    send(trades, {"id": 3, "new": ["a", None]})
+    assert ran(trades) == [1]
+    found = [(key, *decoded(trades, value)) for key, value, _ in messages(trades, lambda data: data)]
+    rows = {key: value for key, _, value in found}
+    at = datetime(2026, 1, 5, 10, 0, 0, 1, timezone.utc)
+    assert (rows["1"]["price"], rows["1"]["at"], rows["2"]["price"]) == (Decimal("1.50"), at, None)
+    assert rows["3"]["new"] == ["a", None]
+    assert len({schema for _, schema, _ in found}) == 2
+    trades.admin.delete_topics([f"{trades.topic}_on"])[f"{trades.topic}_on"].result()
+
+
+def decoded(project: Registered, value: bytes) -> tuple[int, Any]:
+    id_ = int.from_bytes(value[1:5], "big")
+    schema = requests.get(f"{project.registry}/schemas/ids/{id_}", timeout=10).json()["schema"]
+    return id_, fastavro.schemaless_reader(io.BytesIO(value[5:]), fastavro.parse_schema(json.loads(schema)), None)

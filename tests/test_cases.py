@@ -111,7 +111,6 @@ def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: b
 # Codes that no text of a case can have, and the test that has them.
 ELSEWHERE = {
     "not-in-schema": "test_avro.py",
-    "unsupported-schema": "test_avro.py",
     "bad-step": "test_own_steps.py",
     "duplicate-step": "test_own_steps.py",
     "no-folder": "test_spec.py",

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
 ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
+_BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
@@ -59,7 +60,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "kinds": ("errors", "components", "hosts", "notices", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
     "notices": ("errors", "amounts", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
-    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed", "engine.iceberg"),
+    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": ("components", "errors", "model", "spec.options", "spec.scalars"),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),

@@ -7,21 +7,26 @@ Limit: rows that leave a table without keys, as by a rollback, stay in the topic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from framework import formats
 from framework.engine.feed.changes import COMMIT, ROW
 from framework.engine.follow.committed import Committed
 from framework.errors import Problem
 from framework.model import Cluster, Column, Follower, Pipeline
+from framework.model.schemas import Schema
+from framework.patience import REGISTRY_NEEDED
 from framework.plan.draft import Draft, only
 from framework.plan.modes import mode
 from framework.plan.rows import Rows
+from framework.schemas.versions import Unsupported
 from framework.spec.options import Bound, option
 from framework.spec.scalars import ColumnName, Expression, KafkaName
 from framework.sql.quote import identifier, literal
-from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal
+from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal, Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,9 +58,10 @@ class Options(Bound):
         "The column whose text is the message's key. Messages of one key stay in order; default: the `keys` of the table, or none.",
         default=None, example="userid", aka=["keys", "key_column"],
     )  # fmt: skip
-    value: Literal["json"] = option(
-        "How a row is written: `json`, one object with all columns. A deleted row of an `upsert` is a message without a value.",
-        default="json", later=("avro",), aka=["format"],
+    value: Literal["json", "avro"] = option(
+        "How a row is written: `json`, one object with all columns; `avro`, by a schema of the columns, which is registered as "
+        "`<topic>-value`. A deleted row of an `upsert` is a message without a value.",
+        default="json", aka=["format"],
     )  # fmt: skip
 
 
@@ -70,6 +76,7 @@ class Onward:
     where: str | None
     keys: tuple[Column, ...]
     deletes: bool
+    schema: Schema | None  # of Avro
 
 
 def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
@@ -85,16 +92,17 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
         hint = "compute it in a step, `derive: {wanted: …}`, and write `where: wanted`"
         draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
     keys = _keys(written, pipeline, rows)
+    schema = _schema(written, pipeline, name, cluster, draft) if written.value == "avro" and cluster else None
     if cluster is None or len(draft.problems) > before:
         return None
     keyed = pipeline.table.keyed
     onward = Onward(
         cluster, name, partitions=topic.partitions if topic else None, where=str(where.sql) if where else None, keys=keys,
-        deletes=keyed is not None and not keyed.versions,
+        deletes=keyed is not None and not keyed.versions, schema=schema,
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
-        asset=("kafka", cluster.name, name), identity=repr((cluster.name, onward.where, [column.name for column in keys])),
+        asset=("kafka", cluster.name, name), identity=repr((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
 
 
@@ -113,6 +121,24 @@ def _problems(written: Options, pipeline: Pipeline, name: str, cluster: Cluster 
     if table.format_version < 3:
         message = "rows of a table of format 2 have no ids by which a repeat is known"
         yield Problem(written.place("topic"), "needs-row-ids", message, "write `format_version: 3`")
+
+
+def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, draft: Draft) -> Schema | None:
+    """A schema of the table's columns."""
+    if cluster.registry is None:
+        hint = "add `registry:` with its address, such as `registry: http://127.0.0.1:18081/apis/ccompat/v7`"
+        message = f"the cluster `{cluster.name}` names no schema registry, which `value: avro` needs"
+        draft.problems.append(Problem(written.place("value"), "no-registry", message, hint))
+        return None
+    format_ = formats.find("value", "avro")
+    assert isinstance(format_, formats.BySchema)
+    fields = [Field(column.name, column.type) for column in pipeline.table.columns]
+    try:
+        return formats.schema_of(format_, f"row_{re.sub('[^A-Za-z0-9]', '_', name)}", fields)
+    except Unsupported as error:
+        hint = f"{error.hint}; or write `value: json`".removeprefix("; or ")
+        draft.problems.append(Problem(written.place("value"), "unsupported-schema", error.message, hint))
+        return None
 
 
 def _keys(written: Options, pipeline: Pipeline, rows: Rows) -> tuple[Column, ...]:
@@ -141,13 +167,25 @@ def follow(to: Committed) -> int:
     onward: Onward = to.follower.options
     wanted = onward.where or "true"
     now = to.changes.now().where(wanted)
-    messages = now.selectExpr(_key(onward), f"CAST({_value(to.columns)} AS BINARY) AS value", *_place(to))
+    messages = now.selectExpr(_key(onward), f"{_whole_value(to, onward)} AS value", *_place(to))
     if onward.deletes and not to.first:
         for gone in _gone(to, now, onward):
             messages = messages.unionByName(gone)
     return kafka_sink.send(
         messages, (COMMIT, ROW), onward.cluster, onward.kafka_name, onward.partitions, to.secrets, by_key=bool(onward.keys)
     )
+
+
+def _whole_value(to: Committed, onward: Onward) -> str:
+    """SQL of a message's value. The schema of Avro is registered, if it is not yet."""
+    if onward.schema is None:
+        return f"CAST({_value(to.columns)} AS BINARY)"
+    from framework.registry.client import Registry
+
+    registry = Registry(onward.cluster, to.secrets, REGISTRY_NEEDED)
+    id_ = registry.register(f"{onward.kafka_name}-value", onward.schema.kind, onward.schema.text)
+    columns = ", ".join(identifier(column.name) for column in to.columns)
+    return f"concat(X'00{id_:08x}', to_avro(struct({columns}), {literal(onward.schema.text)}))"
 
 
 def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
