@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
+import duckdb_extension_delta
 import pytest
 from deltalake import DeltaTable
 
@@ -64,8 +67,20 @@ def folder(project: Project) -> Path:
 
 
 def shown(project: Project) -> list[tuple[Any, ...]]:
+    """What two readers see."""
     rows = DeltaTable(folder(project)).to_pyarrow_table(columns=["id", "price"]).to_pylist()
-    return sorted((row["id"], row["price"]) for row in rows)
+    by_library = sorted((row["id"], row["price"]) for row in rows)
+    assert by_duckdb("id, price", folder(project)) == by_library
+    return by_library
+
+
+def by_duckdb(columns: str, place: Path) -> list[tuple[Any, ...]]:
+    extension = Path(
+        next(iter(duckdb_extension_delta.__path__)), "extensions", f"v{duckdb.__version__}", "delta.duckdb_extension"
+    )
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as database:
+        database.execute(f"LOAD '{extension}'")
+        return sorted(database.execute(f"SELECT {columns} FROM delta_scan('{place}')").fetchall())
 
 
 def test_readers_of_delta_see_each_commit(project: Project) -> None:
@@ -80,6 +95,8 @@ def test_readers_of_delta_see_each_commit(project: Project) -> None:
     assert columns == ["id", "price", "gone", "l", "m", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
     (row,) = [row for row in DeltaTable(folder(project)).to_pyarrow_table().to_pylist() if row["id"] == 1]
     assert (row["l"], str(dict(row["m"])["a"])) == ([{"x": 1}], "1.50")
+    same = (1, [{"x": 1}], {"a": Decimal("1.50")}, row["_kafka_timestamp"])
+    assert by_duckdb("id, l, m, _kafka_timestamp", folder(project))[0] == same
     assert DeltaTable(folder(project)).version() == 1
     (state,) = status_of(project.plan, project.pipeline).followers
     assert (state.follower.title, state.state) == ("delta log", "connected")
@@ -182,3 +199,4 @@ def test_names_with_special_characters(tmp_path: Path) -> None:
     assert [follow(1, *names[:2]), follow(2, *names), follow(3, names[2])] == [2, 1, 0]
     assert DeltaTable(root).version() == 2
     assert DeltaTable(root).to_pyarrow_table().to_pylist() == [{"id": 2}]
+    assert by_duckdb("id", root) == [(2,)]

@@ -58,7 +58,7 @@ def follow(to: Committed) -> int:
         )
     files = {_inside(root, to.table.files.path(each.location)): each for each in to.files()}
     of_table = _schema(to)
-    log, schema = _log(root), Schema.from_arrow(of_table)
+    log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
     new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
     shown = set() if log is None or new is None else _listed(log)
     adding = {path: file for path, file in files.items() if path not in shown}
@@ -113,26 +113,32 @@ def _properties(to: Committed) -> CommitProperties:
 
 
 def _schema(to: Committed) -> Any:
-    """The table's columns as Arrow has them, each of which may be null: what the log says of older files must hold for them, too."""
-    import pyarrow
+    """The table's columns as Arrow has them, with their ids."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.schema import Schema
 
-    fields = schema_to_pyarrow(Schema.model_validate(to.table.schema))
-    return pyarrow.schema([_nullable(field) for field in fields])
+    return schema_to_pyarrow(Schema.model_validate(to.table.schema))
 
 
-def _nullable(field: Any) -> Any:
+def _of_delta(of_table: Any) -> Any:
+    """The columns as the log says them. Each may be null, since what it says must hold for older files, too. Without ids: readers would
+    look for columns by them, and find none."""
+    import pyarrow
+
+    return pyarrow.schema([_field_of_delta(field) for field in of_table])
+
+
+def _field_of_delta(field: Any) -> Any:
     import pyarrow
 
     of = field.type
     if pyarrow.types.is_struct(of):
-        of = pyarrow.struct([_nullable(each) for each in of])
-    elif pyarrow.types.is_large_list(of) or pyarrow.types.is_list(of):
-        of = pyarrow.list_(_nullable(of.value_field))
+        of = pyarrow.struct([_field_of_delta(each) for each in of])
+    elif _is_list(of):
+        of = pyarrow.list_(_field_of_delta(of.value_field))
     elif pyarrow.types.is_map(of):
-        of = pyarrow.map_(of.key_field, _nullable(of.item_field))
-    return pyarrow.field(field.name, of, nullable=True, metadata=field.metadata)
+        of = pyarrow.map_(pyarrow.field("key", of.key_type, nullable=False), _field_of_delta(of.item_field))
+    return pyarrow.field(field.name, of, nullable=True)
 
 
 def _log(root: str) -> DeltaTable | None:
