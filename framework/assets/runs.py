@@ -109,6 +109,7 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
     except Exception as error:
         if isinstance(error, SparkEnded):
             context.resources.spark.forget()
+            engine.forget_spark_if_gone()
         with suppress(SluiceError):
             same_failure.note(engine, pipeline)
         _follow(context, engine, pipeline)  # what the table has is shown all the same

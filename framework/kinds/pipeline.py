@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from framework.errors import Problem
 from framework.model import Pipeline as Planned
-from framework.plan import pipelines
+from framework.plan import followers, pipelines
 from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind, Pipeline
 
@@ -12,6 +12,7 @@ from framework.spec.kinds import DocumentKind, Pipeline
 def resolve(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
     draft.pipelines = pipelines.resolve(draft, documents)
     _one_writer(draft)
+    draft.problems.extend(followers.circles(draft.pipelines))
 
 
 def _one_writer(draft: Draft) -> None:

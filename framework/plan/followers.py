@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from framework import components
 from framework.errors import Problem
@@ -15,6 +16,20 @@ PACKAGE = "framework.followers"
 
 def resolve(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> tuple[Follower, ...]:
     return tuple(_resolved(draft, spec, pipeline))
+
+
+def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Pipelines that feed each other by topics, which would go on for ever."""
+    keys = {each.name: {("kafka", topic.cluster.name, topic.kafka_name) for topic in each.topics} for each in pipelines}
+    fed = {each.name: [name for name, read in keys.items() if any(to.asset in read for to in each.also)] for each in pipelines}
+    try:
+        list(TopologicalSorter(fed).static_order())
+    except CycleError as error:
+        names = error.args[1]
+        first = next(each for each in pipelines if each.name == names[0])
+        where = next(to.where for to in first.also if any(to.asset in keys[name] for name in names))
+        message = f"these pipelines feed each other: {' → '.join(names)}"
+        yield Problem(where, "topic-cycle", message, "one of them must send its rows to a topic that none of them reads")
 
 
 def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
