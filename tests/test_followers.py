@@ -13,6 +13,7 @@ from framework.engine.follow import follow
 from framework.engine.loop import catch_up
 from framework.engine.maintain import maintain
 from framework.engine.observe.status import status_of
+from framework.errors import SluiceError
 from framework.plan.followers import PACKAGE
 from framework.spec.shapes import record_shape
 from framework.spec.words import example
@@ -85,7 +86,7 @@ def test_each_fails_alone(name: str, project: Project, monkeypatch: pytest.Monke
     project.send_good(3, partition=0)
 
     def fails(_to: Any) -> int:
-        raise OSError("away")
+        raise SluiceError("away", "nobody is there")
 
     with monkeypatch.context() as patched:
         patched.setattr(components.load(PACKAGE, name), "follow", fails)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from framework import formats
 from framework.engine.feed.changes import COMMIT, ROW
@@ -23,7 +23,7 @@ from framework.plan.draft import Draft, only
 from framework.plan.modes import mode
 from framework.plan.rows import Rows
 from framework.schemas.versions import Unsupported
-from framework.spec.options import Bound, option
+from framework.spec.options import Bound, Named, option
 from framework.spec.scalars import ColumnName, Expression, KafkaName
 from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal, Field
@@ -31,6 +31,7 @@ from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal,
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ROWS = Named(formats.FORMATS, "ROW", besides=("json",))  # formats that write a row by a schema
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
 _JSON = {
     "ignoreNullFields": "false",
@@ -58,7 +59,7 @@ class Options(Bound):
         "The column whose text is the message's key. Messages of one key stay in order; default: the `keys` of the table, or none.",
         default=None, example="userid", aka=["keys", "key_column"],
     )  # fmt: skip
-    value: Literal["json", "avro"] = option(
+    value: Annotated[str, ROWS] = option(
         "How a row is written: `json`, one object with all columns; `avro`, by a schema of the columns, which is registered as "
         "`<topic>-value`. A deleted row of an `upsert` is a message without a value.",
         default="json", aka=["format"],
@@ -76,7 +77,8 @@ class Onward:
     where: str | None
     keys: tuple[Column, ...]
     deletes: bool
-    schema: Schema | None  # of Avro
+    format: str
+    schema: Schema | None  # where the format has one
 
 
 def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
@@ -92,13 +94,14 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
         hint = "compute it in a step, `derive: {wanted: …}`, and write `where: wanted`"
         draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
     keys = _keys(written, pipeline, rows)
-    schema = _schema(written, pipeline, name, cluster, draft) if written.value == "avro" and cluster else None
+    schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.components() and cluster else None
     if cluster is None or len(draft.problems) > before:
         return None
     keyed = pipeline.table.keyed
     onward = Onward(
         cluster, name, partitions=topic.partitions if topic else None, where=str(where.sql) if where else None, keys=keys,
-        deletes=keyed is not None and not keyed.versions, schema=schema,
+        deletes=keyed is not None and not keyed.versions,
+        format=written.value, schema=schema,
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
@@ -127,10 +130,10 @@ def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, d
     """A schema of the table's columns."""
     if cluster.registry is None:
         hint = "add `registry:` with its address, such as `registry: http://127.0.0.1:18081/apis/ccompat/v7`"
-        message = f"the cluster `{cluster.name}` names no schema registry, which `value: avro` needs"
+        message = f"the cluster `{cluster.name}` names no schema registry, which `value: {written.value}` needs"
         draft.problems.append(Problem(written.place("value"), "no-registry", message, hint))
         return None
-    format_ = formats.find("value", "avro")
+    format_ = formats.find("value", written.value)
     assert isinstance(format_, formats.BySchema)
     fields = [Field(column.name, column.type) for column in pipeline.table.columns]
     try:
@@ -185,7 +188,8 @@ def _whole_value(to: Committed, onward: Onward) -> str:
     registry = Registry(onward.cluster, to.secrets, REGISTRY_NEEDED)
     id_ = registry.register(f"{onward.kafka_name}-value", onward.schema.kind, onward.schema.text)
     columns = ", ".join(identifier(column.name) for column in to.columns)
-    return f"concat(X'00{id_:08x}', to_avro(struct({columns}), {literal(onward.schema.text)}))"
+    row = ROWS.components()[onward.format](f"struct({columns})", literal(onward.schema.text))
+    return f"concat(X'00{id_:08x}', {row})"
 
 
 def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:

@@ -40,8 +40,8 @@ class Email(Bound):
     """The mail."""
 
     to: tuple[Address, ...] = option("Who gets it.", at_least=1, example="[sales@example.com]", aka=["recipients", "address"])
-    subject: Subject = option(
-        "Its subject; default: the export's name and window.", default="", example='"Weekly sales {window_start:%d %b}"', aka=["title"]
+    subject: Subject | None = option(
+        "Its subject; default: the export's name and window.", default=None, example='"Weekly sales {window_start:%d %b}"', aka=["title"]
     )  # fmt: skip
     link_valid_for: None = later("How long a link to a file in an object store is valid.")
 
@@ -61,9 +61,9 @@ def resolve(written: Options, where: Where, template: Callable[[str, Where], boo
     if not mails and not any(kind == "mail" for kind, _ in draft.written.names):
         hint = "add a document `mail: main` with `host` and `from`"
         draft.problems.append(Problem(where, "no-mail", "there is no `mail` in the specs, by which it could be sent", hint))
-    if not template(email.subject, email.place("subject")) or not mails:
+    if not template(email.subject or "", email.place("subject")) or not mails:
         return None
-    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=(mails[0], email.to, email.subject))
+    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=(mails[0], email.to, email.subject or ""))
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:

@@ -61,6 +61,12 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     return lambda data: json_values.text(values(data))
 
 
+def row(struct: str, schema: str) -> str:
+    """SQL of what stands behind the id, of a struct and the literal of a schema."""
+    return f"to_avro({struct}, {schema})"
+
+
+ROW = row
 VALUE = KEY = BySchema(
     kind="AVRO",
     shapes=shapes,
