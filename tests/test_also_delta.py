@@ -17,11 +17,11 @@ from deltalake import DeltaTable
 from framework.catalogs._local_files import LocalFiles
 from framework.engine.follow import follow
 from framework.engine.iceberg.metadata import DataFile, Metadata
-from framework.engine.loop import batches
 from framework.engine.maintain import maintain
 from framework.engine.observe.status import status_of
 from framework.errors import SluiceError
 from framework.followers import delta
+from tests.following import ran
 from tests.project import Project
 from tests.test_keyed_model import Died
 from tests.wide import few
@@ -49,17 +49,6 @@ def of(project: Project, into: str = "") -> Project:
 
 def send(project: Project, *rows: dict[str, Any]) -> None:
     project.send([json.dumps(row).encode() for row in rows], 0)
-
-
-def ran(project: Project, at: Any = None) -> list[int]:
-    context = project.context(at)
-    pipeline = context.plan.pipelines[0]
-    list(batches(context, pipeline))
-    done = list(follow.after_run(context, pipeline))
-    for each in done:
-        if each.trouble:
-            raise each.trouble
-    return [each.rows for each in done]
 
 
 def folder(project: Project) -> Path:

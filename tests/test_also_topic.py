@@ -17,8 +17,9 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from framework.engine.follow import follow, waiting
-from framework.engine.loop import batches, catch_up
+from framework.engine.loop import catch_up
 from framework.engine.observe.status import status_of
+from tests.following import ran
 from tests.project import Project
 from tests.registered import Registered
 from tests.test_components import dies_at
@@ -61,18 +62,6 @@ def upserts(project: Project, also: str = "") -> Project:
 
 def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
     project.send([json.dumps(row).encode() for row in rows], partition)
-
-
-def ran(project: Project, at: Any = None) -> list[int]:
-    """Rows that the followers show after a run."""
-    context = project.context(at)
-    pipeline = context.plan.pipelines[0]
-    list(batches(context, pipeline))
-    done = list(follow.after_run(context, pipeline))
-    for each in done:
-        if each.trouble:
-            raise each.trouble
-    return [each.rows for each in done]
 
 
 def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:

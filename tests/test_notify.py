@@ -18,7 +18,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from framework import components
-from framework.kinds.export import NOTICES
+from framework.model.notice import NOTICES
 from framework.notices import email as mailing
 from framework.services.ports import free_port
 from framework.spec.shapes import record_shape

@@ -51,7 +51,7 @@ def test_what_is_kept_later_was_kept_before(seconds: list[int], least: int, late
 
 
 def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
-    """Behind a snapshot that is gone main goes on: the next maintenance keeps what this one kept. Branches of others are no part of it."""
+    """Main is followed across expired snapshots, so the next maintenance keeps what this one kept. Other branches are not counted to it."""
     count, seconds = 3000, 30
     began = NOW - timedelta(seconds=seconds * count)
 

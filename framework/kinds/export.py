@@ -17,7 +17,7 @@ from framework.errors import Problem, Where
 from framework.model import Pipeline, PlannedDocument
 from framework.model.export import Export as Planned
 from framework.model.export import Window
-from framework.model.notice import Notice
+from framework.model.notice import NOTICES, Notice
 from framework.plan.draft import Draft, unknown
 from framework.spec.kinds import DocumentKind
 from framework.spec.kinds import Pipeline as Spec
@@ -34,7 +34,6 @@ window: {last: week, by: _kafka_timestamp}
 query: select symbol, count(*) as trades from input group by symbol order by symbol
 file: {format: csv, to: "exports/weekly_trades_{window_start:%Y-%m-%d}.csv"}
 """
-NOTICES = "framework.notices"
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _INSIDE = "write a path inside the project, such as `exports/…`"
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from framework.model.secret import SecretRef
 
+NOTICES = "framework.notices"  # one file each
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mail:

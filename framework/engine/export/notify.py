@@ -10,17 +10,16 @@ from framework.engine.export.write import Done
 from framework.errors import SluiceError
 from framework.model import SecretStore
 from framework.model.export import Export
-from framework.model.notice import About
-
-PACKAGE = "framework.notices"
+from framework.model.notice import NOTICES, About
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
     """What was sent, in words. What could not be sent is raised at the end: the file is written."""
     failed: list[SluiceError] = []
+    tells = about(done)
     for notice in export.notices:
         try:
-            yield components.load(PACKAGE, notice.type).send(notice, about(done), secrets)
+            yield components.load(NOTICES, notice.type).send(notice, tells, secrets)
         except SluiceError as error:
             failed.append(error)
     if failed:

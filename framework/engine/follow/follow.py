@@ -26,13 +26,13 @@ from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import SluiceError
 from framework.home import private
 from framework.model import Follower, Pipeline
+from framework.plan.followers import PACKAGE
 
 KILL_POINTS = (
     "begun",  # a tag says which snapshot is being shown
     "shown",  # the rows of a step are shown
     "tagged",  # the tag of what is shown is on it
 )
-PACKAGE = "framework.followers"
 _AGAIN = 600  # seconds before a run is started for a follower that failed
 _TRIES = 5  # how often the tag is moved if other commits come between
 

@@ -13,7 +13,7 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol
 from framework.model import Follower
 
-_STEP = 1_000_000  # rows; a step that dies is shown again from its begin
+_STEP = 1_000_000  # rows; a step that dies is shown again as a whole
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,21 @@
+"""What tests of followers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.engine.follow import follow
+from framework.engine.loop import batches
+from tests.project import Project
+
+
+def ran(project: Project, at: Any = None) -> list[int]:
+    """Rows that the followers show after a run."""
+    context = project.context(at)
+    pipeline = context.plan.pipelines[0]
+    list(batches(context, pipeline))
+    done = list(follow.after_run(context, pipeline))
+    for each in done:
+        if each.trouble:
+            raise each.trouble
+    return [each.rows for each in done]
