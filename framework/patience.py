@@ -10,6 +10,8 @@ KAFKA_WATCHED = 3.0  # if a person waits, and something else can be shown, or th
 KAFKA_GLANCE = 1.5  # for a request that is repeated every two seconds
 MAIL = 20.0  # for a mail server to take a mail
 WEBHOOK = 20.0  # for a webhook's answer
+NOTICE_AGAIN = (1.0, 5.0)  # between the tries to send a mail, or to call a webhook
+STORE = 20.0  # for an object store's answers
 KAFKA_TAKES = 30.0  # for Kafka to accept a message or a new topic: brokers and clients retry by themselves
 TOPIC_DELETED = 15.0  # for a topic to disappear: brokers delete it after they have answered
 

@@ -102,6 +102,15 @@ def registry(sluice_home: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def object_store(sluice_home: Path) -> Iterator[str]:
+    from framework.services import s3
+
+    s3._gateway()
+    with s3.running(sluice_home) as url:
+        yield url
+
+
 @pytest.fixture
 def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """That no Kafka answers is known after a moment."""

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from framework.init import project
 from framework.plan.passes import draft
 from framework.reference.options import anchor
+from framework.services import s3
 from tests.followed import Follower, console, first_difference, kind, parse, pattern, put
 from tests.project import wait_for_partitions
 
@@ -79,6 +80,7 @@ SPECS = [(page.name, block) for page in PAGES for block in blocks(page.name, "ya
 def test_there_are_specs() -> None:
     assert {name for name, block in SPECS if kind(block)} == {
         "another-kafka.md",
+        "buckets.md",
         "delta.md",
         "duplicates.md",
         "exports.md",
@@ -121,6 +123,7 @@ def test_a_pattern_sees_a_difference() -> None:
 NOT_DONE = {
     "tutorial.md": ("sluice services",),  # the Kafka is that of the tests
     "another-kafka.md": ("sluice topics --env prod",),  # a Kafka with TLS and a login, under a name that is not there
+    "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
     "production.md": ("export DAGSTER_HOME",),  # the daemon and the web server, which never end
 }
 """Commands and `sh` blocks that are not typed, by how they begin. Besides, DuckDB's SQL in read-tables.md: `INSTALL` downloads."""
@@ -170,6 +173,9 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
     environment |= {"SLUICE_VAR_KAFKA": no_topic, "HOME": str(tmp_path)}
     if "${var:REGISTRY" in TEXTS[name]:
         environment["SLUICE_VAR_REGISTRY"] = request.getfixturevalue("registry")
+    if "${var:STORE" in TEXTS[name]:
+        environment["SLUICE_VAR_STORE"] = request.getfixturevalue("object_store")
+        environment |= {"SLUICE_SECRET_S3_KEY": s3.KEY, "SLUICE_SECRET_S3_SECRET": s3.SECRET}
     (tmp_path / ".sluice").mkdir()
     if name not in WITHOUT_JARS:
         (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")

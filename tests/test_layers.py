@@ -74,7 +74,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.rules"),
     "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.export": (*ENGINE, "components", "engine.query", "engine.iceberg"),
+    "engine.export": (*ENGINE, "components", "secrets", "engine.query", "engine.iceberg"),
     "engine.query": (*ENGINE, "engine.iceberg", "engine.spark", "java", "jvm", "secrets"),
     "engine.messages": (*ENGINE, "engine.kafka", "formats", "encoding", "schemas", "registry"),
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
@@ -92,7 +92,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "schemas": ("types", "model"),
     "registry": ("formats", "errors", "home", "hosts", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
-    "spec": ("components", "errors", "spelling", "model.secret"),
+    "spec": ("components", "errors", "hosts", "spelling", "model.secret", "model.storage"),
     "doctor": ("processes", "errors", "home", "java", "jars", "jvm", "services"),
     "ui": ("patience", "processes", "errors", "home", "services"),
     "services": ("patience", "processes", "errors", "home", "java", "jars"),
@@ -118,6 +118,8 @@ ONLY: dict[str, tuple[str, ...]] = {
     "google": ("formats",),
     "grpc_tools": ("formats",),
     "duckdb": ("engine",),
+    "boto3": ("engine",),
+    "botocore": ("engine",),
     "yaml": ("spec",),
     "jsonschema": ("formats",),
     "click": ("cli",),
@@ -141,7 +143,7 @@ LAZILY = {
     *(("google", "formats"), ("grpc_tools", "formats")),
 }
 HEAVY = (
-    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake"),
+    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake", "boto3", "botocore"),
     *("framework.engine.context", "framework.engine.iceberg.lake", "framework.engine.spark.session", "framework.assets"),
 )
 

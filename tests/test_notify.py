@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email.policy
+import hashlib
+import hmac
 import json
 import threading
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from framework import components
+from framework.engine.export import notify as notifying
 from framework.model.notice import NOTICES
 from framework.notices import email as mailing
 from framework.services.ports import free_port
@@ -80,8 +83,14 @@ def mail_server(**settings: Any) -> Iterator[tuple[Mailbox, int]]:
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    monkeypatch.setattr(notifying, "NOTICE_AGAIN", (0.0, 0.0))
     put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
     return tmp_path
+
+
+def new_rows() -> None:
+    """Another content of the week's file, of which nobody has been told."""
+    put(("o-2", "web", "1.50", utc("2026-11-11T12:00")))
 
 
 def specs(port: int, notify: str, more: str = "tls: none") -> None:
@@ -103,6 +112,8 @@ def test_a_mail_has_the_file(shop: Path) -> None:
         done = export("weekly", "--window", "2026-W46")
         assert done.exit_code == 0, done.output
         assert "  mailed to sales@example.com, Ann.B@example.com" in done.output
+        assert "not sent again for the same content: a mail to sales@" in export("weekly", "--window", "2026-W46").output
+        new_rows()
         assert export("weekly", "--window", "2026-W46").exit_code == 0
     mail, again = box.mails
     assert (mail["From"], mail["To"]) == ("sluice@example.com", "sales@example.com, Ann.B@example.com")
@@ -114,7 +125,7 @@ def test_a_mail_has_the_file(shop: Path) -> None:
     assert "from snapshot" in text
     (file,) = mail.iter_attachments()
     assert file.get_filename() == "weekly_2026-11-09.csv"
-    assert file.get_content() == Path("exports/weekly_2026-11-09.csv").read_bytes()
+    assert file.get_content() == b"\xef\xbb\xbforder_id,amount\no-1,10.50\n"
     assert "replaces the file of" in cast(EmailMessage, again.get_body()).get_content()
 
 
@@ -143,6 +154,7 @@ def test_a_login(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SLUICE_SECRET_MAIL", "s3cret-of-mail")
         assert export("weekly", "--window", "2026-W46").exit_code == 0
         monkeypatch.setenv("SLUICE_SECRET_MAIL", "wr0ng-of-mail")
+        new_rows()
         failed = export("weekly", "--window", "2026-W46")
     assert len(box.mails) == 1
     assert failed.exit_code == 1
@@ -174,11 +186,16 @@ def test_who_is_unknown_to_the_server_is_named(shop: Path) -> None:
 def test_a_webhook(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its address, which is a secret, is nowhere."""
     got: list[Any] = []
-    answers = [200, 500, 302]
+    signed: list[bool] = []
+    answers = [200, 500, 200, 302]
 
     class Hook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            text = self.headers["X-Sluice-Timestamp"].encode() + b"." + body
+            expected = hmac.new(b"s3cret-of-the-receiver", text, hashlib.sha256).hexdigest()
+            signed.append(self.headers["X-Sluice-Signature"] == f"sha256={expected}")
+            got.append(json.loads(body))
             self.send_response(answers[len(got) - 1])
             self.send_header("Location", "/elsewhere")
             self.end_headers()
@@ -190,13 +207,18 @@ def test_a_webhook(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         monkeypatch.setenv("SLUICE_SECRET_HOOK", f"http://127.0.0.1:{server.server_port}/s3cret-path")
-        specs(0, 'notify: [{webhook: {url: "${secret:hook}"}}]')
+        monkeypatch.setenv("SLUICE_SECRET_HOOK_KEY", "s3cret-of-the-receiver")
+        specs(0, 'notify: [{webhook: {url: "${secret:hook}", signed_by: "${secret:hook_key}"}}]')
         done = export("weekly", "--window", "2026-W46")
         assert "posted to the webhook" in done.output
-        outputs = [export("weekly", "--window", "2026-W46") for _ in range(2)]
-        assert [each.exit_code for each in outputs] == [1, 1]
-        assert "webhook-failed" in outputs[0].stderr
+        new_rows()
+        outputs = [export("weekly", "--window", "2026-W46")]
+        assert "posted to the webhook" in outputs[0].output  # at the second try
+        new_rows()
+        outputs.append(export("weekly", "--window", "2026-W46"))
+        assert outputs[1].exit_code == 1
         assert "the webhook answers 302" in outputs[1].stderr
+        assert signed == [True] * 4
     finally:
         server.shutdown()
     monkeypatch.setenv("SLUICE_SECRET_HOOK", "no address/s3cret-path")

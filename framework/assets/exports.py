@@ -57,7 +57,7 @@ def asset(export: Export, secrets: SecretStore) -> AssetsDefinition:
         now = datetime.now(timezone.utc)
         asked = context.op_execution_context.op_config["window"] if export.window else ""
         try:
-            done = write(export, windows.chosen(export, asked, now), now)
+            done = write(export, windows.chosen(export, asked, now), now, secrets)
             yield _result(export, done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")

@@ -45,7 +45,7 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
 
     now = datetime.now(timezone.utc)
     for export in exports:
-        done = write(export, windows.chosen(export, window or "", now), now)
+        done = write(export, windows.chosen(export, window or "", now), now, plan.secrets)
         for line in lines(done):
             click.echo(line)
         for sent in notify(export, done, plan.secrets):

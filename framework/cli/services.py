@@ -13,9 +13,9 @@ _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.ser
 
 @click.group()
 def command() -> None:
-    """Start, stop and show this machine's Kafka and schema registry.
+    """Start, stop and show a Kafka, a schema registry and an object store.
 
-    They are real servers, for demos and tests.
+    They are real servers on this machine, for demos and tests.
 
     Example: sluice services up kafka
     """

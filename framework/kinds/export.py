@@ -7,6 +7,7 @@ and the command says so. All rows come from one snapshot of the table, which the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -18,11 +19,13 @@ from framework.model import Pipeline, PlannedDocument
 from framework.model.export import Export as Planned
 from framework.model.export import Window
 from framework.model.notice import NOTICES, Notice
+from framework.model.storage import SCHEME
 from framework.plan.draft import Draft, unknown
 from framework.spec.kinds import DocumentKind
 from framework.spec.kinds import Pipeline as Spec
-from framework.spec.options import Bound, Kind, OneOf, later, option
+from framework.spec.options import Bound, Kind, OneOf, option
 from framework.spec.scalars import ColumnName, Scalar, Schedule, TableName
+from framework.spec.storage import Storage
 from framework.spelling import did_you_mean
 from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -35,8 +38,9 @@ query: select symbol, count(*) as trades from input group by symbol order by sym
 file: {format: csv, to: "exports/weekly_trades_{window_start:%Y-%m-%d}.csv"}
 """
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-_INSIDE = "write a path inside the project, such as `exports/…`"
+_INSIDE = "write a path inside the project, such as `exports/…`, or `s3://bucket/…`"
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")
+_IN_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^/\s](.*\S)?")
 
 Notify = Annotated[Bound, OneOf(NOTICES)]
 Query = Annotated[
@@ -47,7 +51,7 @@ Query = Annotated[
 Path = Annotated[
     str,
     Scalar(noun="a path", code="bad-location", example="exports/weekly_{window_start:%Y-%m-%d}.csv", pattern=r"^\S(.*\S)?$(?!\n)",
-           rule="a path inside the project; `{window_start:%Y-%m-%d}` is when the window begins"),
+           rule="a path inside the project, or `s3://bucket/path`; `{window_start:%Y-%m-%d}` is when the window begins"),
 ]  # fmt: skip
 
 
@@ -79,7 +83,8 @@ class File(Bound):
         "`csv`; `parquet`; or `jsonl`, one JSON object in each line.", example="csv", aka=["type"]
     )
     to: Path = option(
-        "The path, inside the project. With a `window` it names `{window_start:…}` or `{window_end:…}`, so that each window has a file.",
+        "The path, inside the project or in a bucket: `s3://bucket/path`. With a `window` it names `{window_start:…}` or"
+        " `{window_end:…}`, so that each window has a file.",
         example='"exports/weekly_{window_start:%Y-%m-%d}.csv"', aka=["path", "location"],
     )  # fmt: skip
     for_spreadsheets: bool = option(
@@ -109,16 +114,23 @@ class Export(Kind):
         example="[{email: {to: [sales@example.com]}}]",
         aka=["alert", "send"],
     )
-    storage: None = later("The storage of a file in an object store.")
+    storage: Storage | None = option(
+        "The object store of a file in a bucket.", default=None, example="{region: eu-central-1}", aka=["s3", "object_store"]
+    )
 
     def problems(self) -> Iterable[Problem]:
         if self.gaps & {"file", "window"} or "to" in self.file.gaps:
             return
         where, to = self.file.place("to"), self.file.to
-        if to.lower().startswith(_LATER_PLACES):
-            message = "a file in an object store is not in this version of Sluice"
+        if to.startswith(SCHEME):
+            yield from self._problems_in_bucket()
+        elif to.lower().startswith(_LATER_PLACES):
+            message = f"a file in `{to.partition(':')[0]}:` is not in this version of Sluice"
             yield Problem(where, "not-in-this-version", message, _INSIDE)
-        elif to.startswith(("/", "~")) or ".." in to.split("/"):
+        elif self.storage is not None:
+            message = f"`storage` has no effect: `{to}` is in no object store"
+            yield Problem(self.key_place("storage"), "unused-key", message, "remove it, or write `to: s3://bucket/…`")
+        if to.startswith(("/", "~")) or ".." in to.split("/"):
             yield Problem(where, "path-goes-up", f"`{to}` leaves the project", _INSIDE)
         elif (wrong := bad_template(to, bool(self.window))) is not None:
             yield Problem(
@@ -130,6 +142,17 @@ class Export(Kind):
         if self.window and "timezone" not in self.window.gaps and self.window.timezone not in available_timezones():
             hint = did_you_mean(self.window.timezone, available_timezones(), "write a name such as `Europe/Berlin` or `UTC`")
             yield Problem(self.window.place("timezone"), "bad-timezone", f"there is no time zone `{self.window.timezone}`", hint)
+
+    def _problems_in_bucket(self) -> Iterator[Problem]:
+        if not _IN_BUCKET.fullmatch(self.file.to):
+            message = f"`{self.file.to}` names no bucket with a file in it"
+            hint = "write `s3://bucket/path`; a bucket has 3 to 63 lowercase letters, digits, `-` and `.`"
+            yield Problem(self.file.place("to"), "bad-location", message, hint)
+        if self.storage is None and "storage" not in self.gaps:
+            message = f"there is no `storage` for `{self.file.to}`"
+            yield Problem(
+                self.file.place("to"), "no-storage", message, "add `storage: {region: …}`, or `{endpoint: …}` and its keys"
+            )
 
 
 def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
@@ -214,7 +237,9 @@ def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
         return not wrong
 
     for written in spec.notify:
-        notice = components.load(NOTICES, written.known_by or "").resolve(written, written.place(), template, draft)
+        notice = components.load(NOTICES, written.known_by or "").resolve(
+            written, written.place(), template, spec.storage is not None, draft
+        )
         if notice is not None:
             yield notice
 
@@ -226,6 +251,7 @@ def _planned(spec: Export, pipeline: Pipeline) -> Planned:
         name=spec.name, where=spec.place(), doc=spec.doc or "", pipeline=pipeline, schedule=spec.schedule, window=window,
         query=spec.query.strip().rstrip(";"), query_where=spec.place("query") if spec.node.get("query") else spec.place(),
         format=spec.file.format, to=spec.file.to, for_spreadsheets=spec.file.for_spreadsheets,
+        storage=spec.storage.planned() if spec.storage else None,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from framework.model.pipeline import (
 )
 from framework.model.secret import MaskKey, Masks, SecretRef
 from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, SideTable
+from framework.model.storage import Storage
 from framework.model.table import (
     FROM_COLUMNS,
     IS_CURRENT,
@@ -106,6 +107,7 @@ __all__ = [
     "SideTable",
     "State",
     "Step",
+    "Storage",
     "Table",
     "TableSource",
     "Thin",

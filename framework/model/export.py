@@ -8,6 +8,7 @@ from typing import Literal
 from framework.errors import Where
 from framework.model.notice import Notice
 from framework.model.pipeline import Pipeline
+from framework.model.storage import Storage
 
 Length = Literal["hour", "day", "week", "month"]
 Format = Literal["csv", "parquet", "jsonl"]
@@ -35,6 +36,7 @@ class Export:
     query: str
     query_where: Where = field(compare=False, repr=False)
     format: Format
-    to: str  # with `{window_start:…}` in it
+    to: str  # a path inside the project, or `s3://…`; with `{window_start:…}` in it
+    storage: Storage | None  # of `s3://…`
     for_spreadsheets: bool
     notices: tuple[Notice, ...] = ()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
+from framework.errors import SluiceError
 from framework.model.secret import SecretRef
 
 NOTICES = "framework.notices"  # one file each
@@ -35,15 +39,27 @@ class Notice:
     says: str
     options: Any
 
+    @property
+    def id(self) -> str:
+        """Another one after each change of its options; secrets have only names there."""
+        return hashlib.sha256(repr((self.type, self.options)).encode()).hexdigest()[:16]
+
+
+class NotSentYet(SluiceError):
+    """Sending the notice again may work."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a notice tells. `window` are the beginning and the end of the window, where there is one."""
+    """What a notice tells. `window` are the beginning and the end of the window, where there is one. `content` is where the file can be
+    read on this machine, and `link` gives an address of one in an object store, valid for so many seconds, and until when that is."""
 
     title: str
     lines: tuple[str, ...]
     document: Mapping[str, Any]
     file: str
+    content: Path | None
+    link: Callable[[int], tuple[str, datetime]] | None
     bytes: int
     window: Mapping[str, Any]
 

@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 from framework import amounts
 from framework.errors import Problem, SluiceError, Where
 from framework.model import SecretStore
-from framework.model.notice import About, Mail, Notice
+from framework.model.notice import About, Mail, Notice, NotSentYet
 from framework.patience import MAIL
 from framework.plan.draft import Draft
 from framework.secrets import reveal
-from framework.spec.options import Bound, later, option
-from framework.spec.scalars import Scalar
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Duration, Scalar
 
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
+_WEEK = 7 * 24 * 3600  # longer links are not possible
 
 Address = Annotated[
     str,
@@ -43,19 +43,21 @@ class Email(Bound):
     subject: Subject | None = option(
         "Its subject; default: the export's name and window.", default=None, example='"Weekly sales {window_start:%d %b}"', aka=["title"]
     )  # fmt: skip
-    link_valid_for: None = later("How long a link to a file in an object store is valid.")
+    link_valid_for: Duration | None = option(
+        "How long the link to a file in an object store works; default: a week.", default=None, at_most="7d", example="7d", aka=["expires"]
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Options(Bound):
-    """Mail the file. One of more than 10 MB is not attached; the mail says where it is."""
+    """Mail the file. One of more than 10 MB is not attached; the mail says where it is. Of one in an object store it has a link."""
 
     known_by: ClassVar[str | None] = "email"
 
     email: Email = option("The mail.", example='{to: [sales@example.com], subject: "Weekly sales"}')
 
 
-def resolve(written: Options, where: Where, template: Callable[[str, Where], bool], draft: Draft) -> Notice | None:
+def resolve(written: Options, where: Where, template: Callable[[str, Where], bool], linked: bool, draft: Draft) -> Notice | None:
     email = written.email
     mails = [document.value for document in draft.documents if document.kind == "mail"]
     if not mails and not any(kind == "mail" for kind, _ in draft.written.names):
@@ -63,12 +65,18 @@ def resolve(written: Options, where: Where, template: Callable[[str, Where], boo
         draft.problems.append(Problem(where, "no-mail", "there is no `mail` in the specs, by which it could be sent", hint))
     if not template(email.subject or "", email.place("subject")) or not mails:
         return None
-    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=(mails[0], email.to, email.subject or ""))
+    if email.link_valid_for and not linked:
+        message = "`link_valid_for` has no effect: the mail has the file itself, which is in no object store"
+        draft.problems.append(
+            Problem(email.key_place("link_valid_for"), "unused-key", message, "remove it, or write `to: s3://…`")
+        )
+    options = (mails[0], email.to, email.subject or "", email.link_valid_for or _WEEK)
+    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=options)
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:
-    mail, to, subject = notice.options
-    message = _message(mail, to, about.filled(subject) or about.title, about)
+    mail, to, subject, valid_for = notice.options
+    message = _message(mail, to, about.filled(subject) or about.title, about, valid_for)
     try:
         with _connected(mail) as server:
             if mail.username:
@@ -81,17 +89,21 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     return f"mailed to {', '.join(to)}"
 
 
-def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About) -> EmailMessage:
+def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = mail.from_, ", ".join(to), subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mail.from_.rpartition("@")[2])
-    attached = about.bytes <= _ATTACHED
-    place = "attached" if attached else f"not attached, since it has {amounts.size(about.bytes)}: it is at {about.file}"
-    message.set_content("\n".join([*about.lines, f"The file is {place}.", ""]))
+    attached = about.content if about.bytes <= _ATTACHED else None
+    if about.link:
+        address, until = about.link(valid_for)
+        place = f"The file is {about.file}. Until {until:%Y-%m-%d %H:%M} UTC whoever has this link can read it:\n{address}"
+    elif attached:
+        place = "The file is attached."
+    else:
+        place = f"The file is not attached, since it has {amounts.size(about.bytes)}: it is at {about.file}."
+    message.set_content("\n".join([*about.lines, place, ""]), cte="quoted-printable")
     if attached:
-        message.add_attachment(
-            Path(about.file).read_bytes(), maintype="application", subtype="octet-stream", filename=Path(about.file).name
-        )
+        message.add_attachment(attached.read_bytes(), maintype="application", subtype="octet-stream", filename=attached.name)
     return message
 
 
@@ -118,4 +130,6 @@ def _not_sent(mail: Mail, error: Exception) -> SluiceError:
     says: str | bytes = error.smtp_error if isinstance(error, smtplib.SMTPResponseException) else str(error)
     says = says.decode(errors="replace") if isinstance(says, bytes) else says
     hint = "correct `host`, `port` and `tls` of the document `mail`"
-    return SluiceError("mail-not-sent", f"the mail server {mail.server} did not take it: {says or type(error).__name__}", hint)
+    final = isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= 500
+    message = f"the mail server {mail.server} did not take it: {says or type(error).__name__}"
+    return (SluiceError if final else NotSentYet)("mail-not-sent", message, hint)

@@ -1,14 +1,18 @@
-"""A POST with what was written, as JSON, to an address of yours."""
+"""A POST with what was written, as JSON, to an address of yours, signed if there is a secret for that."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from framework.errors import SluiceError, Where
 from framework.model import SecretStore
-from framework.model.notice import About, Notice
+from framework.model.notice import About, Notice, NotSentYet
 from framework.model.secret import SecretRef
 from framework.patience import WEBHOOK
 from framework.plan.draft import Draft
@@ -25,6 +29,11 @@ class Webhook(Bound):
     url: str | SecretRef = option(
         "The address; a secret if it holds one.", example='"${secret:hook}"', aka=["to", "address", "uri"]
     )
+    signed_by: SecretRef | None = option(
+        "A secret that the receiver knows, too. The header `X-Sluice-Signature` is then `sha256=` and the HMAC, in hex, of the header"
+        " `X-Sluice-Timestamp`, a `.`, and the body.",
+        default=None, example='"${secret:hook_key}"', aka=["secret", "key", "signature"],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,20 +45,31 @@ class Options(Bound):
     webhook: Webhook = option("The address.", example='{url: "${secret:hook}"}')
 
 
-def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _draft: Draft) -> Notice:
-    return Notice(type="webhook", says="a POST to a webhook", options=written.webhook.url)
+def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
+    webhook = written.webhook
+    return Notice(type="webhook", says="a POST to a webhook", options=(webhook.url, webhook.signed_by))
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     """The address is in no message: it may be a secret."""
     import requests
 
-    url = reveal(notice.options, secrets)
+    url, key = notice.options
+    body = json.dumps(dict(about.document)).encode()
+    headers = {"Content-Type": "application/json", **(_signature(reveal(key, secrets), body) if key else {})}
     try:
-        answer = requests.post(url, json=dict(about.document), timeout=WEBHOOK, allow_redirects=False)
-    except (requests.RequestException, ValueError) as error:
-        what = "is no address" if isinstance(error, ValueError) else "does not answer"
-        raise SluiceError("webhook-failed", f"the webhook {what} ({type(error).__name__})", _HINT) from None
+        answer = requests.post(reveal(url, secrets), data=body, headers=headers, timeout=WEBHOOK, allow_redirects=False)
+    except ValueError as error:  # also those that `requests` has for addresses
+        raise SluiceError("webhook-failed", f"the webhook is no address ({type(error).__name__})", _HINT) from None
+    except requests.RequestException as error:
+        raise NotSentYet("webhook-failed", f"the webhook does not answer ({type(error).__name__})", _HINT) from None
     if answer.status_code >= 300:
-        raise SluiceError("webhook-failed", f"the webhook answers {answer.status_code}", _HINT)
+        again = answer.status_code == 429 or answer.status_code >= 500
+        raise (NotSentYet if again else SluiceError)("webhook-failed", f"the webhook answers {answer.status_code}", _HINT)
     return "posted to the webhook"
+
+
+def _signature(key: str, body: bytes) -> dict[str, str]:
+    now = str(int(time.time()))
+    digest = hmac.new(key.encode(), now.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return {"X-Sluice-Timestamp": now, "X-Sluice-Signature": f"sha256={digest}"}

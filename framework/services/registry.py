@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.services import process
+from framework.services import http, process
 from framework.services.ports import pair
 from framework.services.process import Service
 
@@ -96,17 +96,7 @@ def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _answers(port: int) -> bool:
-    """Whether the health page answers. Not read by urllib, which would ask a company's proxy for 127.0.0.1."""
-    from http.client import HTTPConnection, HTTPException
-
-    connection = HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", f"{API}/subjects")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+    return http.status(port, "GET", f"{API}/subjects") == 200
 
 
 SERVICE = Service(

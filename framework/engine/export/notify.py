@@ -1,31 +1,57 @@
-"""Tells of a written file: by each of the export's notices, whatever becomes of the others."""
+"""Tells of a written file: by each of the export's notices, whatever becomes of the others.
+
+Guarantee: each is sent at least once for each content of a file, also if a former try failed; and again only after a crash between
+sending it and noting that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from framework import amounts, components
+from framework.engine.export import records
 from framework.engine.export.write import Done
 from framework.errors import SluiceError
 from framework.model import SecretStore
 from framework.model.export import Export
-from framework.model.notice import NOTICES, About
+from framework.model.notice import NOTICES, About, Notice, NotSentYet
+from framework.patience import NOTICE_AGAIN
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
     """What was sent, in words. What could not be sent is raised at the end: the file is written."""
     failed: list[SluiceError] = []
     tells = about(done)
+    record = done.record
     for notice in export.notices:
+        if notice.id in record.told:
+            yield f"not sent again for the same content: {notice.says}"
+            continue
         try:
-            yield components.load(NOTICES, notice.type).send(notice, tells, secrets)
+            yield _sent(notice, tells, secrets)
         except SluiceError as error:
             failed.append(error)
+            continue
+        record = replace(record, told=(*record.told, notice.id))
+        records.add(export.name, record)
     if failed:
         first = failed[0]
         messages = "; ".join(error.message for error in failed)
         raise SluiceError(first.code, f"{done.record.file} is written, and not all were told of it: {messages}", first.hint)
+
+
+def _sent(notice: Notice, tells: About, secrets: SecretStore) -> str:
+    send = components.load(NOTICES, notice.type).send
+    for seconds in NOTICE_AGAIN:
+        try:
+            return str(send(notice, tells, secrets))
+        except NotSentYet:
+            time.sleep(seconds)
+    return str(send(notice, tells, secrets))
 
 
 def about(done: Done) -> About:
@@ -50,5 +76,18 @@ def about(done: Done) -> About:
     window_times = {"window_start": span.start, "window_end": span.end} if span else {}
     return About(
         title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document,
-        file=str(Path(record.file).absolute()), bytes=record.bytes, window=window_times,
+        file=record.file if done.link else str(Path(record.file).absolute()), content=None if done.link else Path(record.file),
+        link=_link(done), bytes=record.bytes, window=window_times,
     )  # fmt: skip
+
+
+def _link(done: Done) -> Callable[[int], tuple[str, datetime]] | None:
+    link = done.link
+    if link is None:
+        return None
+
+    def valid_for(seconds: int) -> tuple[str, datetime]:
+        now = datetime.now(timezone.utc)
+        return link(seconds, now), now + timedelta(seconds=seconds)
+
+    return valid_for

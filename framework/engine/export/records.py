@@ -24,13 +24,14 @@ class Record:
     bytes: int
     sha256: str
     at: str
+    told: tuple[str, ...] = ()  # the notices about this very content that were sent
 
 
 def of(export: str) -> Mapping[str, Record]:
     """By window, the oldest first. A file that cannot be read is none."""
     with suppress(OSError, ValueError, TypeError):
         read = json.loads(_file(export).read_text(encoding="utf-8"))
-        return {each["window"]: Record(**each) for each in read}
+        return {each["window"]: Record(**{**each, "told": tuple(each.get("told", ()))}) for each in read}
     return {}
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,8 @@ from typing import Any
 import duckdb
 
 from framework.engine.export import records
+from framework.engine.export.bucket import in_bucket
+from framework.engine.export.place import Link, Place, in_folder
 from framework.engine.export.records import Record
 from framework.engine.export.statement import checked
 from framework.engine.export.window import Span
@@ -27,6 +27,7 @@ from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.query.database import interruptible, opened, quoted, quoted_text, scratch
 from framework.errors import SluiceError
+from framework.model import SecretStore
 from framework.model.export import Export
 from framework.types import DATE, TIMESTAMP
 
@@ -44,72 +45,58 @@ class Done:
     span: Span | None
     record: Record
     before: Record | None
+    link: Link | None  # to a file in an object store
 
 
-def write(export: Export, span: Span | None, now: datetime) -> Done:
+def write(export: Export, span: Span | None, now: datetime, secrets: SecretStore) -> Done:
     catalog, identifier = export.pipeline.table.catalog, export.pipeline.table.identifier
     table = metadata.read(catalog, identifier)
     if table is None or table.main is None:
         hint = f"run `sluice run {export.pipeline.name}`, which writes it, first"
         raise SluiceError("no-table", f"the table {identifier}, which {export.name} exports, does not exist yet", hint)
     snapshot = int(table.main["snapshot-id"])
-    target = _target(export, span)
-    with _draft(target) as draft:
-        rows = _copied(export, span, table, snapshot, draft)
-        record = Record(
-            window=span.name if span else "", file=str(target.relative_to(Path.cwd().resolve())), snapshot=snapshot, rows=rows,
-            bytes=draft.stat().st_size, sha256=_digest(draft), at=now.isoformat(timespec="seconds"),
-        )  # fmt: skip
-        before = records.of(export.name).get(record.window)
-        draft.replace(target)
-    records.add(export.name, record)
-    return Done(export=export.name, table=identifier, span=span, record=record, before=before)
-
-
-def _target(export: Export, span: Span | None) -> Path:
-    """The file, inside the project also after links are followed."""
-    name = export.to.format(window_start=span.start, window_end=span.end) if span else export.to.format()
-    target = Path.cwd() / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    real = target.parent.resolve() / target.name
-    if not real.is_relative_to(Path.cwd().resolve()) or target.is_dir():
-        why = "is a folder" if target.is_dir() else "leads out of the project"
-        raise SluiceError("bad-location", f"{name}, the file of {export.name}, {why}", "write another path under `file: {to: …}`")
-    return real
-
-
-@contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    """The name of a file beside the target, which is on the same disk."""
-    draft = target.with_name(f".{target.name[:100]}-{uuid.uuid4().hex}.part")
+    place = in_bucket(export, span, secrets) if export.storage else in_folder(export, span)
+    scratch_folder = Path(scratch())
     try:
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path) -> int:
-    """Writes the rows; how many."""
-    scratch_folder = scratch()
-    files = table.files
-    folders = [files.path(files.root), files.path(str(table.document["location"])), str(draft.parent)]
-    try:
-        database = opened(folders, scratch_folder, memory=_MEMORY)
-        try:
-            scan = f"iceberg_scan({quoted_text(table.file)}, snapshot_from_id = {snapshot})"
-            where = f" WHERE {_within(export, span)}" if span else ""
-            with ThreadPoolExecutor(1) as worker:
-
-                def run(sql: str) -> Any:
-                    return interruptible(worker, database, lambda: database.execute(sql).fetchone())
-
-                run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
-                select = _selected(export, database)
-                (rows,) = run(f"COPY ({select}) TO {quoted_text(str(draft))} ({_options(export, snapshot, span)})")
-        finally:
-            database.close()
+        with place.draft(scratch_folder) as draft:
+            rows = _copied(export, span, table, snapshot, draft, scratch_folder)
+            record = _record(place, span, snapshot, rows, draft, now)
+            before = records.of(export.name).get(record.window)
+            if before is not None and (before.sha256, before.file) == (record.sha256, record.file):
+                record = replace(record, told=before.told)
+            place.take(draft, _about(export, snapshot, span))
     finally:
         shutil.rmtree(scratch_folder, ignore_errors=True)
+    records.add(export.name, record)
+    return Done(export=export.name, table=identifier, span=span, record=record, before=before, link=place.link)
+
+
+def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Path, now: datetime) -> Record:
+    return Record(
+        window=span.name if span else "", file=place.file, snapshot=snapshot, rows=rows,
+        bytes=draft.stat().st_size, sha256=_digest(draft), at=now.isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path, scratch_folder: Path) -> int:
+    """Writes the rows; how many."""
+    files = table.files
+    folders = [files.path(files.root), files.path(str(table.document["location"])), str(draft.parent)]
+    database = opened(folders, str(scratch_folder), memory=_MEMORY)
+    try:
+        scan = f"iceberg_scan({quoted_text(table.file)}, snapshot_from_id = {snapshot})"
+        where = f" WHERE {_within(export, span)}" if span else ""
+        with ThreadPoolExecutor(1) as worker:
+
+            def run(sql: str) -> Any:
+                return interruptible(worker, database, lambda: database.execute(sql).fetchone())
+
+            run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
+            select = _selected(export, database)
+            options = _options(export, _about(export, snapshot, span))
+            (rows,) = run(f"COPY ({select}) TO {quoted_text(str(draft))} ({options})")
+    finally:
+        database.close()
     if export.format == "csv" and export.for_spreadsheets:
         _mark(draft)
     with draft.open("rb") as file:
@@ -145,16 +132,20 @@ def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query}\n) AS answer"
 
 
-def _options(export: Export, snapshot: int, span: Span | None) -> str:
-    if export.format == "csv":
-        return "FORMAT csv, HEADER true, USE_TMP_FILE false"
-    if export.format == "jsonl":
-        return "FORMAT json, USE_TMP_FILE false"
-    about = {
+def _about(export: Export, snapshot: int, span: Span | None) -> Mapping[str, str]:
+    """What the file itself says of its rows, where it can."""
+    return {
         "sluice_table": export.pipeline.table.identifier,
         "sluice_snapshot": str(snapshot),
         "sluice_window": span.name if span else "",
     }
+
+
+def _options(export: Export, about: Mapping[str, str]) -> str:
+    if export.format == "csv":
+        return "FORMAT csv, HEADER true, USE_TMP_FILE false"
+    if export.format == "jsonl":
+        return "FORMAT json, USE_TMP_FILE false"
     values = ", ".join(f"{name}: {quoted_text(value)}" for name, value in about.items())
     return f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{{values}}}"
 

@@ -23,7 +23,7 @@ class Options(Bound):
     slip: str = option("The file.", example="slips.txt")
 
 
-def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _draft: Draft) -> Notice:
+def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
     return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip)
 
 

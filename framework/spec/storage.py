@@ -1,0 +1,49 @@
+"""The object store of files, as a document names it under `storage`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from framework.errors import Problem
+from framework.hosts import url_is_loopback
+from framework.model import storage as model
+from framework.model.secret import SecretRef
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Url
+
+
+@dataclass(frozen=True)
+class Storage(Bound):
+    """An object store that speaks the protocol of S3. Without keys and profile, the machine's own AWS login is used."""
+
+    endpoint: Url | None = option(
+        "The store's address; default: that of AWS.", default=None, example="http://127.0.0.1:19100", aka=["url", "uri"]
+    )
+    region: str | None = option("The store's region.", default=None, example="eu-central-1")
+    access_key: str | SecretRef | None = option(
+        "The id of the key to log in with.", default=None, example='"${secret:s3_key}"', aka=["key", "access_key_id"]
+    )
+    secret_key: SecretRef | None = option(
+        "The secret of that key.", default=None, example='"${secret:s3_secret}"', aka=["secret", "secret_access_key"]
+    )
+    profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
+
+    def problems(self) -> Iterable[Problem]:
+        if self.gaps & {"access_key", "secret_key"}:
+            return
+        if (self.access_key is None) != (self.secret_key is None):
+            missing = "secret_key" if self.secret_key is None else "access_key"
+            hint = f'add `{missing}: "${{secret:…}}"`, or remove the other'
+            yield Problem(self.place(), "missing-key", f"a login needs a key and its secret, and there is no `{missing}`", hint)
+        elif self.access_key is not None and self.profile is not None:
+            hint = "remove one of them"
+            yield Problem(self.key_place("profile"), "unused-key", "`profile` has no effect beside `access_key`", hint)
+        if self.endpoint and self.endpoint.startswith("http:") and not url_is_loopback(self.endpoint):
+            message = f"rows would be sent to {self.endpoint} without encryption"
+            yield Problem(self.place("endpoint"), "unencrypted-storage", message, "write `https://…`")
+
+    def planned(self) -> model.Storage:
+        return model.Storage(
+            endpoint=self.endpoint, region=self.region, access_key=self.access_key, secret_key=self.secret_key, profile=self.profile
+        )  # fmt: skip
