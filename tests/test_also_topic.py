@@ -67,7 +67,7 @@ def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
 def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
     """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
     consumer = Consumer({"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False})
-    found = []
+    sent = []
     topic = f"{project.topic}_on"
     for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
         first, last = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
@@ -76,14 +76,14 @@ def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> lis
             value = message.value()
             headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
             key = message.key()
-            found.append((str(key, "utf-8") if key else None, read(value) if value is not None else None, headers))
+            sent.append((str(key, "utf-8") if key else None, read(value) if value is not None else None, headers))
     consumer.close()
-    return found
+    return sent
 
 
-def keyed(found: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+def keyed(sent: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     """What a consumer that keeps the last message of each key has: prices by key."""
-    last = {key: value for key, value, _ in found}
+    last = {key: value for key, value, _ in sent}
     return {key: value["price"] for key, value in last.items() if value is not None}
 
 
@@ -94,13 +94,13 @@ def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
     send(project, {"id": 4, "price": 7})
     assert ran(project) == [1]
     assert ran(project) == []
-    found = messages(project)
-    assert sorted(key for key, _, _ in found) == ["1", "3", "4"]
-    first = next(value for key, value, _ in found if key == "1")
+    sent = messages(project)
+    assert sorted(key for key, _, _ in sent) == ["1", "3", "4"]
+    first = next(value for key, value, _ in sent if key == "1")
     assert list(first) == ["id", "price", "gone", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
     assert (first["id"], first["price"], first["gone"]) == (1, 1.5, None)
-    assert len({tuple(headers.items()) for _, _, headers in found}) == 3
-    assert {tuple(headers) for _, _, headers in found} == {("sluice-table", "sluice-commit", "sluice-row")}
+    assert len({tuple(headers.items()) for _, _, headers in sent}) == 3
+    assert {tuple(headers) for _, _, headers in sent} == {("sluice-table", "sluice-commit", "sluice-row")}
 
 
 def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
@@ -133,9 +133,9 @@ def test_a_follower_dies_at(onward: Project, point: str) -> None:
         ran(project, dies_at(point))
     send(project, {"id": 20, "price": 20})
     ran(project)
-    found = messages(project)
-    assert len(found) == (41 if point == "shown" else 21)
-    assert len({tuple(headers.items()) for _, _, headers in found}) == 21
+    sent = messages(project)
+    assert len(sent) == (41 if point == "shown" else 21)
+    assert len({tuple(headers.items()) for _, _, headers in sent}) == 21
 
 
 def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
@@ -146,9 +146,9 @@ def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
         ran(project, dies_at("shown"))
     send(project, {"id": 2, "gone": True}, {"id": 3, "price": 3})
     assert ran(project) == [4]
-    found = messages(project)
-    assert keyed(found) == {"1": 1, "3": 3}
-    repeats = [tuple(headers.items()) for key, value, headers in found if key in "12" and value]
+    sent = messages(project)
+    assert keyed(sent) == {"1": 1, "3": 3}
+    repeats = [tuple(headers.items()) for key, value, headers in sent if key in "12" and value]
     assert len(repeats) == 4
     assert len(set(repeats)) == 2
 
@@ -248,12 +248,12 @@ def test_avro_by_a_registry(trades: Registered) -> None:
     trades.topic_more = trades.topic_more.replace("at: timestamp", "at: timestamp, new: 'array<string>'")
     send(trades, {"id": 3, "new": ["a", None]})
     assert ran(trades) == [1]
-    found = [(key, *decoded(trades, value)) for key, value, _ in messages(trades, lambda data: data)]
-    rows = {key: value for key, _, value in found}
+    sent = [(key, *decoded(trades, value)) for key, value, _ in messages(trades, lambda data: data)]
+    rows = {key: value for key, _, value in sent}
     at = datetime(2026, 1, 5, 10, 0, 0, 1, timezone.utc)
     assert (rows["1"]["price"], rows["1"]["at"], rows["2"]["price"]) == (Decimal("1.50"), at, None)
     assert rows["3"]["new"] == ["a", None]
-    assert len({schema for _, schema, _ in found}) == 2
+    assert len({schema for _, schema, _ in sent}) == 2
     trades.admin.delete_topics([f"{trades.topic}_on"])[f"{trades.topic}_on"].result()
 
 

@@ -128,18 +128,20 @@ def _text(box: Mailbox) -> str:
     return str(cast(Any, body).get_content())
 
 
-def test_a_login_that_the_store_does_not_take(shop: Path, store: str, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
-    if "moto" in request.node.name:
-        monkeypatch.setenv("AWS_CONFIG_FILE", "none")
-        specs(store, "sluice/weekly_")
-        text = Path("specs/all.yaml").read_text()
-        login = ', access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"'
-        Path("specs/all.yaml").write_text(text.replace(login, ", profile: nobody"))
-        failed = weekly()
-        assert "storage-refused: The config profile (nobody) could not be found" in failed.stderr
-        return
+def test_a_profile_that_is_not_there(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
+    specs("http://127.0.0.1:1", "sluice/weekly_")
+    text = Path("specs/all.yaml").read_text()
+    login = ', access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"'
+    Path("specs/all.yaml").write_text(text.replace(login, ", profile: nobody"))
+    assert "storage-refused: The config profile (nobody) could not be found" in weekly().stderr
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("go"), reason="no Go, and moto takes any login")
+def test_a_login_that_the_store_does_not_take(shop: Path, object_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_SECRET_S3_SECRET", "wr0ng-secret-of-s3")
-    specs(store, "sluice/weekly_")
+    specs(object_store, "sluice/weekly_")
     failed = weekly()
     assert failed.exit_code == 1
     assert "storage-refused: the object store refused s3://sluice/weekly_2026-11-09.csv: SignatureDoesNotMatch" in failed.stderr
