@@ -84,7 +84,7 @@ class _Table:
         found = changes.between(self.lake, self.name, _COLUMNS, since, until)
         rows = found.rows().selectExpr("k", "v", "to_json(m)", ROW, COMMIT, CHANGE).collect()
         assert len(rows) <= found.most
-        now, only_adds = found.now().collect(), found.only_adds()
+        now, only_adds = found.now().collect(), found.only_adds(None)
         assert len(now) == sum(row[-1] in (ADDED, AFTER) for row in rows)
         assert only_adds == all(row[-1] in (ADDED, AFTER) for row in rows)
         return Counter(tuple(row) for row in rows)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from framework.engine.forget import forget
 from framework.engine.loop import batches
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import KILL_POINTS as MAINTENANCE
@@ -146,6 +147,25 @@ def test_maintenance_killed_at(project: Project, point: str) -> None:
     list(maintain.maintain(context, context.plan.pipelines[0]))
     project.assert_exactly_once()
     assert project.branches() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", forget.KILL_POINTS)
+def test_forgetting_killed_at(project: Project, point: str) -> None:
+    project.make_topic()
+    for _ in range(2):
+        project.send_good(30, bad_every=10)
+        project.run()
+    with victim(project, point, signal.SIGKILL, "forget") as process:
+        process.wait(PATIENCE)
+    project.send_good(30, bad_every=10)
+    project.run()
+    context = project.context()
+    pipeline = context.plan.pipelines[0]
+    list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"id": "7"}).key))
+    assert sorted(row["id"] for row in project.rows()) == [number for number in range(90) if number % 10 and number != 7]
+    assert project.branches() == []
+    assert len(project.unreferenced()) <= 3
 
 
 @pytest.mark.long

@@ -53,6 +53,10 @@ MAY: dict[str, tuple[str, ...]] = {
         *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),
         *("engine.rows", "engine.spark", "engine.rules"),
     ),
+    "engine.forget": (
+        *(*ENGINE, "engine.export", "engine.follow", "engine.maintain", "engine.publish", "engine.context", "engine.iceberg"),
+        *("engine.rows", "engine.spark", "engine.rules"),
+    ),
     "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.publish": (
         *(*ENGINE, "engine.staging", "engine.context", "engine.source", "engine.messages", "engine.iceberg", "engine.rows"),

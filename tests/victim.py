@@ -1,7 +1,7 @@
 """A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
 
-WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`) or a `replay` of its bad rows, `run:NAME` of another
-pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
+WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows or `forget` of the key id=7,
+`run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyspark import SparkContext
 
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.forget import forget
 from framework.engine.maintain import maintain
 from framework.engine.rebuild import rebuild
 from framework.engine.undo import replay
@@ -45,6 +46,8 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
             print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
         elif what == "maintain":
             print(*maintain.maintain(context, pipeline), flush=True)
+        elif what == "forget":
+            print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {"id": "7"}).key), flush=True)
         elif what == "replay":
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif what == "all":

@@ -99,6 +99,8 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
     from framework.engine.rules import run_record
 
+    if any(table.forgotten for table in tables):
+        yield "it keeps a hash of what `sluice forget` deleted; without it, messages of these persons that Kafka still has land again"
     for other in plan.pipelines:
         if tables and other.source and other.source.pipeline == pipeline.name:
             yield f"`{other.name}` reads this table, and fails until it exists again"

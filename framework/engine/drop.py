@@ -16,7 +16,7 @@ from framework.amounts import counted
 from framework.engine.iceberg import metadata, second_identity, table_state
 from framework.engine.iceberg.jvm_state import attempts_of
 from framework.engine.kafka.cluster import client_settings
-from framework.engine.rules import attempts, protocol, refusals
+from framework.engine.rules import attempts, forgotten, protocol, refusals
 from framework.errors import RefusedError, SluiceError, UnreachableError
 from framework.model import Catalog, Pipeline, Plan, SecretStore, Topic
 from framework.patience import TOPIC_DELETED
@@ -38,6 +38,7 @@ class Held:
     bytes: int
     folder: str
     more: tuple[str, ...] = ()  # folders in which files of it lie, besides its own
+    forgotten: bool = False  # whether it keeps hashes of forgotten keys
 
     @property
     def name(self) -> str:
@@ -106,6 +107,7 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
         bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more=tuple(more),
+        forgotten=forgotten.PROPERTY in table.properties,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from framework.model.pipeline import (
     Step,
     in_order,
 )
-from framework.model.secret import MaskKey, Masks, SecretRef
+from framework.model.secret import Joined, MaskKey, Masks, SecretRef
 from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, SideTable
 from framework.model.storage import Storage
 from framework.model.table import (
@@ -84,6 +84,7 @@ __all__ = [
     "Generated",
     "Generator",
     "GivenRow",
+    "Joined",
     "Keyed",
     "Login",
     "Maintain",

@@ -21,9 +21,19 @@ class MaskKey:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A column whose masked values tell which plain ones were equal: `does` is `hmac` or `encrypt`."""
+
+    column: str
+    does: str
+    number: bool
+
+
+@dataclass(frozen=True)
 class Masks:
     """What a step masks: `paths` of columns and of fields in them. The first key masks, all of them reveal."""
 
     keys: tuple[MaskKey, ...]
     paths: tuple[tuple[str, ...], ...]
     encrypted: tuple[tuple[str, ...], ...]  # those that can be revealed
+    joined: tuple[Joined, ...] = ()

@@ -14,9 +14,13 @@ ENCRYPTED = "enc:"  # in front of a text that `encrypt` made
 
 
 def call(does: str, keys: Iterable[MaskKey], argument: str, **more: object) -> str:
-    """SQL of a call of `hmac`, `encrypt`, `ip`, `seal` or `open`. The first key masks; all of them open."""
-    described = json.dumps({"mask": does, "keys": [(key.id, key.secret.name) for key in keys], **more}, sort_keys=True)
-    return f"{FUNCTIONS}.{identifier(f'mask:{described}')}({argument})"
+    """SQL of a call of `hmac`, `encrypt`, `ip`, `seal`, `open` or `mention`. The first key masks; all of them open."""
+    return f"{FUNCTIONS}.{identifier(f'mask:{description(does, keys, **more)}')}({argument})"
+
+
+def description(does: str, keys: Iterable[MaskKey], **more: object) -> str:
+    """What `Mask.java` is told."""
+    return json.dumps({"mask": does, "keys": [(key.id, key.secret.name) for key in keys], **more}, sort_keys=True)
 
 
 def sealed_headers(keys: Iterable[MaskKey], does: str, headers: str) -> str:

@@ -111,8 +111,12 @@ def masked(method: str | Method, value: str, type_: Type, keys: Sequence[MaskKey
 def _canonical(does: str, value: str, type_: Type, keys: Sequence[MaskKey], **more: object) -> Masked:
     if type_ == BINARY:
         return Masked(wrong="is binary", hint="make it a text by a step before: `derive: {photo: hex(photo)}`")
-    number = isinstance(type_, Decimal) or type_ in (*_WHOLE, *_REAL)
-    return Masked(masks.call(does, keys, value if type_ == STRING else f"CAST({value} AS STRING)", number=number, **more))
+    text = value if type_ == STRING else f"CAST({value} AS STRING)"
+    return Masked(masks.call(does, keys, text, number=is_number(type_), **more))
+
+
+def is_number(type_: Type) -> bool:
+    return isinstance(type_, Decimal) or type_ in (*_WHOLE, *_REAL)
 
 
 def _redacted(value: str, type_: Type, _keys: Sequence[MaskKey], _path: Sequence[str]) -> Masked:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from framework.errors import Problem
-from framework.model import ColumnSql, MaskKey, Masks, SecretRef
+from framework.model import ColumnSql, Joined, MaskKey, Masks, SecretRef
 from framework.plan.landing import Landing
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
@@ -115,8 +115,15 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         assign=tuple((name, ColumnSql(sql, (name,))) for name, sql in assign.items() if name in columns),
         says=tuple(f"{path}: {_says(method)}" for path, method in written.columns.items()),
         landing=lambda to: _of_keys(written, to),
-        masks=Masks(keys, tuple(paths), encrypted),
+        masks=Masks(keys, tuple(paths), encrypted, tuple(_joined(written, rows))),
     )  # fmt: skip
+
+
+def _joined(written: Written, rows: Rows) -> Iterator[Joined]:
+    for column in rows.columns:
+        method = written.columns.get(column.name)
+        if isinstance(method, str) and method in _JOINED and not isinstance(column.type, Array):
+            yield Joined(column.name, method, _masks.is_number(column.type))
 
 
 def _leaf(method: str | _masks.Method, keys: tuple[MaskKey, ...], path: list[str]) -> Any:

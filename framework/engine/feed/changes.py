@@ -77,9 +77,12 @@ class Changes:
         commits = new.select(ROW, new[COMMIT].alias("_sluice_new_commit"))
         return old.join(self._small(commits), ROW).where(f"_sluice_new_commit <> {COMMIT}").select(*self._names)
 
-    def only_adds(self) -> bool:
-        """Whether no row was deleted or changed."""
-        return all(rows is None or rows.isEmpty() for rows in (self.deleted(()), self.before()))
+    def only_adds(self, besides: str | None) -> bool:
+        """Whether no row was deleted or changed; but for rows for which this SQL is true, which may be gone."""
+        deleted = self.deleted(self.columns if besides else ())
+        if deleted is not None and besides:
+            deleted = deleted.where(f"NOT ({besides})")
+        return all(rows is None or rows.isEmpty() for rows in (deleted, self.before()))
 
     def rows(self) -> DataFrame:
         """All of them, with what happened to each."""

@@ -13,6 +13,7 @@ from framework.engine.feed import changes
 from framework.engine.feed.changes import COMMIT, NOTHING, ROW
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import forgotten
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
 from framework.errors import BatchError, SourceMissing
@@ -130,7 +131,7 @@ class ChangesOfTable(WholeTable):
         differing = changes.between(
             self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value
         )
-        if not source.rows_change and since != NOTHING and not differing.only_adds():
+        if not source.rows_change and since != NOTHING and not differing.only_adds(self._forgotten(table)):
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
         order = dict(self._order(table, until, batch))
         names = [identifier(column.name) for column in columns]
@@ -154,6 +155,11 @@ class ChangesOfTable(WholeTable):
                 orders = (f"{sql} AS {name}" for name, sql in order.items())
                 rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{before} AS _sluice_before"))
         return rows
+
+    def _forgotten(self, table: Metadata) -> str | None:
+        """SQL of whether a row may be gone because its key was forgotten."""
+        keys = forgotten.read(table.properties)
+        return keys.condition([column.name for column in self.source.columns]) if keys else None
 
     @property
     def _keys(self) -> tuple[str, ...]:

@@ -149,6 +149,17 @@ class Lake:
                 self._pin(transaction)
             transaction.commitTransaction()
 
+    def mark_by_commit(self, transaction: Any, properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
+        """Sets properties by a commit without rows; refused if anything was committed since the transaction began."""
+        with commit_answers():
+            set_properties(transaction, properties)
+            append = transaction.newAppend()
+            for key, value in summary.items():
+                append = append.set(key, value)
+            append.commit()
+            self._pin(transaction)
+            self.commit(transaction)
+
     def tag(self, table: Any, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: Iterable[str] = ()) -> None:
         """Tags snapshots and removes tags, in one commit. Refused unless the tags `instead_of` are where they are said to be."""
         transaction = self.begin(table)
@@ -172,6 +183,17 @@ class Lake:
             with commit_answers():
                 table.refresh()
                 table.manageSnapshots().removeTag(name).commit()
+
+    def unpin(self, table: Any, names: Iterable[str]) -> None:
+        """Removes tags and branches of others, in one commit."""
+        refs = table.refs()
+        snapshots = table.manageSnapshots()
+        going = [name for name in names if refs.containsKey(name)]
+        for name in going:
+            snapshots = snapshots.removeBranch(name) if refs.get(name).isBranch() else snapshots.removeTag(name)
+        if going:
+            with commit_answers():
+                snapshots.commit()
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
@@ -262,6 +284,16 @@ class Lake:
                 snapshots = snapshots.removeBranch(protocol.BRANCH + name)
             snapshots.commit()
             set_properties(transaction, properties or {})
+            self.commit(transaction)
+
+    def replace_state(self, transaction: Any, branch: str, attempt: str) -> None:
+        """Moves a branch of state to what an attempt has made of it, unless another has moved it meanwhile. No list of files has those
+        from before."""
+        table = transaction.table()
+        with commit_answers():
+            snapshots = transaction.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
+            state_branches.publish(table, snapshots, branch, attempt).commit()
+            transaction.newAppend().toBranch(branch).set(protocol.ATTEMPT, attempt).commit()
             self.commit(transaction)
 
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:

@@ -31,8 +31,9 @@ class Compacted:
     after: int
 
 
-def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compacted:
-    """Compacts about so many bytes at most, in the partitions first into which nothing was written for longest."""
+def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_delete: bool = False) -> Compacted:
+    """Compacts about so many bytes at most, in the partitions first into which nothing was written for longest. With `every_delete`,
+    each file goes in which a row is marked as deleted."""
     table = lake.load(due.identifier)
     if table is None:
         raise CommitRefused(f"the table {due.identifier} is gone")
@@ -43,7 +44,7 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None) -> Compa
         "min-input-files": FEWEST_FILES,
         "delete-ratio-threshold": _MARKED,
         # A follower that shows files waits until no file has deleted rows.
-        **({"delete-file-threshold": 1} if any(each.by_files for each in pipeline.also) else {}),
+        **({"delete-file-threshold": 1} if every_delete or any(each.by_files for each in pipeline.also) else {}),
         "max-file-group-size-bytes": max(_GROUP, size),
         "max-concurrent-file-group-rewrites": 1,
         "partial-progress.enabled": "false",

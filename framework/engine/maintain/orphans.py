@@ -19,26 +19,30 @@ from framework.sql.quote import identifier
 
 def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> int:
     """How many files of the table, or of one of its side tables, went."""
-    catalog = pipeline.table.catalog
-    table = metadata.read(catalog, name)
+    table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return 0
     files, location = table.files, str(table.document["location"])
-    # Listed before the references are read: what is committed in between is among them.
-    old = set(files.older(location, now - timedelta(seconds=pipeline.maintain.orphans_after)))
+    old = unnamed(lake, pipeline, name, now - timedelta(seconds=pipeline.maintain.orphans_after))
     by_others = others.named(table, set(files.older(location, others.ANY_TIME))) if old else None
     if by_others is None:
         return 0
-    second = metadata.read(catalog, second_pipeline(pipeline).table.identifier)
-    named = {files.path(each) for each in _named(lake, pipeline, name)}
-    if second is not None and name == pipeline.table.identifier:
-        named |= {files.path(each) for each in _named(lake, pipeline, second_pipeline(pipeline).table.identifier)}
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
-    return deletable_files.delete(
-        files,
-        {each for each in old if not (each.endswith(others.METADATA) or f"/{others.DELTA}/" in each)} - named - by_others,
-        folders,
-    )
+    return deletable_files.delete(files, old - by_others, folders)
+
+
+def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = others.ANY_TIME) -> set[str]:
+    """The files in a table's folder that it does not name, but for metadata and a Delta log."""
+    table = metadata.read(pipeline.table.catalog, name)
+    if table is None:
+        return set()
+    # Listed before the references are read: what is committed in between is among them.
+    files = table.files
+    old = set(files.older(str(table.document["location"]), before))
+    old = {each for each in old if not (each.endswith(others.METADATA) or f"/{others.DELTA}/" in each)}
+    second = second_pipeline(pipeline).table.identifier
+    also = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
+    return old - {files.path(each) for of in (name, *also) for each in _named(lake, pipeline, of)} if old else old
 
 
 def _named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:

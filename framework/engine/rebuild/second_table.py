@@ -15,7 +15,7 @@ from framework.engine.iceberg.jvm_state import attempting, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import GOING, refuse_changes, second_pipeline
 from framework.engine.publish.tables import LAYOUT, write_properties
-from framework.engine.rules import attempts, protocol, refusals
+from framework.engine.rules import attempts, forgotten, protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TopicState
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, RefusedError, SluiceError
@@ -53,9 +53,9 @@ def create_second(
         protocol.OWNER: refusals.owner(pipeline),
         protocol.OF: str(own.uuid()),
     }
-    accepted_changes = own.properties().get(protocol.ACCEPTED)
-    if accepted_changes is not None:
-        properties[protocol.ACCEPTED] = accepted_changes
+    for kept in (protocol.ACCEPTED, forgotten.PROPERTY):
+        if (value := own.properties().get(kept)) is not None:
+            properties[kept] = value
     identifier = second_pipeline(pipeline).table.identifier
     try:
         replaced_table.create_second_table(

@@ -1,4 +1,4 @@
-"""Which rows of a batch land, where steps compare them with rows of earlier batches: with those of the table, or with a state.
+"""Which rows of a batch land: none of a key that was forgotten, and where steps compare them with rows of earlier batches, what these say.
 
 Guarantee: a step sees the table as it was opened, and the batch is published only onto that. So a row is compared with every row that
 landed before it, and with no other.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
+from framework.engine.rules import forgotten
 from framework.engine.spark.reading_errors import kept
 from framework.engine.staging import Target, ranges, state
 from framework.model import Memory, State
@@ -28,6 +29,10 @@ Stage = Callable[[Target, Frame], Counted]
 
 def staged(to: Target, frame: Frame, stage: Stage) -> Counted:
     """Stages the rows that land, and the state that steps keep of them."""
+    return _without_forgotten(to, frame, lambda rest: _staged(to, rest, stage))
+
+
+def _staged(to: Target, frame: Frame, stage: Stage) -> Counted:
     memories = _memories(to)
     if not memories:
         return stage(to, frame)
@@ -43,8 +48,27 @@ def staged(to: Target, frame: Frame, stage: Stage) -> Counted:
 
 def tried(to: Target, frame: Frame) -> Counted:
     """The counts of rows that would land. Nothing is written."""
+    return _without_forgotten(to, frame, lambda rest: _tried(to, rest))
+
+
+def _tried(to: Target, frame: Frame) -> Counted:
     with admitted(to, frame) as rows:
         return _counted(to, replace(frame, good=rows), _written_nowhere)
+
+
+def _without_forgotten(to: Target, frame: Frame, then: Callable[[Frame], Counted]) -> Counted:
+    """The counts of what is done with the rows whose keys were not forgotten. The others are filtered."""
+    from pyspark.sql import Observation, functions
+
+    keys = forgotten.read(to.table.properties())
+    one = keys.condition(frame.good.columns) if keys else None
+    if one is None:
+        return then(frame)
+    seen = Observation()
+    rows = frame.good.observe(seen, functions.expr(f"count_if({one})").alias("rows")).where(f"NOT ({one})")
+    counted = then(replace(frame, good=rows))
+    count = 0 if counted.unknown_schemas else min(counted.rows, int(seen.get["rows"]))
+    return replace(counted, rows=counted.rows - count, filtered=counted.filtered + count)
 
 
 def _written_nowhere(to: Target, frame: Frame) -> Counted:

@@ -14,8 +14,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * SQL functions that mask a text or the bytes of a message: `hmac`, `encrypt`, `ip`, `seal` and `open`. A function's name is its
- * description, as JSON: what it does as `mask`, the ids of its `keys` with the names of their secrets, and what else it needs.
+ * SQL functions that mask a text or the bytes of a message: `hmac`, `encrypt`, `ip`, `seal`, `open` and `mention`. A function's name is
+ * its description, as JSON: what it does as `mask`, the ids of its `keys` with the names of their secrets, and what else it needs.
  *
  * <p>The secrets are taken when the function is bound, and travel with it; no text that Spark shows has them.
  */
@@ -23,7 +23,7 @@ public abstract class Mask<T> implements ScalarFunction<T> {
   final String description;
   final String does;
   private final String[] ids;
-  private final byte[][] secrets;
+  final byte[][] secrets;
   private transient ThreadLocal<KeyRing> ring;
 
   Mask(String description, JsonNode options) {
@@ -41,11 +41,19 @@ public abstract class Mask<T> implements ScalarFunction<T> {
   static BoundFunction of(String description) {
     try {
       JsonNode options = new ObjectMapper().readTree(description);
-      boolean ofBytes = options.path("mask").asText().equals("seal") || options.path("mask").asText().equals("open");
-      return ofBytes ? new OfBytes(description, options) : new OfText(description, options);
+      return switch (options.path("mask").asText()) {
+        case "seal", "open" -> new OfBytes(description, options);
+        case "mention" -> new Mention(description, options);
+        default -> new OfText(description, options);
+      };
     } catch (JsonProcessingException error) {
       throw new IllegalArgumentException("no description of a mask: " + description);
     }
+  }
+
+  /** One text, masked as the function of this description does it. */
+  public static String text(String description, String text) {
+    return ((OfText) of(description)).invoke(UTF8String.fromString(text)).toString();
   }
 
   KeyRing ring() {

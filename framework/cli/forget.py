@@ -1,0 +1,71 @@
+"""`sluice forget`: a person leaves a pipeline's tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework import amounts
+from framework.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.engine.forget.forget import Meaning
+    from framework.model import Pipeline
+
+SECTION, ORDER = "run", 12
+ALSO_CALLED = ("erase", "gdpr")
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option(
+    "--key", "keys", multiple=True, required=True, metavar="COLUMN=VALUE",
+    help="Whom to forget: a column of the table and its value, before a mask; `-` reads the value from the standard input. Given several"
+    " times, all must be equal.",
+)  # fmt: skip
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(name: str, keys: tuple[str, ...], yes: bool, specs: Path, environment: str) -> None:
+    """Forget a person: rows, bad rows, old snapshots and files.
+
+    Deletes the rows from the table of pipeline NAME and from its state, bad rows whose messages have the value in them, and then all
+    older snapshots, also those that tags of others keep. Files of exports are written again. The table keeps a hash of the key, so that
+    a rebuild, a rewind, or a message that comes again does not bring a row back.
+
+    Ends with a list of places that Sluice cannot reach. A command that was stopped can be given again, and goes on.
+
+    Example: sluice forget orders --key customer_id=4711
+    """
+    written = dict(_written(keys))
+    from framework.engine.forget import forget
+
+    with _specs.opened(specs, environment, name) as (context, pipeline):
+        meaning = forget.judged(context, pipeline, written)
+        for line in _shows(pipeline, meaning):
+            click.echo(line)
+        if not yes:
+            click.confirm("Forget it? This cannot be undone.", abort=True)
+        for line in forget.forget(context, pipeline, meaning.key):
+            click.echo(line)
+
+
+def _written(keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for each in keys:
+        column, equals, value = each.partition("=")
+        if not equals or not column:
+            raise click.UsageError(f"--key {column}: write COLUMN=VALUE")
+        yield column.strip(), sys.stdin.readline().rstrip("\n") if value == "-" else value
+
+
+def _shows(pipeline: Pipeline, meaning: Meaning) -> Iterator[str]:
+    yield f"{pipeline.name}: what {meaning.key.words} says is forgotten in {pipeline.table.identifier}"
+    yield f"  {amounts.counted(meaning.rows, 'row')} and {amounts.counted(meaning.bad_rows, 'bad row')}"
+    yield f"  {amounts.counted(meaning.snapshots, 'older snapshot')}: afterwards there is no `rollback`, `diff` or `query --at` to before"
+    for pin in meaning.pins:
+        yield f"  the tag or branch `{pin}` of others, which keeps a snapshot"
+    for file in meaning.exports:
+        yield f"  {file} is written again, from the table as it is then"

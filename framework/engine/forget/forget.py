@@ -1,0 +1,135 @@
+"""Forgets a person, in an order in which each step can be repeated after a death, and nothing is said to be done that is not.
+
+Guarantee: afterwards no file that the table and its bad rows name has a row of the key, and no batch brings one back.
+Cost: files with rows that were ever deleted or changed are written again, and all older snapshots go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from framework import amounts
+from framework.engine.context import Context
+from framework.engine.forget import bad_rows, beyond, exports, history, keys, rows
+from framework.engine.forget.keys import Key
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.jvm_state import attempting, state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.iceberg.second_identity import second_pipeline
+from framework.engine.publish import side_tables
+from framework.engine.publish.sweep import sweep
+from framework.engine.rules import attempts, refusals
+from framework.errors import SluiceError
+from framework.model import Pipeline
+
+KILL_POINTS = (
+    "remembered",  # no batch adds rows of the key any more
+    "deleted",  # its rows are gone from the newest snapshot
+    "rewritten",  # and from all files that this has
+    "ended",  # the position belongs to a commit without them
+    "deleted_bad_rows",
+    "expired",  # older snapshots and their files are gone
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """What forgetting a key would do."""
+
+    key: Key
+    rows: int
+    bad_rows: int
+    snapshots: int  # that go
+    pins: tuple[str, ...]
+    exports: tuple[str, ...]  # files that are written again
+
+
+def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Meaning:
+    """What it would mean. Nothing is changed."""
+    lake = context.lake(pipeline)
+    _opened(lake, pipeline)
+    context.provide_keys(pipeline)
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    key = keys.of(context, pipeline, written)
+    return Meaning(
+        key=key,
+        rows=rows.count(lake, pipeline, key),
+        bad_rows=bad_rows.count(context, lake, pipeline, key),
+        snapshots=len(table.snapshots) - 1,
+        pins=history.pins(table),
+        exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
+    )
+
+
+def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+    """Does it; says each step when it is done, and what is beyond its reach."""
+    lake = context.lake(pipeline)
+    table = _opened(lake, pipeline)
+    current = state(table)
+    assert current.position is not None
+    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    rows.remember(lake, pipeline.table.identifier, key)
+    context.at("remembered")
+    _refuse_rebuild(lake, pipeline)
+    sweep(lake, pipeline)
+    gone = rows.delete(context, lake, pipeline, key)
+    end = rows.end(context, lake, pipeline, gone > 0)
+    context.at("ended")
+    yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
+    bad = bad_rows.delete(context, lake, pipeline, key)
+    context.at("deleted_bad_rows")
+    yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
+    yield from history.catch_up(context, lake, pipeline, end)
+    history.refuse_readers_behind(context.plan.pipelines, pipeline, end)
+    _refuse_running(lake, pipeline)
+    pins, files = history.forget(lake, pipeline, pipeline.table.identifier, end)
+    _, more = history.forget(lake, pipeline, pipeline.table.bad_rows, None)
+    context.at("expired")
+    yield f"older snapshots are gone, with {amounts.counted(files + more, 'file')}"
+    yield from (f"`{name}`, which kept an older snapshot, is gone" for name in pins)
+    yield from _exported(context, pipeline)
+    left = [*beyond.unnamed(lake, pipeline), *beyond.reach(context.plan, pipeline)]
+    yield "beyond reach:"
+    yield from (f"  {line}" for line in left)
+
+
+def _opened(lake: Lake, pipeline: Pipeline) -> Any:
+    table = lake.load(pipeline.table.identifier)
+    current = state(table) if table is not None else None
+    if current is None or current.position is None:
+        raise refusals.no_table(pipeline)
+    refusals.check_owner(pipeline, current)
+    return table
+
+
+def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
+    """Refuses while a rebuild is under way that began before. A later one has the key."""
+    second = second_pipeline(pipeline).table.identifier
+    if lake.find(second) is not None:
+        hint = f"`sluice rebuild {pipeline.name}` ends it; then give the same command again"
+        raise SluiceError(
+            "rebuild-under-way", f"a rebuild of {pipeline.table.identifier} has begun, and {second} has its rows", hint
+        )
+
+
+def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
+    if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
+        hint = f"`sluice pause {pipeline.name}`, and give the same command again: it goes on from here"
+        raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
+
+
+def _exported(context: Context, pipeline: Pipeline) -> Iterator[str]:
+    for export, record in exports.written(context.plan, pipeline):
+        try:
+            done = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
+        except SluiceError as error:
+            yield f"{record.file} could not be written again, and may have the person: {error.message}"
+            continue
+        if done.record.file == record.file:
+            yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
+        else:
+            yield f"{record.file} stays, and may have the person: `{export.name}` writes {done.record.file} by now"

@@ -1,0 +1,88 @@
+"""The key of a person: values of columns, as they are written and as the table has them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, cast
+
+from framework.engine.context import Context
+from framework.errors import SluiceError
+from framework.model import Joined, MaskKey, Pipeline
+from framework.spelling import did_you_mean
+from framework.sql import masks
+from framework.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, Type
+
+_WHOLE = (TINYINT, SMALLINT, INT, BIGINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """Columns and their values. `stored` has for each column what the table may have: masked by each of the keys, or as it is."""
+
+    columns: tuple[str, ...]
+    given: tuple[str, ...]
+    stored: tuple[tuple[str, ...], ...]
+
+    @property
+    def combinations(self) -> Iterator[tuple[str, ...]]:
+        yield from itertools.product(*self.stored)
+
+    @property
+    def words(self) -> str:
+        """Without the values, which belong into no log."""
+        return ", ".join(f"`{name}`" for name in self.columns)
+
+
+def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
+    types = {column.name: column.type for column in pipeline.table.columns}
+    for name in written:
+        if name not in types:
+            hint = did_you_mean(name, types, f"there is {', '.join(types)}")
+            raise SluiceError("forget-key", f"{pipeline.table.identifier} has no column `{name}`", hint)
+    for state in pipeline.table.states:
+        if not written.keys() <= set(state.columns):
+            hint = f"give `--key` for columns among {', '.join(state.columns)}"
+            message = f"of deleted rows {pipeline.name} remembers the keys alone, so a person is found by them only"
+            raise SluiceError("forget-key", message, hint)
+    columns = tuple(sorted(written))
+    given = tuple(_text(name, written[name], types[name]) for name in columns)
+    stored = tuple(_stored(context, pipeline, name, text) for name, text in zip(columns, given, strict=True))
+    return Key(columns=columns, given=given, stored=stored)
+
+
+def _text(name: str, value: str, type_: Type) -> str:
+    """The value as Spark writes it as text."""
+    with suppress(ValueError):
+        if type_ == STRING and value:
+            return value
+        if type_ in _WHOLE:
+            return str(int(value))
+        if type_ == DATE:
+            return date.fromisoformat(value).isoformat()
+    wanted = "a text, a whole number or a date" if type_ not in (STRING, *_WHOLE, DATE) else f"{type_}"
+    raise SluiceError(
+        "forget-key", f"`{name}` is {type_}, and its value is not {wanted}", "take a column that tells persons apart"
+    )
+
+
+def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple[str, ...]:
+    for step in pipeline.steps:
+        of = step.masks
+        if of is None or (name,) not in of.paths:
+            continue
+        joined = next((each for each in of.joined if each.column == name), None)
+        if joined is None:
+            message = f"`{name}` is masked so that different persons can have equal values"
+            raise SluiceError("forget-key", message, "take a column that tells persons apart, such as one masked by `hmac`")
+        return (text, *(_masked(context, joined, key, text) for key in of.keys))
+    return (text,)
+
+
+def _masked(context: Context, of: Joined, key: MaskKey, text: str) -> str:
+    column = {"column": of.column} if of.does == "encrypt" else {}
+    described = masks.description(of.does, [key], number=of.number, **column)
+    return str(cast(Any, context.spark)._jvm.sluice.Mask.text(described, text))

@@ -1,0 +1,166 @@
+"""The rows of forgotten keys: deleted from the table and from the state of its pipeline, and from the files of what stays.
+
+Guarantee: from the first commit on no batch adds a row of the key, also none that was staged before. Each step can be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from framework.engine.context import Context
+from framework.engine.forget.keys import Key
+from framework.engine.iceberg import state_branches
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.maintain.compact import compact
+from framework.engine.maintain.due import Due
+from framework.engine.rules import attempts, forgotten, protocol
+from framework.engine.rules.forgotten import FORGETS, PROPERTY, Forgotten
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
+from framework.model import Pipeline
+from framework.sql.quote import identifier
+
+_TRIES = 5
+_REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
+
+
+def again(identifier_: str, once: Callable[[], None]) -> None:
+    """Does it again while other commits come between."""
+    cause = ""
+    for _ in range(_TRIES):
+        try:
+            once()
+            return
+        except (CommitRefused, CommitUnknown) as error:
+            cause = str(error)
+    message = f"the catalog did not accept a commit to {identifier_} in {_TRIES} tries"
+    raise commit_failed("table-busy", message, cause, "give the same command again: it goes on from here")
+
+
+def condition(table: Any, key: Key) -> str:
+    """SQL of whether a row is of the key. It has no value of it."""
+    known = forgotten.read(table.properties()) or Forgotten()
+    return known.is_one_of(key.columns, [known.hash(each) for each in key.combinations])
+
+
+def remember(lake: Lake, name: str, key: Key) -> None:
+    """Adds the key to those that no batch brings back. This moves main, so that a running batch is staged again."""
+
+    def once() -> None:
+        transaction = lake.begin(lake.load(name))
+        known = forgotten.read(transaction.table().properties()) or Forgotten()
+        to = known.and_also(key.columns, key.combinations)
+        if to != known:
+            lake.mark_by_commit(transaction, {PROPERTY: to.text(), **_REWRITES}, {FORGETS: "remembered"})
+
+    again(name, once)
+
+
+def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    """How many rows of the table are of the key."""
+    return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
+
+
+def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    """Deletes rows and state; how many rows went."""
+    of_key = condition(_table(lake, pipeline), key)
+    rows = count(lake, pipeline, key)
+
+    def once() -> None:
+        with commit_answers():
+            lake.spark.sql(f"DELETE FROM {_name(pipeline)} WHERE {of_key}")
+
+    if rows:
+        again(pipeline.table.identifier, once)
+    context.at("deleted")
+    table = _table(lake, pipeline)
+    for branch in state_branches.branches(table):
+        if not _rows(lake, pipeline, branch).where(of_key).isEmpty():
+            again(pipeline.table.identifier, partial(_write_state, lake, pipeline, branch, of_key))
+    return rows
+
+
+def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> None:
+    """Writes the files of a branch again, without the key; refused if a batch adds to it meanwhile."""
+    from pyspark.sql import functions
+
+    with attempts.attempt() as attempt:
+        table = _table(lake, pipeline)
+        lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+        lake.branch_state(table, attempt, branch)
+        rows = _rows(lake, pipeline, branch).where(f"NOT ({of_key})").coalesce(1)
+        writer = rows.writeTo(f"{_name(pipeline)}.{identifier(f'branch_{protocol.staged_state(branch, attempt)}')}")
+        with commit_answers():
+            writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
+        try:
+            lake.replace_state(lake.begin(_table(lake, pipeline)), branch, attempt)
+        except CommitRefused:
+            lake.sweep(_table(lake, pipeline), attempt)
+            raise
+        attempts.forget(attempt)
+
+
+def end(context: Context, lake: Lake, pipeline: Pipeline, deleted: bool) -> int:
+    """Leaves no file and no list of files with a deleted row, and commits that; the number of the commit."""
+    name = pipeline.table.identifier
+    digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
+    if deleted or (ended := _ended(lake, pipeline, digest)) is None:
+        again(name, lambda: _rewrite(lake, pipeline))
+        context.at("rewritten")
+        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: digest}))
+        ended = _ended(lake, pipeline, digest)
+    assert ended is not None
+    again(name, lambda: _settle(lake, pipeline, ended))
+    return int(ended.sequenceNumber())
+
+
+def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
+    summary = _table(lake, pipeline).currentSnapshot().summary()
+    if any(int(summary.get(f"total-{kind}-deletes") or 0) for kind in ("position", "equality")):
+        compact(lake, pipeline, Due(identifier=pipeline.table.identifier, compact=True, why=""), None, every_delete=True)
+    without_deleted(lake, _table(lake, pipeline))
+
+
+def without_deleted(lake: Lake, table: Any) -> None:
+    """Writes lists of files again that name deleted ones, with the least and the greatest value in each."""
+    with commit_answers():
+        lake.spark._jvm.sluice.Manifests.withoutDeleted(table)
+
+
+def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
+    """The newest snapshot of main that says so."""
+    table = _table(lake, pipeline)
+    snapshot = table.currentSnapshot()
+    while snapshot is not None:
+        if snapshot.summary().get(FORGETS) == digest:
+            return snapshot
+        snapshot = None if snapshot.parentId() is None else table.snapshot(snapshot.parentId())
+    return None
+
+
+def _settle(lake: Lake, pipeline: Pipeline, ended: Any) -> None:
+    """Moves a position from before to the end, unless a batch came since."""
+    transaction = lake.begin(_table(lake, pipeline))
+    position = state(transaction.table()).position
+    if position is not None and position.sequence < ended.sequenceNumber():
+        lake.move_position(transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
+
+
+def _table(lake: Lake, pipeline: Pipeline) -> Any:
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
+    return table
+
+
+def _rows(lake: Lake, pipeline: Pipeline, branch: str) -> Any:
+    return lake.spark.table(f"{_name(pipeline)}.{identifier(f'branch_{branch}')}")
+
+
+def _name(pipeline: Pipeline) -> str:
+    return identifier(pipeline.table.catalog.name, *pipeline.table.identifier.split("."))

@@ -1,0 +1,285 @@
+"""`sluice forget`: no file of the tables has the person any more, and nothing brings the rows back, whatever dies when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from framework.cli import main
+from framework.engine.context import Context
+from framework.engine.forget import forget
+from framework.engine.loop import batches
+from framework.engine.rebuild import rebuild
+from framework.errors import SluiceError
+from framework.model import Pipeline, in_order
+from tests.following import ran
+from tests.project import Project
+from tests.test_components import dies_at
+from tests.test_keyed_model import Died
+from tests.test_mask import everything
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+ANN, BOB = "ann.canary@example.com", "bob@example.com"
+ORDERS = """
+topic: trades
+kafka_name: {topic}
+key: {{format: string, as: email}}
+value: json
+columns: {{id: {{type: bigint, required: true}}, amount: int}}
+---
+pipeline: trades
+from: {{topic: trades}}
+{more}
+into: {{table: {namespace}.trades%s}}
+"""
+APPEND = ORDERS % ", partition_by: [email]"
+UPSERT = ORDERS % ", write: upsert, keys: [email], deletes: tombstones"
+HISTORY = ORDERS % ", write: history, keys: [email], deletes: tombstones"
+MASKED = 'steps: [{mask: {key: "${secret:pii}", columns: {email: hmac}}}]'
+COPY = """---
+pipeline: copy
+from: {{table: {namespace}.trades}}
+into: {{table: {namespace}.copy}}
+"""
+
+
+def order(email: str, number: int, amount: Any = 1) -> dict[str, Any]:
+    return {"key": email, "value": json.dumps({"id": number, "amount": amount}).encode(), "partition": 0}
+
+
+def orders(*emails: str) -> list[dict[str, Any]]:
+    return [order(email, number) for number, email in enumerate(emails)]
+
+
+def trades(context: Context) -> Pipeline:
+    pipeline = context.plan.pipeline("trades")
+    assert pipeline is not None
+    return pipeline
+
+
+def forgotten(
+    project: Project, at: Callable[[str], None] | None = None, key: Mapping[str, str] = MappingProxyType({"email": ANN})
+) -> list[str]:
+    context = project.context(at)
+    pipeline = trades(context)
+    meaning = forget.judged(context, pipeline, key)
+    return list(forget.forget(context, pipeline, meaning.key))
+
+
+def found(project: Project, text: str = "canary") -> set[str]:
+    """The files below the namespace's folder with this text in their path or content, decoded."""
+    folder = project.lake / "warehouse" / project.namespace
+    return {str(path.relative_to(folder)) for path, content in everything(folder) if text in content or text in str(path)}
+
+
+def emails(project: Project) -> list[str]:
+    return sorted(row["email"] for row in project.rows())
+
+
+@pytest.mark.parametrize("template", [APPEND, UPSERT, HISTORY], ids=["append", "upsert", "history"])
+def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, template: str) -> None:
+    project.template = template
+    project.make_topic(1)
+    bad: dict[str, Any] = {"key": ANN, "value": b"not json", "partition": 0}
+    gone: list[dict[str, Any]] = [{"key": ANN, "value": None, "partition": 0}] if "deletes" in template else []
+    for messages in (orders(ANN, BOB, ANN), [*gone, bad, order(BOB, 7, "x")], orders(ANN, "carl@example.com")):
+        project.produce(messages)
+        project.run()
+    assert len(found(project)) > 5
+    others = [each for each in emails(project) if each != ANN]
+    said = forgotten(project)
+    assert said[1] == f"1 bad row of {project.namespace}.trades__bad_rows is gone"
+    assert found(project) == set()
+    assert emails(project) == others
+    assert [row["key"] for row in project.rows(bad=True)] == [BOB.encode()]
+
+    project.produce([*orders(ANN, "dora@example.com"), *gone])
+    (batch,) = project.run()
+    assert (batch.rows, batch.filtered) == (1, 1 + len(gone))
+    assert emails(project) == sorted([*others, "dora@example.com"])
+    assert forgotten(project)[0] == f"0 rows of {project.namespace}.trades are gone"
+    assert found(project) == set()
+
+
+def test_a_rebuild_brings_no_row_back(project: Project) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    forgotten(project)
+    project.more = "steps: [{derive: {twice: amount * 2}}]"
+    context = project.context()
+    pipeline = context.plan.pipelines[0]
+    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
+    rebuild.rebuild(context, pipeline, ahead, lambda _: None, lambda: False)
+    assert emails(project) == [BOB]
+    project.produce(orders(ANN))
+    project.run()
+    assert emails(project) == [BOB]
+    assert found(project) == set()
+
+
+@pytest.mark.parametrize("point", few(forget.KILL_POINTS, "deleted"))
+@pytest.mark.parametrize("template", few([APPEND, UPSERT], UPSERT))
+def test_died_at(project: Project, template: str, point: str) -> None:
+    project.template = template
+    project.make_topic(1)
+    for _ in range(2):
+        project.produce([*orders(ANN, BOB), {"key": ANN, "value": b"not json", "partition": 0}])
+        project.run()
+    with suppress(Died):
+        forgotten(project, dies_at(point))
+    project.produce(orders(ANN, "carl@example.com"))
+    project.run()
+    assert ANN not in emails(project) or point == "remembered"
+    forgotten(project)
+    assert found(project) == set()
+    assert set(emails(project)) == {BOB, "carl@example.com"}
+
+
+def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) -> None:
+    project.template = UPSERT
+    project.make_topic(1)
+    project.produce(orders(BOB))
+    project.run()
+    project.produce(orders(ANN, "carl@example.com"))
+    asked: list[str] = []
+
+    def at(point: str) -> None:
+        if point == "checked" and not asked:
+            asked.append(point)
+            with pytest.raises(SluiceError, match="a batch is being written"):
+                forgotten(project)
+
+    project.run(at)
+    assert asked and emails(project) == [BOB, "carl@example.com"]
+    forgotten(project)
+    assert found(project) == set()
+
+
+def test_readers_are_waited_for_and_read_on(project: Project) -> None:
+    project.template = APPEND + COPY
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+
+    def run_both() -> list[int]:
+        context = project.context()
+        return [batch.rows for pipeline in in_order(context.plan.pipelines) for batch in batches(context, pipeline)]
+
+    assert run_both() == [2, 2]
+    with pytest.raises(SluiceError, match="copy must read") as refused:
+        forgotten(project)
+    assert refused.value.hint.startswith("`sluice run copy`, then")
+    assert run_both() == [0]
+    said = forgotten(project)
+    assert f"  the table {project.namespace}.copy, made of this one: `sluice forget copy`" in said
+    assert {Path(each).parts[0] for each in found(project)} == {"copy"}
+    project.produce(orders(ANN, "dora@example.com"))
+    assert run_both() == [1, 1]
+
+
+def test_a_follower_gets_the_tombstone(project: Project) -> None:
+    project.template = UPSERT + "also: [{{topic: {topic}_onward, key: email, value: json}}]\n"
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    assert ran(project) == [2]
+    assert "trades: 1 row to the topic " + project.topic + "_onward" in forgotten(project)
+    assert found(project) == set()
+    project.produce(orders("carl@example.com"))
+    assert ran(project) == [1]
+
+
+def test_pins_of_others_go_and_are_named(project: Project) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    context = project.context()
+    table = context.lake(trades(context)).load(trades(context).table.identifier)
+    assert table is not None
+    snapshot = table.currentSnapshot().snapshotId()
+    table.manageSnapshots().createTag("audit", snapshot).createBranch("experiment", snapshot).commit()
+    said = forgotten(project)
+    assert [line for line in said if "kept an older" in line] == [
+        "`audit`, which kept an older snapshot, is gone",
+        "`experiment`, which kept an older snapshot, is gone",
+    ]
+    assert found(project) == set()
+
+
+def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_PII", "a-secret-of-the-canaries-0123456789")
+    project.template, project.more = APPEND, MASKED
+    project.make_topic(1)
+    project.produce([*orders(ANN, BOB), {"key": ANN, "value": b"not json", "partition": 0}])
+    project.run()
+    (hashed, *_) = [row["email"] for row in project.rows() if row["id"] == 0]
+    assert found(project, hashed) and not found(project)
+    said = forgotten(project)
+    assert said[:2] == [
+        f"1 row of {project.namespace}.trades is gone",
+        f"1 bad row of {project.namespace}.trades__bad_rows is gone",
+    ]
+    assert found(project, hashed) == set()
+    project.produce(orders(ANN))
+    project.run()
+    assert len(project.rows()) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ({"mail": ANN}, "has no column `mail`"),
+        ({"id": "one"}, "`id` is bigint, and its value is not bigint"),
+        ({"amount": "1"}, "trades remembers the keys alone"),
+    ],
+)
+def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str) -> None:
+    project.template = UPSERT if "amount" in key else APPEND
+    project.make_topic(1)
+    project.produce(orders(BOB))
+    project.run()
+    with pytest.raises(SluiceError, match=says):
+        forgotten(project, key=key)
+
+
+def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project) -> None:
+    more = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
+    project.template = APPEND + more
+    project.make_topic(1)
+    project.produce([*orders(ANN, BOB), {"key": ANN, "value": b"not json", "partition": 0}])
+    project.run()
+    specs = str(Path(project.pipeline.where.file).parent)
+
+    def typed(*words: str, answer: str = "") -> str:
+        return CliRunner().invoke(main, [*words, "--specs", specs], input=answer).output
+
+    file = f"{project.namespace}.csv"
+    typed("export")
+    assert ANN in Path(file).read_text()
+    said = typed("forget", "trades", "--key", f"email={ANN}", answer="n\n")
+    table = f"{project.namespace}.trades"
+    assert said.splitlines()[:4] == [
+        f"trades: what `email` says is forgotten in {table}",
+        "  1 row and 1 bad row",
+        "  1 older snapshot: afterwards there is no `rollback`, `diff` or `query --at` to before",
+        f"  {file} is written again, from the table as it is then",
+    ]
+    assert emails(project) == [ANN, BOB]
+    said = typed("forget", "trades", "--key", "email=-", "--yes", answer=f"{ANN}\n")
+    assert f"{file} is written again: 1 row, 2 before" in said
+    assert ANN not in said and "Traceback" not in said
+    assert ANN not in Path(file).read_text()
+    assert emails(project) == [BOB]
+    assert "keeps a hash of" in typed("drop", "trades", answer="n\n")
+    assert "write COLUMN=VALUE" in typed("forget", "trades", "--key", "email")
+    assert "cannot be undone" not in typed("forget", "trades", "--key", "email=", "--yes")
