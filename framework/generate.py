@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -26,6 +27,7 @@ from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal
 
 Writers = Mapping[Of, Writer]
 _Make = Callable[[Random, datetime], Any]
+_REMEMBERED = 1000  # messages that can come again
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,20 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
     random = Random(seed)
     begin = start.astimezone(timezone.utc).replace(tzinfo=None)
     makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
+    sent: deque[Message] = deque(maxlen=_REMEMBERED)
     for number in itertools.count():
+        if sent and random.random() < generator.repeats:
+            yield random.choice(sent)
+            continue
         moment = begin + timedelta(seconds=number / generator.rate)
         columns = {name: make(random, moment) for name, make in makers}
         try:
-            yield _message(topic, columns, moment, writers or {})
+            message = _message(topic, columns, moment, writers or {})
         except ValueError as error:
             raise _unsuited(topic, str(error)) from None
+        if generator.repeats:
+            sent.append(message)
+        yield message
 
 
 def refuse(topic: Topic, writers: Writers) -> None:
@@ -232,6 +241,9 @@ def _maker(type_: Type, way: Generated) -> _Make:
     if way.pattern is not None:
         places = parts(way.pattern)
         return lambda random, _: "".join(_some(random, part) for part in places)
+    if way.last is not None:
+        seconds = way.last
+        return lambda random, moment: _time(type_, moment - timedelta(seconds=random.uniform(0, seconds)))
     return lambda _, moment: _time(type_, moment)
 
 

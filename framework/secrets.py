@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from framework.errors import SetupError
@@ -19,10 +21,10 @@ _PREFIX, _LIST = "SLUICE_SECRET_", "SLUICE_SECRETS"
 _LARGEST = 1 << 20
 
 
-def reveal(value: str | SecretRef, secrets: SecretStore) -> str:
+def reveal(value: str | SecretRef, store: SecretStore) -> str:
     if isinstance(value, str):
         return value
-    return _from_file(value.name, Path(secrets.path)) if secrets.path else _from_environment(value.name)
+    return _from_file(value.name, Path(store.path)) if store.path else _from_environment(value.name)
 
 
 def _from_environment(name: str) -> str:
@@ -55,6 +57,20 @@ def _from_file(name: str, path: Path) -> str:
         if equals and key.strip() == name:
             return value.strip()
     raise SetupError("no-secret", f"the secret `{name}` is not in {path}", f"add a line `{name}=…`")
+
+
+def make_up(names: Iterable[str], store: SecretStore) -> None:
+    """Gives those that a file of secrets lacks a random value. Secrets of another store are left alone."""
+    if not store.path:
+        return
+    path = Path(store.path)
+    lines = _lines(path) if path.exists() else []
+    there = {line.partition("=")[0].strip() for line in lines}
+    new = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in there]
+    if new:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", encoding="utf-8") as stream:
+            stream.write("".join(f"\n{line}" for line in new) + "\n")
 
 
 def _lines(path: Path) -> list[str]:

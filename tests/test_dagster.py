@@ -83,6 +83,7 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
         "customer_versions_waits",
         "customers_waits",
         "flagged_stock_trades_waits",
+        "sales_orders_waits",
         "sensor_readings_waits",
         "stock_trades_waits",
         "users_waits",

@@ -134,6 +134,15 @@ def test_each_column_is_generated_as_declared(tmp_path: Path) -> None:
     assert "source" not in values[0]
 
 
+def test_a_share_of_the_messages_comes_again_and_times_lie_in_the_last_days(tmp_path: Path) -> None:
+    topic = things(tmp_path, COLUMNS.replace("day: {now: true}", "day: {last: 3d}"))
+    assert topic.generator is not None
+    repeating = replace(topic, generator=replace(topic.generator, repeats=0.2))
+    messages = some(repeating, 2000)
+    assert 1500 < len(set(messages)) < 1700
+    assert {json.loads(each.value or b"")["day"] for each in messages} == {"2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"}
+
+
 def test_time_advances_at_the_rate(tmp_path: Path) -> None:
     values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
     assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)
@@ -242,7 +251,7 @@ place.Room.floor: {now: true}
 @pytest.mark.slow
 def test_messages_of_the_shipped_topics_have_all_columns() -> None:
     topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
-    assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data", "customers"}
+    assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data", "customers", "sales_orders"}
     for topic in topics:
         messages = some(topic, 500)
         names = {column.name for column in topic.columns if not column.name.startswith("_")} - set(topic.key_columns)

@@ -22,7 +22,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean", "jvm"),
-        *("preview_text", "components", "__version__"),
+        *("preview_text", "components", "secrets", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),

@@ -67,17 +67,19 @@ def command() -> None:
     console = Console(width=None if sys.stdout.isatty() else 130)
     began = time.monotonic()
     with _interruptible(), _kafka(console) as kafka:
+        from framework import secrets
         from framework.engine.observe.progress import read_progress
 
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
+        secrets.make_up((key.secret.name for pipeline in plan.pipelines for key in pipeline.mask_keys), plan.secrets)
         sent = _send(console, plan, str(kafka.address))
         before = {each.pipeline: each for each in read_progress(plan)}
         with _doing(console, "Dagster materializes every table"):
             _materialize()
         after = read_progress(plan)
         _landed.show(console, plan, before, after)
-        _print_end(console, sent, time.monotonic() - began, kafka)
+        _print_end(console, plan, sent, time.monotonic() - began, kafka)
         _require_all(after)
 
 
@@ -170,13 +172,21 @@ def _failed(what: str) -> SluiceError:
     return failed(what, Path(_relative(_log())), "demo-failed", lines=25)
 
 
-def _print_end(console: Console, sent: int, seconds: float, kafka: State) -> None:
+def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: State) -> None:
+    from framework.engine.export import records
+
+    exports = {document.name: records.of(document.name) for document in plan.documents_of("export")}
     looks = [
         (".venv/bin/sluice plan", "what ran: columns, types, tables"),
         (".venv/bin/sluice bad-rows flagged_stock_trades", "the bad rows, and why"),
         (
             '.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"',
             "a table, queried with SQL",
+        ),
+        *(
+            (f"cat {[*written.values()][-1].file}", f"the file of the export {name}")
+            for name, written in exports.items()
+            if written
         ),
         (".venv/bin/sluice ui", "tables, runs and plots in a browser"),
         (f"less {_relative(_log())}", "Dagster's log"),

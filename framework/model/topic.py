@@ -116,17 +116,19 @@ class SecretStore:
 
 @dataclass(frozen=True)
 class Generated:
-    """How the values of one field of generated messages are chosen. Exactly one attribute is set."""
+    """How the values of one field of generated messages are chosen: by the attribute that is set. Without one it is the time of now."""
 
     one_of: tuple[str, ...] | None
     between: tuple[float, float] | None
     pattern: str | None
+    last: int | None = None  # seconds
 
 
 @dataclass(frozen=True)
 class Generator:
     rate: float
     fields: tuple[tuple[str, Type, Generated], ...]
+    repeats: float = 0.0  # the share of messages that were sent before
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ def check(name: str, type_: Type, way: Generated) -> None:
         if type_ != STRING:
             raise _cannot(name, type_, "pattern", "use `one_of`" + (" or `between`" if is_numeric(type_) else ""))
     elif type_ not in (STRING, TIMESTAMP, TIMESTAMP_NTZ, DATE, BIGINT):
-        raise _cannot(name, type_, "now", "a time is a timestamp, a date, text, or a bigint of milliseconds")
+        raise _cannot(
+            name, type_, "last" if way.last else "now", "a time is a timestamp, a date, text, or a bigint of milliseconds"
+        )
 
 
 def constant(type_: Type, text: str) -> Any:

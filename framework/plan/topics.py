@@ -265,12 +265,12 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
             where = spec.key_place("generate", "columns", name)
             problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
             continue
-        generators.append((name, column_types[name], Generated(way.one_of, way.between, way.pattern)))
+        generators.append((name, column_types[name], Generated(way.one_of, way.between, way.pattern, way.last)))
         try:
             generated.check(*generators[-1])
         except generated.Unsuited as error:
             problems.append(Problem(way.place(*(key.text for key, _ in way.node.entries)), error.code, error.message, error.hint))
-    return Generator(generate.rate, tuple(generators))
+    return Generator(generate.rate, tuple(generators), generate.repeats)
 
 
 def _column_types(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:

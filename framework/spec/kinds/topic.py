@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from framework import components
 from framework.errors import Problem
 from framework.spec.options import Bound, Kind, Named, option
-from framework.spec.scalars import ColumnName, ColumnType, FieldPath, KafkaName, Rate, Subject, Time
+from framework.spec.scalars import ColumnName, ColumnType, Duration, FieldPath, KafkaName, Rate, Subject, Time
 
 FORMATS = "framework.formats"
 VALUES = Named(FORMATS, "VALUE")
@@ -140,6 +140,7 @@ class Generated(Bound):
     )
     pattern: str | None = option("Text that matches this pattern.", default=None, example='"User_[1-9]"')
     now: Literal[True] | None = option("The current time.", default=None, example="true")
+    last: Duration | None = option("A time in the last so many days.", default=None, example="14d")
 
     def problems(self) -> Iterable[Problem]:
         if self.between is not None and self.between[0] > self.between[1]:
@@ -157,6 +158,13 @@ class Generate(Bound):
     rate: Rate = option("The number of messages per second, minute, hour or day.", example="10/s")
     columns: dict[FieldPath, Generated] = option(
         "How each column is filled.", example="{side: {one_of: [BUY, SELL]}}", at_least=1
+    )
+    repeats: float = option(
+        "The share of messages that are one of the last 1,000 again, unchanged.",
+        default=0.0,
+        example="0.05",
+        at_least=0.0,
+        at_most=0.9,
     )
 
 
