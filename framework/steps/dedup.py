@@ -42,7 +42,7 @@ ADDS = ""
 _HASH, _ROW, _NTH, _KEY, _TIME = "_sluice_hash", "_sluice_row", "_sluice_nth", "_sluice_key_", "_sluice_time"
 _ORDER = ("_kafka_timestamp", "_kafka_topic", "_kafka_partition", "_kafka_offset", _ROW)
 _REPEATS = f"{FUNCTIONS}.repeats"  # `Repeats.java`
-_FEW = 1_000_000  # rows that each task looks up in a map
+_FEW = 200_000  # rows that one task compares
 
 
 @dataclass(frozen=True)
@@ -136,32 +136,25 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     """The rows that are no repeats. Rows are compared by a hash first, which few have in common, and only those by their keys."""
     values = [earlier.value(name) for name in keys]
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
-    hashes = batch.select(_HASH)
-    doubtful = hashes.groupBy(_HASH).count().where("count > 1").select(_HASH)
+    hashes = earlier.hashes(batch.select(_HASH))
+    doubtful = hashes.repeated()
     landed = earlier.near(batch, keys, within)
     if landed is not None:
         columns = list(map(identifier, keys))
         landed = landed.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
-        landed = earlier.kept(landed.join(_few(hashes, earlier.size), _HASH, "left_semi"))
-        doubtful = doubtful.union(landed.select(_HASH))
-    doubtful = earlier.kept(doubtful.distinct())
-    count = doubtful.count()
-    if not count:
+        landed = earlier.kept(landed.where(hashes.has(_HASH)))
+        doubtful = doubtful.and_also(earlier.hashes(landed.select(_HASH)))
+    if not len(doubtful):
         return batch.drop(_HASH, _ROW)
     order = [name for name in _ORDER if name in batch.columns]
-    doubted = batch.join(_few(doubtful, count), _HASH, "left_semi").selectExpr(*_named(values), *order, *_time(earlier, within))
+    doubted = batch.where(doubtful.has(_HASH)).selectExpr(*_named(values), *order, *_time(earlier, within))
+    if len(doubtful) <= _FEW:  # together, so that no other exchange is needed
+        doubted, landed = doubted.repartition(1), landed and landed.repartition(1)
     names = [f"{_KEY}{at}" for at in range(len(keys))]
-    repeats = earlier.kept(
+    repeats = earlier.hashes(
         _repeats(doubted, landed, names, order) if within is None else _close_repeats(doubted, landed, names, order, within)
     )
-    return batch.join(_few(repeats, repeats.count()), _ROW, "left_anti").drop(_HASH, _ROW)
-
-
-def _few(rows: Any, count: int) -> Any:
-    """Rows that each task looks up in a map, unless there are too many."""
-    from pyspark.sql import functions
-
-    return functions.broadcast(rows) if count <= _FEW else rows
+    return batch.where(f"NOT {repeats.has(_ROW)}").drop(_HASH, _ROW)
 
 
 def _hash(values: Iterable[str]) -> str:

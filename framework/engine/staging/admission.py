@@ -8,17 +8,18 @@ Cost: the batch is kept in memory, or on the disk, while it is compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.rules import forgotten
-from framework.engine.spark.reading_errors import kept
+from framework.engine.spark.reading_errors import held, kept
 from framework.engine.staging import Target, ranges, state
 from framework.model import Memory, State
 from framework.sql.quote import identifier
+from framework.sql.settings import FUNCTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,6 +104,36 @@ def _memories(to: Target) -> list[Memory]:
     return [step.memory for step in to.pipeline.steps if step.memory]
 
 
+class Hashes:
+    """A set of numbers that tasks look up (`Hashes.java`). It has each number as often as it was given."""
+
+    def __init__(self, of: Any, stack: ExitStack) -> None:
+        self._of = of
+        self._stack = stack
+        stack.callback(_forget, of)
+
+    def __len__(self) -> int:
+        return int(self._of.size())
+
+    def repeated(self) -> Hashes:
+        """Those that were given more than once."""
+        return Hashes(self._of.repeated(), self._stack)
+
+    def and_also(self, others: Hashes) -> Hashes:
+        return Hashes(getattr(self._of, "and")(others._of), self._stack)
+
+    def has(self, column: str) -> str:
+        """SQL of whether the number of a column is one of them."""
+        return f"{FUNCTIONS}.{identifier(f'among:{self._of.id()}')}({identifier(column)})"
+
+
+def _forget(of: Any) -> None:
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        of.forget()
+
+
 @dataclass(frozen=True)
 class Earlier:
     """What a step compares the rows of a batch with."""
@@ -113,7 +144,11 @@ class Earlier:
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, computed once, until the batch is staged."""
-        return self.stack.enter_context(kept(frame))
+        return self.stack.enter_context(held(frame))
+
+    def hashes(self, frame: DataFrame) -> Hashes:
+        """The numbers of the frame's first column, until the batch is staged."""
+        return Hashes(self.to.spark._jvm.sluice.Hashes.of(frame._jdf), self.stack)
 
     def value(self, name: str) -> str:
         """SQL of a column of the batch with its type in the table, which may be wider."""

@@ -12,7 +12,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The catalog of Sluice's SQL functions: `spark.sql.catalog.fn=sluice.Functions`.
  *
  * <p>The name of most is the description of a decoder, so that everything about it is in the SQL text: fn.`{"format": …}`(value). With
- * `quiet:` in front of it, reasons have no part of the message. `mask:` and a description is a function that masks.
+ * `quiet:` in front of it, reasons have no part of the message. `mask:` and a description is a function that masks, `among:` and an id
+ * looks numbers up in a set.
  */
 public final class Functions implements FunctionCatalog {
   private static final String MASK = "mask:";
@@ -40,6 +41,9 @@ public final class Functions implements FunctionCatalog {
     String name = identifier.name();
     if (name.startsWith(MASK)) {
       return new Plain(Mask.of(name.substring(MASK.length())));
+    }
+    if (name.startsWith(Among.PREFIX)) {
+      return new Plain(new Among(name.substring(Among.PREFIX.length())));
     }
     return name.equals(Repeats.NAME) ? new Plain(new Repeats()) : new Unbound(name);
   }

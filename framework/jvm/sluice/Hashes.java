@@ -1,0 +1,121 @@
+package sluice;
+
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.LongStream;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
+/** A set of numbers, which tasks look up by the SQL function {@link Among}. It is in memory once in each JVM: 16 to 32 bytes for a number. */
+public final class Hashes {
+  private static final Map<String, Hashes> BY_ID = new ConcurrentHashMap<>();
+  private static final AtomicLong IDS = new AtomicLong();
+
+  private final SparkSession spark;
+  private final long[] sorted;
+  private final String id = Long.toString(IDS.incrementAndGet());
+  private Broadcast<Table> table;
+
+  private Hashes(SparkSession spark, long[] sorted) {
+    this.spark = spark;
+    this.sorted = sorted;
+    BY_ID.put(id, this);
+  }
+
+  /** The numbers of the first column, each as often as it is there. */
+  public static Hashes of(Dataset<Row> rows) {
+    List<long[]> parts =
+        rows.queryExecution().toRdd().toJavaRDD().mapPartitions(
+            each -> {
+              LongStream.Builder numbers = LongStream.builder();
+              each.forEachRemaining(row -> numbers.add(row.getLong(0)));
+              return List.of(numbers.build().toArray()).iterator();
+            }).collect();
+    long[] all = parts.stream().flatMapToLong(Arrays::stream).toArray();
+    Arrays.parallelSort(all);
+    return new Hashes(rows.sparkSession(), all);
+  }
+
+  /** Those that are there more than once. */
+  public Hashes repeated() {
+    long[] found = new long[sorted.length / 2];
+    int count = 0;
+    for (int at = 1; at < sorted.length; at++) {
+      if (sorted[at] == sorted[at - 1] && (count == 0 || found[count - 1] != sorted[at])) {
+        found[count++] = sorted[at];
+      }
+    }
+    return new Hashes(spark, Arrays.copyOf(found, count));
+  }
+
+  public Hashes and(Hashes others) {
+    long[] all = LongStream.concat(Arrays.stream(sorted), Arrays.stream(others.sorted)).sorted().toArray();
+    return new Hashes(spark, all);
+  }
+
+  public int size() {
+    return sorted.length;
+  }
+
+  /** By which SQL names the set. */
+  public String id() {
+    return id;
+  }
+
+  public void forget() {
+    BY_ID.remove(id);
+    if (table != null) {
+      table.destroy();
+    }
+  }
+
+  private synchronized Broadcast<Table> table() {
+    if (table == null) {
+      table = JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(new Table(sorted));
+    }
+    return table;
+  }
+
+  static Broadcast<Table> table(String id) {
+    Hashes hashes = BY_ID.get(id);
+    if (hashes == null) {
+      throw new IllegalStateException("the set of hashes " + id + " is not there any more");
+    }
+    return hashes.table();
+  }
+
+  /** Open addressing: the numbers are hashes already, so that their lowest bits tell where to look first. */
+  static final class Table implements Serializable {
+    private final long[] slots;
+    private final boolean hasZero;
+
+    Table(long[] numbers) {
+      slots = new long[Math.max(2, Integer.highestOneBit(Math.max(1, numbers.length)) * 4)];
+      boolean zero = false;
+      for (long number : numbers) {
+        zero |= number == 0;
+        slots[place(number)] = number;
+      }
+      hasZero = zero;
+    }
+
+    boolean has(long number) {
+      return number == 0 ? hasZero : slots[place(number)] == number;
+    }
+
+    private int place(long number) {
+      int at = (int) (number ^ number >>> 32) & slots.length - 1;
+      while (slots[at] != 0 && slots[at] != number) {
+        at = at + 1 & slots.length - 1;
+      }
+      return at;
+    }
+  }
+}
