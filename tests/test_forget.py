@@ -9,8 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow
 import pytest
 from click.testing import CliRunner
+from deltalake import DeltaTable
 
 from framework.cli import main
 from framework.engine.context import Context
@@ -24,6 +26,7 @@ from tests.project import Project
 from tests.test_components import dies_at
 from tests.test_keyed_model import Died
 from tests.test_mask import everything
+from tests.test_undo import rolled_back, snapshots
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -42,6 +45,7 @@ from: {{topic: trades}}
 into: {{table: {namespace}.trades%s}}
 """
 APPEND = ORDERS % ", partition_by: [email]"
+UPSERT_2 = ORDERS % ", write: upsert, keys: [email], deletes: tombstones, partition_by: [email], format_version: 2"
 UPSERT = ORDERS % ", write: upsert, keys: [email], deletes: tombstones"
 HISTORY = ORDERS % ", write: history, keys: [email], deletes: tombstones"
 MASKED = 'steps: [{mask: {key: "${secret:pii}", columns: {email: hmac}}}]'
@@ -76,16 +80,19 @@ def forgotten(
 
 
 def found(project: Project, text: str = "canary") -> set[str]:
-    """The files below the namespace's folder with this text in their path or content, decoded."""
+    """The files below the namespace's folder with this text in their content, decoded, and files and folders with it in their names."""
     folder = project.lake / "warehouse" / project.namespace
-    return {str(path.relative_to(folder)) for path, content in everything(folder) if text in content or text in str(path)}
+    named = {path for path in folder.rglob("*") if text in path.name}
+    return {str(path.relative_to(folder)) for path in {path for path, content in everything(folder) if text in content} | named}
 
 
 def emails(project: Project) -> list[str]:
     return sorted(row["email"] for row in project.rows())
 
 
-@pytest.mark.parametrize("template", [APPEND, UPSERT, HISTORY], ids=["append", "upsert", "history"])
+@pytest.mark.parametrize(
+    "template", [APPEND, UPSERT, UPSERT_2, HISTORY], ids=["append", "upsert", "upsert of format 2", "history"]
+)
 def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, template: str) -> None:
     project.template = template
     project.make_topic(1)
@@ -166,6 +173,112 @@ def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) 
     assert found(project) == set()
 
 
+def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None:
+    """What a rebuild empties is listed in the snapshot at which states begin."""
+    project.template = UPSERT
+    project.make_topic(1)
+    project.produce([*orders(ANN, BOB), {"key": ANN, "value": None, "partition": 0}, *orders(ANN)])
+    project.run()
+    context = project.context()
+    ahead, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
+    rebuild.rebuild(context, trades(context), ahead, lambda _: None, lambda: False)
+    forgotten(project)
+    assert found(project) == set()
+    project.produce([{"key": BOB, "value": None, "partition": 0}])
+    project.run()
+    assert emails(project) == []
+
+
+def test_only_bad_rows_with_the_number_itself_go(project: Project) -> None:
+    project.template = APPEND.replace("[email]", "[id]")
+    project.make_topic(1)
+    values = (
+        '{"id": 7, "amount": "x"}', '{"id":"7", "amount": "x"}', '{"amount": 7, "id": 70}', '{"id": 7.5}',
+        '{"id": 17, "amount": "7"}', "7 ",
+    )  # fmt: skip
+    project.produce([order(BOB, 7), order(BOB, 8), *({"key": BOB, "value": each.encode(), "partition": 0} for each in values)])
+    project.run()
+    said = forgotten(project, key={"id": "7"})
+    assert said[0] == f"1 row of {project.namespace}.trades is gone"
+    left = {row["value"].decode() for row in project.rows(bad=True)}
+    assert not left & set(values[:2])
+    assert {'{"id": 7.5}', '{"id": 17, "amount": "7"}', "7 "} <= left
+
+
+def test_a_table_that_was_rolled_back_is_refused(project: Project) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    for _ in range(2):
+        project.produce(orders(ANN, BOB))
+        project.run()
+    first = snapshots(project)[1]
+    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {first})")
+    with pytest.raises(SluiceError, match="another program rolled"):
+        forgotten(project)
+    assert len(snapshots(project)) > 1
+
+
+def test_a_table_can_be_rolled_back_to_what_was_after_it(project: Project) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    forgotten(project)
+    project.produce(orders("carl@example.com"))
+    project.run()
+    rolled_back(project, snapshots(project)[0])
+    assert emails(project) == [BOB]
+    project.run()
+    assert emails(project) == [BOB, "carl@example.com"]
+
+
+def test_rows_without_the_column_are_refused(project: Project) -> None:
+    project.template = ORDERS % ""
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    forgotten(project)
+    project.more = "steps: [{rename: {email: contact}}]"
+    project.produce(orders(ANN))
+    with pytest.raises(SluiceError, match="recognises persons that were forgotten by `email`") as refused:
+        project.run()
+    assert refused.value.code == "forgotten-column"
+    project.more = ""
+    project.run()
+    assert emails(project) == [BOB]
+
+
+def test_what_is_deleted_again_ends_again(project: Project) -> None:
+    """A death in the second of two commands of one key, between which another program brought the row back."""
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    forgotten(project)
+    project.sql("INSERT INTO {table} SELECT 'ann.canary@example.com', 9, 1, 0, -1, current_timestamp()")
+    with suppress(Died):
+        forgotten(project, dies_at("deleted"))
+    forgotten(project)
+    assert found(project) == set()
+
+
+def test_a_death_between_expiry_and_the_deletion_of_files_leaves_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+
+    def die(*_: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched, suppress(Died):
+        patched.setattr("framework.engine.iceberg.deletable_files.delete", die)
+        forgotten(project)
+    assert found(project)
+    forgotten(project)
+    assert found(project) == set()
+
+
 def test_readers_are_waited_for_and_read_on(project: Project) -> None:
     project.template = APPEND + COPY
     project.make_topic(1)
@@ -194,6 +307,19 @@ def test_a_follower_gets_the_tombstone(project: Project) -> None:
     assert ran(project) == [2]
     assert "trades: 1 row to the topic " + project.topic + "_onward" in forgotten(project)
     assert found(project) == set()
+    project.produce(orders("carl@example.com"))
+    assert ran(project) == [1]
+
+
+def test_a_delta_log_shows_the_table_without_the_person(project: Project) -> None:
+    project.template = UPSERT + "also: [{{delta: true}}]\n"
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    assert ran(project) == [2]
+    forgotten(project)
+    assert found(project) == set()
+    table = DeltaTable(str(project.lake / "warehouse" / project.namespace / "trades"))
+    assert pyarrow.table(table.to_pyarrow_dataset().to_table()).column("email").to_pylist() == [BOB]
     project.produce(orders("carl@example.com"))
     assert ran(project) == [1]
 

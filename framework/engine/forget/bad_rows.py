@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
+
+from py4j.protocol import Py4JJavaError
 
 from framework.engine.context import Context
 from framework.engine.forget.keys import Key
@@ -10,15 +13,26 @@ from framework.engine.forget.rows import again, without_deleted
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.rows.bad_rows import sealed
+from framework.engine.spark.java_errors import text
+from framework.errors import SluiceError
 from framework.model import MaskKey, Pipeline, SecretRef
 from framework.sql import masks
+
+_SEALED = "a bad row is encrypted by"  # in what `KeyRing.java` says
 
 
 def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     if lake.find(pipeline.table.bad_rows) is None:
         return 0
     name = side_tables.quoted(pipeline, pipeline.table.side_tables[0])
-    return int(lake.spark.table(name).where(_mentions(context, pipeline, key)).count())
+    try:
+        return int(lake.spark.table(name).where(_mentions(context, pipeline, key)).count())
+    except Py4JJavaError as error:
+        if _SEALED not in text(error):
+            raise
+        message = f"a bad row of {pipeline.name} is encrypted by a key that its spec does not list"
+        hint = "list the key under `old` of `mask: {keys: …}`, so that these bad rows can be searched"
+        raise SluiceError("forget-key", message, hint) from None
 
 
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
@@ -47,10 +61,16 @@ def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
 
 def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> str:
     texts = []
-    for nth, text in enumerate(dict.fromkeys((key.given[at], *key.stored[at]))):
+    for nth, value_ in enumerate(dict.fromkeys(each for value in key.stored[at] for each in (value, _escaped(value)))):
         texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
-        cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, text)
+        cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
     key_, value, _ = sealed(pipeline, "open")
     header = masks.call("open", pipeline.mask_keys, "h.value") if pipeline.mask_keys else "h.value"
-    parts = [masks.call("mention", texts, each) for each in (key_, value, "encode(message, 'UTF-8')")]
-    return " OR ".join((*parts, f"exists(headers, h -> {masks.call('mention', texts, header)})"))
+    field = key.columns[at]
+    parts = [masks.call("mention", texts, each, field=field) for each in (key_, value, "encode(message, 'UTF-8')")]
+    return " OR ".join((*parts, f"exists(headers, h -> {masks.call('mention', texts, header, field=field)})"))
+
+
+def _escaped(value: str) -> str:
+    """As JSON may have it."""
+    return json.dumps(value)[1:-1]

@@ -1,6 +1,7 @@
 """Forgets a person, in an order in which each step can be repeated after a death, and nothing is said to be done that is not.
 
-Guarantee: afterwards no file that the table and its bad rows name has a row of the key, and no batch brings one back.
+Guarantee: afterwards no file that the table names has a row of the key, none of its bad rows mentions it, and no batch brings a row back. A
+bad message that is read again becomes a bad row again.
 Cost: files with rows that were ever deleted or changed are written again, and all older snapshots go.
 """
 
@@ -9,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from framework import amounts
 from framework.engine.context import Context
-from framework.engine.forget import bad_rows, beyond, exports, history, keys, rows
+from framework.engine.forget import bad_rows, elsewhere, exports, keys, rows, snapshots
 from framework.engine.forget.keys import Key
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.jvm_state import attempting, state
@@ -22,7 +22,8 @@ from framework.engine.iceberg.second_identity import second_pipeline
 from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import sweep
 from framework.engine.rules import attempts, refusals
-from framework.errors import SluiceError
+from framework.engine.rules.protocol import Standing, TableState, standing
+from framework.errors import RefusedError, SluiceError
 from framework.model import Pipeline
 
 KILL_POINTS = (
@@ -60,50 +61,61 @@ def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> 
         rows=rows.count(lake, pipeline, key),
         bad_rows=bad_rows.count(context, lake, pipeline, key),
         snapshots=len(table.snapshots) - 1,
-        pins=history.pins(table),
+        pins=snapshots.pins(table, pipeline),
         exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
     )
 
 
 def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
-    """Does it; says each step when it is done, and what is beyond its reach."""
+    """Does it; says each step when it is done, and where the person may still be."""
     lake = context.lake(pipeline)
-    table = _opened(lake, pipeline)
-    current = state(table)
-    assert current.position is not None
-    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    _opened(lake, pipeline)
     rows.remember(lake, pipeline.table.identifier, key)
     context.at("remembered")
     _refuse_rebuild(lake, pipeline)
     sweep(lake, pipeline)
     gone = rows.delete(context, lake, pipeline, key)
-    end = rows.end(context, lake, pipeline, gone > 0)
+    ended = rows.end(context, lake, pipeline)
     context.at("ended")
     yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
+    current = _opened(lake, pipeline)
+    assert current.position is not None
+    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     bad = bad_rows.delete(context, lake, pipeline, key)
     context.at("deleted_bad_rows")
     yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
-    yield from history.catch_up(context, lake, pipeline, end)
-    history.refuse_readers_behind(context.plan.pipelines, pipeline, end)
+    yield from snapshots.catch_up(context, lake, pipeline, ended)
+    snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, ended)
     _refuse_running(lake, pipeline)
-    pins, files = history.forget(lake, pipeline, pipeline.table.identifier, end)
-    _, more = history.forget(lake, pipeline, pipeline.table.bad_rows, None)
+    sweep(lake, pipeline)
+    yield from _expired(lake, pipeline, ended)
     context.at("expired")
+    yield from _exported(context, pipeline, key)
+
+
+def _expired(lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
+    pins, files, stay = snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended)
+    _, more, stay_too = snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None)
     yield f"older snapshots are gone, with {amounts.counted(files + more, 'file')}"
     yield from (f"`{name}`, which kept an older snapshot, is gone" for name in pins)
-    yield from _exported(context, pipeline)
-    left = [*beyond.unnamed(lake, pipeline), *beyond.reach(context.plan, pipeline)]
-    yield "beyond reach:"
-    yield from (f"  {line}" for line in left)
+    if stay + stay_too:
+        files_ = amounts.counted(stay + stay_too, "file")
+        hint = f"see the `*.metadata.json` files in the folder of {pipeline.table.identifier}, and remove those of other catalogs"
+        message = f"{files_} of older snapshots stay, since metadata that is not the table's own names them, too"
+        raise SluiceError("named-by-others", message, f"{hint}; then give the same command again")
 
 
-def _opened(lake: Lake, pipeline: Pipeline) -> Any:
+def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
+    """The table's state; refused if it is not as its position says."""
     table = lake.load(pipeline.table.identifier)
     current = state(table) if table is not None else None
     if current is None or current.position is None:
         raise refusals.no_table(pipeline)
     refusals.check_owner(pipeline, current)
-    return table
+    if standing(current) is Standing.ROLLED_BACK:
+        message = f"another program rolled {pipeline.table.identifier} back, and its position is of rows that it does not have"
+        raise RefusedError("rolled-back", message, f"`sluice run {pipeline.name}` says what to do; then forget")
+    return current
 
 
 def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
@@ -122,14 +134,20 @@ def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 
 
-def _exported(context: Context, pipeline: Pipeline) -> Iterator[str]:
+def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+    failed = []
     for export, record in exports.written(context.plan, pipeline):
         try:
             done = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
         except SluiceError as error:
-            yield f"{record.file} could not be written again, and may have the person: {error.message}"
+            failed.append(f"{record.file} ({error.message})")
             continue
         if done.record.file == record.file:
             yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
         else:
             yield f"{record.file} stays, and may have the person: `{export.name}` writes {done.record.file} by now"
+    yield "where the person may still be:"
+    yield from (f"  {line}" for line in elsewhere.places(context.plan, pipeline, key))
+    if failed:
+        message = f"these files may have the person, and could not be written again: {'; '.join(failed)}"
+        raise SluiceError("not-exported-again", message, "correct that, and give the same command again; or delete them")

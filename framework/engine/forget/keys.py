@@ -56,8 +56,10 @@ def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
 
 def _text(name: str, value: str, type_: Type) -> str:
     """The value as Spark writes it as text."""
+    if not value:
+        raise SluiceError("forget-key", f"the value of `{name}` is empty", "write COLUMN=VALUE")
     with suppress(ValueError):
-        if type_ == STRING and value:
+        if type_ == STRING:
             return value
         if type_ in _WHOLE:
             return str(int(value))
@@ -70,9 +72,16 @@ def _text(name: str, value: str, type_: Type) -> str:
 
 
 def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple[str, ...]:
-    for step in pipeline.steps:
+    for at, step in enumerate(pipeline.steps):
         of = step.masks
-        if of is None or (name,) not in of.paths:
+        if of is None:
+            continue
+        if name not in [column.name for column in step.columns] or any(
+            name in dict(later.assign) for later in pipeline.steps[at + 1 :]
+        ):
+            hint = "take a column that is there when `mask` comes, or let `mask` come after the step that makes it"
+            raise SluiceError("forget-key", f"`{name}` is made after `mask`, and may come from a masked column", hint)
+        if (name,) not in of.paths:
             continue
         joined = next((each for each in of.joined if each.column == name), None)
         if joined is None:

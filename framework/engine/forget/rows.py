@@ -22,14 +22,17 @@ from framework.engine.rules import attempts, forgotten, protocol
 from framework.engine.rules.forgotten import FORGETS, PROPERTY, Forgotten
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
+from framework.errors import SluiceError
 from framework.model import Pipeline
 from framework.sql.quote import identifier
 
 _TRIES = 5
+_DELETING = "deleting"
+_SUMMARY = f"spark.sql.iceberg.snapshot-property.{FORGETS}"
 _REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
 
 
-def again(identifier_: str, once: Callable[[], None]) -> None:
+def again(identifier_: str, once: Callable[[], object]) -> None:
     """Does it again while other commits come between."""
     cause = ""
     for _ in range(_TRIES):
@@ -67,22 +70,33 @@ def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
 
 
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
-    """Deletes rows and state; how many rows went."""
+    """Deletes rows and state; how many rows went. From the first commit on, what was ended before is not ended any more."""
+    name = pipeline.table.identifier
     of_key = condition(_table(lake, pipeline), key)
     rows = count(lake, pipeline, key)
-
-    def once() -> None:
-        with commit_answers():
-            lake.spark.sql(f"DELETE FROM {_name(pipeline)} WHERE {of_key}")
-
+    states = [
+        branch
+        for branch in state_branches.branches(_table(lake, pipeline))
+        if not _rows(lake, pipeline, branch).where(of_key).isEmpty()
+    ]
+    if rows or states:
+        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: _DELETING}))
     if rows:
-        again(pipeline.table.identifier, once)
+        again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {of_key}"))
     context.at("deleted")
-    table = _table(lake, pipeline)
-    for branch in state_branches.branches(table):
-        if not _rows(lake, pipeline, branch).where(of_key).isEmpty():
-            again(pipeline.table.identifier, partial(_write_state, lake, pipeline, branch, of_key))
+    for branch in states:
+        again(name, partial(_write_state, lake, pipeline, branch, of_key))
     return rows
+
+
+def _delete(lake: Lake, statement: str) -> None:
+    """Says in the summary that it is Sluice's."""
+    lake.spark.conf.set(_SUMMARY, _DELETING)
+    try:
+        with commit_answers():
+            lake.spark.sql(statement)
+    finally:
+        lake.spark.conf.unset(_SUMMARY)
 
 
 def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> None:
@@ -99,24 +113,34 @@ def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> No
             writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
         try:
             lake.replace_state(lake.begin(_table(lake, pipeline)), branch, attempt)
-        except CommitRefused:
+        except (CommitRefused, CommitUnknown):
             lake.sweep(_table(lake, pipeline), attempt)
             raise
         attempts.forget(attempt)
 
 
-def end(context: Context, lake: Lake, pipeline: Pipeline, deleted: bool) -> int:
-    """Leaves no file and no list of files with a deleted row, and commits that; the number of the commit."""
+def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
+    """Leaves no file and no list of files with a deleted row, and ends with a commit; its snapshot."""
     name = pipeline.table.identifier
     digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
-    if deleted or (ended := _ended(lake, pipeline, digest)) is None:
+    if _ended(lake, pipeline, digest) is None:
         again(name, lambda: _rewrite(lake, pipeline))
         context.at("rewritten")
-        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: digest}))
-        ended = _ended(lake, pipeline, digest)
-    assert ended is not None
+        again(name, lambda: lake.renew_empty(_table(lake, pipeline)))
+        again(name, lambda: _commit_end(lake, pipeline, digest))
+    ended = _ended(lake, pipeline, digest)
+    if ended is None:
+        raise SluiceError("table-busy", f"another person is forgotten in {name} at once", "give the same command again")
     again(name, lambda: _settle(lake, pipeline, ended))
-    return int(ended.sequenceNumber())
+    return int(ended.snapshotId())
+
+
+def _commit_end(lake: Lake, pipeline: Pipeline, digest: str) -> None:
+    """Says the position, too, so that a later rollback finds one."""
+    transaction = lake.begin(_table(lake, pipeline))
+    position = state(transaction.table()).position
+    says = {protocol.POSITION: position.short_text()} if position is not None else {}
+    lake.mark_by_commit(transaction, {}, {FORGETS: digest, **says})
 
 
 def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
@@ -133,12 +157,13 @@ def without_deleted(lake: Lake, table: Any) -> None:
 
 
 def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
-    """The newest snapshot of main that says so."""
+    """The newest commit of `forget`, if it is the last one of these keys."""
     table = _table(lake, pipeline)
     snapshot = table.currentSnapshot()
     while snapshot is not None:
-        if snapshot.summary().get(FORGETS) == digest:
-            return snapshot
+        says = snapshot.summary().get(FORGETS)
+        if says is not None:
+            return snapshot if says == digest else None
         snapshot = None if snapshot.parentId() is None else table.snapshot(snapshot.parentId())
     return None
 
@@ -147,7 +172,7 @@ def _settle(lake: Lake, pipeline: Pipeline, ended: Any) -> None:
     """Moves a position from before to the end, unless a batch came since."""
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
-    if position is not None and position.sequence < ended.sequenceNumber():
+    if position is not None and position.sequence < ended.sequenceNumber():  # main was not rolled back, which is asked before
         lake.move_position(transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
 
 

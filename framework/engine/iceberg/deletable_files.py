@@ -25,9 +25,10 @@ def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...
 
 def delete(files: Files, locations: Iterable[str], within: Iterable[str]) -> int:
     """Deletes those of these files that lie in these folders; how many."""
+    within = tuple(within)
     inside, _ = files.split_deletable(locations, within)
     for file in inside:
-        files.delete([file], file.rpartition("/")[0])
+        files.delete([file], next((each for each in within if file.startswith(f"{each}/")), file.rpartition("/")[0]))
     return len(inside)
 
 

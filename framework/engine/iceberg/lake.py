@@ -17,7 +17,7 @@ from framework.catalogs import Files
 from framework.engine.iceberg import deletable_files, evolve, state_branches
 from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
-from framework.engine.rules import protocol
+from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import commit_failed, is_spark_gone, spark_ended
 from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
@@ -120,18 +120,21 @@ class Lake:
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """Makes the changes of a spec in one commit, which is refused if another came before it."""
+        made = tuple(changes)
         with commit_answers():
             judged = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
             now = table.operations().current().metadataFileLocation()
         try:
             with commit_answers():
-                evolve.evolve(self.apache, transaction, tuple(changes), planned)
+                evolve.evolve(self.apache, transaction, made, planned)
         except CommitRefused as refused:
             if now != judged:  # by another commit, after which there may be nothing left to change
                 raise
             message = f"the table {planned.identifier} cannot be changed as the spec says: {refused}"
             raise BatchError("schema-change", message, "rename the column in question, by a step or in the schema") from None
+        renamed = {change.path[0]: change.to for change in made if change.kind == "alias" and len(change.path) == 1}
+        properties = {**(properties or {}), **(forgotten.after_renaming(table.properties(), renamed) if renamed else {})}
         with commit_answers():
             if properties:
                 set_properties(transaction, properties)
@@ -294,6 +297,22 @@ class Lake:
             snapshots = transaction.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
             state_branches.publish(table, snapshots, branch, attempt).commit()
             transaction.newAppend().toBranch(branch).set(protocol.ATTEMPT, attempt).commit()
+            # A batch that runs has read the state as it was before: it is staged again.
+            transaction.newAppend().set(forgotten.FORGETS, "deleting").commit()
+            self.commit(transaction)
+
+    def renew_empty(self, table: Any) -> None:
+        """Lets states begin at a new empty snapshot: after a rebuild, the one before lists the files that there were."""
+        tag = protocol.EMPTY
+        if not table.refs().containsKey(tag):
+            return
+        with commit_answers():
+            transaction = table.newTransaction()
+            scratch = f"{protocol.BRANCH}empty"
+            transaction.manageSnapshots().createBranch(scratch, table.refs().get(tag).snapshotId()).commit()
+            transaction.newAppend().toBranch(scratch).set(forgotten.FORGETS, "emptied").commit()
+            snapshot = transaction.table().refs().get(scratch).snapshotId()
+            transaction.manageSnapshots().replaceTag(tag, snapshot).removeBranch(scratch).commit()
             self.commit(transaction)
 
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:

@@ -44,6 +44,7 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_de
         "min-input-files": FEWEST_FILES,
         "delete-ratio-threshold": _MARKED,
         # A follower that shows files waits until no file has deleted rows.
+        **({"remove-dangling-deletes": "true"} if every_delete else {}),
         **({"delete-file-threshold": 1} if every_delete or any(each.by_files for each in pipeline.also) else {}),
         "max-file-group-size-bytes": max(_GROUP, size),
         "max-concurrent-file-group-rewrites": 1,

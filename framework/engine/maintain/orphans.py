@@ -42,10 +42,10 @@ def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = others
     old = {each for each in old if not (each.endswith(others.METADATA) or f"/{others.DELTA}/" in each)}
     second = second_pipeline(pipeline).table.identifier
     also = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
-    return old - {files.path(each) for of in (name, *also) for each in _named(lake, pipeline, of)} if old else old
+    return old - {files.path(each) for of in (name, *also) for each in named(lake, pipeline, of)} if old else old
 
 
-def _named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:
+def named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:
     """All files that a table's metadata names, of all its snapshots."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:

@@ -111,8 +111,8 @@ class Publishing:
                 changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
                 if not replaced_table.can_swap(
                     self.lake, load_table(self.lake, self.pipeline), changes, self.pipeline.table, second
-                ):
-                    return None  # its columns were changed meanwhile: the second table begins again
+                ) or not second_table.knows_forgotten(transaction.table(), changes, second):
+                    return None  # its columns were changed or a person was forgotten meanwhile: the second table begins again
                 if left == 0:
                     break
                 self.context.at("rebuild_checked")
@@ -120,6 +120,7 @@ class Publishing:
                     **write_properties(self.pipeline.table),
                     protocol.REBUILT: built.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
+                    **second_table.forgotten_keys(transaction.table(), changes),
                 }
                 snapshot = replaced_table.swap_in(
                     self.lake, transaction, changes, self.pipeline.table, second, built.main, to, properties

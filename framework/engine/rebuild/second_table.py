@@ -5,7 +5,7 @@ Guarantee: files that the pipeline's own table took over are never deleted with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from framework.engine import drop
@@ -53,14 +53,14 @@ def create_second(
         protocol.OWNER: refusals.owner(pipeline),
         protocol.OF: str(own.uuid()),
     }
-    for kept in (protocol.ACCEPTED, forgotten.PROPERTY):
-        if (value := own.properties().get(kept)) is not None:
-            properties[kept] = value
+    accepted_changes = own.properties().get(protocol.ACCEPTED)
+    if accepted_changes is not None:
+        properties[protocol.ACCEPTED] = accepted_changes
+    wanted = wanted_changes(lake, pipeline, own)
+    properties |= forgotten_keys(own, wanted)
     identifier = second_pipeline(pipeline).table.identifier
     try:
-        replaced_table.create_second_table(
-            lake, own, identifier, wanted_changes(lake, pipeline, own), pipeline.table, properties, position
-        )
+        replaced_table.create_second_table(lake, own, identifier, wanted, pipeline.table, properties, position)
     except (CommitRefused, CommitUnknown) as error:
         raise BatchError("table-not-created", f"the table {identifier} could not be created: {error}", "run again") from None
 
@@ -70,6 +70,17 @@ def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ..
     spec_changes = changes(pipeline, lake.existing(own))
     refuse_changes(pipeline, spec_changes)
     return spec_changes
+
+
+def forgotten_keys(own: Any, changes: Sequence[Change]) -> dict[str, str]:
+    """The property with the keys that were forgotten in the pipeline's own table, after these changes."""
+    renamed = {change.path[0]: change.to for change in changes if change.kind == "alias" and len(change.path) == 1}
+    return forgotten.after_renaming(own.properties(), renamed)
+
+
+def knows_forgotten(own: Any, changes: Sequence[Change], second: Any) -> bool:
+    """Whether nothing was forgotten in the pipeline's own table since the second one began."""
+    return bool(second.properties().get(forgotten.PROPERTY) == forgotten_keys(own, changes).get(forgotten.PROPERTY))
 
 
 def was_swapped_in(own: Any, table: Any) -> bool:
@@ -135,6 +146,7 @@ def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: T
         return False
     try:
         refusals.check(second, second_state, topic)
-        return replaced_table.can_swap(lake, own, wanted_changes(lake, pipeline, own), pipeline.table, table)
+        wanted = wanted_changes(lake, pipeline, own)
+        return knows_forgotten(own, wanted, table) and replaced_table.can_swap(lake, own, wanted, pipeline.table, table)
     except (RefusedError, CommitRefused, CommitUnknown):
         return False

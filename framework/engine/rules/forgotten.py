@@ -16,7 +16,9 @@ from framework.errors import RefusedError
 from framework.sql.quote import identifier, literal
 
 PROPERTY = "sluice.forgotten"
-FORGETS = "sluice.forgets"  # in the summary of a snapshot: by which commit of `sluice forget` it came
+FORGETS = (
+    "sluice.forgets"  # in the summary of a snapshot: it came by `sluice forget`; of the last such commit, a digest of all keys
+)
 _DIGITS = 32  # of a hash
 
 Columns = tuple[str, ...]
@@ -41,8 +43,16 @@ class Forgotten:
         keys = [{"columns": list(columns), "hashes": sorted(hashes)} for columns, hashes in sorted(self.hashes.items())]
         return json.dumps({"salt": self.salt, "keys": keys}, separators=(",", ":"))
 
+    def renamed(self, names: Mapping[str, str]) -> Forgotten:
+        """With other names of columns."""
+        return replace(self, hashes={tuple(names.get(each, each) for each in of): hashes for of, hashes in self.hashes.items()})
+
+    def missing(self, there: Collection[str]) -> list[str]:
+        """Columns of keys without which a row cannot be recognised."""
+        return sorted({name for columns in self.hashes for name in columns} - set(there))
+
     def condition(self, there: Collection[str]) -> str | None:
-        """SQL of whether a row with these columns is of a forgotten key; None where there is none."""
+        """SQL of whether a row with these columns is of a forgotten key; None where no key has only these columns."""
         conditions = [self.is_one_of(columns, hashes) for columns, hashes in self.hashes.items() if set(columns) <= set(there)]
         return " OR ".join(conditions) or None
 
@@ -51,6 +61,12 @@ class Forgotten:
         texts = [f"CAST({identifier(name)} AS STRING)" for name in columns]
         text = ", ".join([literal(self.salt), *(f"' ', char_length({each}), ' ', {each}" for each in texts)])
         return f"coalesce(left(sha2(concat({text}), 256), {_DIGITS}) IN ({', '.join(map(literal, sorted(hashes)))}), false)"
+
+
+def after_renaming(properties: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """The property of a table whose columns get other names; nothing where nothing was forgotten."""
+    known = read(properties)
+    return {PROPERTY: known.renamed(names).text()} if known else {}
 
 
 def read(properties: Mapping[str, str]) -> Forgotten | None:

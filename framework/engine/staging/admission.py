@@ -17,6 +17,7 @@ from framework.engine.rows.frame import Frame
 from framework.engine.rules import forgotten
 from framework.engine.spark.reading_errors import held, kept
 from framework.engine.staging import Target, ranges, state
+from framework.errors import RefusedError
 from framework.model import Memory, State
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
@@ -62,9 +63,16 @@ def _without_forgotten(to: Target, frame: Frame, then: Callable[[Frame], Counted
     from pyspark.sql import Observation, functions
 
     keys = forgotten.read(to.table.properties())
-    one = keys.condition(frame.good.columns) if keys else None
-    if one is None:
+    if keys is None:
         return then(frame)
+    if missing := keys.missing(frame.good.columns):
+        columns = ", ".join(f"`{name}`" for name in missing)
+        raise RefusedError(
+            "forgotten-column",
+            f"{to.pipeline.table.identifier} recognises persons that were forgotten by {columns}, which its rows no longer have",
+            f"keep {columns} in the steps of {to.pipeline.name}; nothing was published",
+        )
+    one = keys.condition(frame.good.columns) or "false"
     seen = Observation()
     rows = frame.good.observe(seen, functions.expr(f"count_if({one})").alias("rows")).where(f"NOT ({one})")
     counted = then(replace(frame, good=rows))

@@ -1,6 +1,7 @@
 package sluice;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -8,30 +9,62 @@ import org.apache.spark.sql.types.DataTypes;
 
 /**
  * The SQL function `mention`: whether the bytes of a message have one of some texts in them. The texts are secrets, in place of keys, so
- * that no SQL has them.
+ * that no SQL has them; `field` is the name of the column that has the text.
  *
- * <p>A text counts where it stands by itself: 12 is not in 4123. In binary formats the length of a text comes right before it.
+ * <p>A text counts where it is no part of a longer one: c-2 is neither in abc-2 nor in c-2-3. In binary formats the length of a text comes
+ * right before it. A number counts only behind the name of its field, or where there is nothing else: other numbers are often equal.
  */
 public final class Mention extends Mask<Boolean> {
+  private static final String JOINING = "_-.@+";
+
+  private final byte[] field;
+
   Mention(String description, JsonNode options) {
     super(description, options);
+    field = ('"' + options.path("field").asText() + '"').getBytes(StandardCharsets.UTF_8);
   }
 
   public boolean invoke(byte[] bytes) {
     return bytes != null && Arrays.stream(secrets).anyMatch(text -> isIn(bytes, text));
   }
 
-  private static boolean isIn(byte[] bytes, byte[] text) {
+  private boolean isIn(byte[] bytes, byte[] text) {
+    boolean isNumber = isNumber(text);
     for (int at = 0; at + text.length <= bytes.length; at++) {
-      if (Arrays.equals(bytes, at, at + text.length, text, 0, text.length) && standsAlone(bytes, at, at + text.length)) {
+      int end = at + text.length;
+      if (Arrays.equals(bytes, at, end, text, 0, text.length)
+          && (isNumber ? isWhole(bytes, at, end) : standsAlone(bytes, at, end))) {
         return true;
       }
     }
     return false;
   }
 
+  private static boolean isNumber(byte[] text) {
+    for (byte each : text) {
+      if ((each < '0' || each > '9') && each != '-') {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean isWhole(byte[] bytes, int from, int to) {
+    if (from == 0 && to == bytes.length) {
+      return true;
+    }
+    int at = from;
+    while (at > 0 && (bytes[at - 1] == '"' || bytes[at - 1] == ':' || bytes[at - 1] == ' ')) {
+      at--;
+    }
+    // The quotation mark that ends the name was passed, too.
+    int end = at + 1;
+    boolean isField = at < from && end >= field.length && Arrays.equals(bytes, end - field.length, end, field, 0, field.length);
+    return isField && (to == bytes.length || !isOfWord(bytes, to));
+  }
+
   private static boolean standsAlone(byte[] bytes, int from, int to) {
-    boolean alone = (from == 0 || !isOfWord(bytes[from - 1])) && (to == bytes.length || !isOfWord(bytes[to]));
+    boolean alone = (from == 0 || !isOfWord(bytes, from - 1)) && (to == bytes.length || !isOfWord(bytes, to));
     return alone || follows(bytes, from, to - from) || follows(bytes, from, 2 * (to - from));
   }
 
@@ -52,8 +85,13 @@ public final class Mention extends Mask<Boolean> {
     return true;
   }
 
-  private static boolean isOfWord(byte each) {
-    return each < 0 || Character.isLetterOrDigit(each) || each == '_';
+  /** Letters, digits, and what joins them; but not the dot that ends a sentence. */
+  private static boolean isOfWord(byte[] bytes, int at) {
+    byte each = bytes[at];
+    if (each == '.' && (at + 1 == bytes.length || bytes[at + 1] == ' ' || bytes[at + 1] == '"')) {
+      return false;
+    }
+    return each < 0 || Character.isLetterOrDigit(each) || JOINING.indexOf(each) >= 0;
   }
 
   @Override

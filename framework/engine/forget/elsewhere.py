@@ -1,0 +1,34 @@
+"""Where a person may still be, and what Sluice cannot do anything about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.engine.forget.keys import Key
+from framework.model import Pipeline, Plan
+
+
+def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
+    """Lines, each of one place."""
+    for topic in pipeline.topics:
+        yield f"the topic {topic.kafka_name}, until Kafka deletes the messages; what is read again does not land"
+    if pipeline.source:
+        yield f"the table {pipeline.source.identifier}, of which this one is made: `sluice forget {pipeline.source.pipeline}`"
+    for other in plan.pipelines:
+        if other.source and other.source.identifier == pipeline.table.identifier:
+            yield f"the table {other.table.identifier}, made of this one: `sluice forget {other.name}`"
+        elif other.name != pipeline.name and {topic.name for topic in other.topics} & {topic.name for topic in pipeline.topics}:
+            yield f"the table {other.table.identifier}, from the same topic: `sluice forget {other.name}`"
+    for follower in pipeline.also:
+        if not follower.by_files:
+            yield f"the {follower.title}, which others may have read"
+        elif {field.column for field in pipeline.table.partition_by} & set(key.columns):
+            yield f"names of folders in the {follower.title} of {pipeline.table.identifier}, since it is partitioned by the key"
+    for document in plan.documents_of("export"):
+        export = document.value
+        if export.pipeline.name == pipeline.name:
+            if export.storage:
+                yield f"older versions of files of `{export.name}`, if its bucket keeps versions"
+            if export.notices:
+                yield f"mails of `{export.name}` that were sent"
+    yield "Dagster's records of runs, copies of files, and other programs' tables"
