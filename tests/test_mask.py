@@ -22,6 +22,7 @@ from framework.engine.trials.preview import preview
 from framework.engine.undo import replay
 from framework.errors import SetupError
 from tests.project import BASE, Project
+from tests.test_dagster import ROOT, dagster
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -274,3 +275,35 @@ def test_no_file_has_a_plain_value(project: Project, monkeypatch: pytest.MonkeyP
             canaries.setdefault(canary, set()).add(path.name)
         assert SECRET not in text
     assert set(canaries) == (set() if masks else {f"canary{number:02}" for number in range(1, 17)})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("masks", [True, False])
+def test_no_file_of_dagster_and_spark_has_a_plain_value(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, masks: bool
+) -> None:
+    """In a folder of its own: Dagster's database and logs, Spark's log of events, catalog, tables."""
+    monkeypatch.setenv("SLUICE_SECRET_PII", SECRET)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    project_of(project, MASK if masks else PLAIN)
+    send(project, ROW, *BAD)
+    for folder in ("home", "events", "specs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    specs = project.template.format(topic=project.topic, namespace=project.namespace, more="", topic_more="")
+    events = (
+        f"conf: {{spark.eventLog.enabled: true, spark.eventLog.compress: false, spark.eventLog.dir: file://{tmp_path}/events, "
+    )
+    base = BASE.format(bootstrap=project.bootstrap).replace("conf: {", events)
+    (tmp_path / "specs" / "main.yaml").write_text(f"{base}---\n{specs}")
+    done = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert done.returncode == 0, done.stderr[-3000:]
+    (tmp_path / "home" / "printed").write_text(done.stdout + done.stderr)
+    places = {
+        folder: "".join(text for _, text in everything(tmp_path / folder))
+        for folder in ("home", "dagster", "events", "warehouse")
+    }
+    assert all(map(len, places.values()))
+    assert not [folder for folder, text in places.items() if SECRET in text]
+    canaries = {canary for text in places.values() for canary in re.findall(r"canary[0-9]{2}", text)}
+    assert canaries == (set() if masks else {f"canary{number:02}" for number in range(1, 17)})

@@ -6,6 +6,7 @@ import email.policy
 import hashlib
 import hmac
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from framework.notices import email as mailing
 from framework.services.ports import free_port
 from framework.spec.shapes import record_shape
 from tests import toys
+from tests.certified import certified
 from tests.test_export import SPECS, export, put, utc
 
 pytestmark = pytest.mark.slow
@@ -172,6 +174,21 @@ def test_a_server_that_does_not_take_it(shop: Path, tls: str) -> None:
     assert "mail-not-sent: exports/weekly_2026-11-09.csv is written, and not all were told of it" in failed.stderr
     assert Path("exports/weekly_2026-11-09.csv").exists()
     assert box.mails == []
+
+
+@pytest.mark.parametrize("tls", ["starttls", "tls"])
+def test_an_encrypted_mail_arrives_if_the_certificate_is_trusted(shop: Path, monkeypatch: pytest.MonkeyPatch, tls: str) -> None:
+    certificate, key = certified(shop)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    settings = {"tls_context": context, "require_starttls": True} if tls == "starttls" else {"ssl_context": context}
+    with mail_server(**settings) as (box, port):
+        specs(port, TWO, f"tls: {tls}")
+        stranger = export("weekly", "--window", "2026-W46")
+        assert "is not trusted: self-signed certificate" in stranger.stderr
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert export("weekly", "--window", "2026-W46").exit_code == 0
+    assert len(box.mails) == 1
 
 
 def test_who_is_unknown_to_the_server_is_named(shop: Path) -> None:

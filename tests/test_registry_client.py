@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import ssl
-import subprocess
 import threading
 import time
 import uuid
@@ -21,6 +20,7 @@ from framework.errors import UnreachableError
 from framework.model import Cluster, Login, SecretStore, Security
 from framework.model.secret import SecretRef
 from framework.registry.client import Registry
+from tests.certified import certified
 from tests.pace import bar
 
 pytestmark = pytest.mark.slow
@@ -115,12 +115,7 @@ def test_a_login_is_sent_and_a_rejected_one_is_an_error(front: Front, subject: s
 def test_an_untrusted_certificate_is_an_error(
     registry: str, subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=front", "-addext",
-         "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    certificate, key = certified(tmp_path)
     both = tmp_path / "both.pem"
     both.write_text(key.read_text() + certificate.read_text())
     with standing(Front(registry), both) as front:

@@ -127,6 +127,9 @@ def _not_sent(mail: Mail, error: Exception) -> SluiceError:
         return SluiceError("mail-refused", f"the mail server {mail.server} rejected the login", hint)
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return _no_recipients(mail, error.recipients)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        message = f"the certificate of the mail server {mail.server} is not trusted: {error.verify_message}"
+        return SluiceError("mail-not-sent", message, "let SSL_CERT_FILE name the certificate that signed it, or correct `host`")
     says: str | bytes = error.smtp_error if isinstance(error, smtplib.SMTPResponseException) else str(error)
     says = says.decode(errors="replace") if isinstance(says, bytes) else says
     hint = "correct `host`, `port` and `tls` of the document `mail`"
