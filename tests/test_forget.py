@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,17 @@ UPSERT_2 = ORDERS % ", write: upsert, keys: [email], deletes: tombstones, partit
 UPSERT = ORDERS % ", write: upsert, keys: [email], deletes: tombstones"
 HISTORY = ORDERS % ", write: history, keys: [email], deletes: tombstones"
 MASKED = 'steps: [{mask: {key: "${secret:pii}", columns: {email: hmac}}}]'
+FLATTENED = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: bigint, who: "struct<number: string>", amount: int}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps: [{{flatten: [who]}}]
+into: {{table: {namespace}.trades}}
+"""
 COPY = """---
 pipeline: copy
 from: {{table: {namespace}.trades}}
@@ -203,6 +215,48 @@ def test_only_bad_rows_with_the_number_itself_go(project: Project) -> None:
     left = {row["value"].decode() for row in project.rows(bad=True)}
     assert not left & set(values[:2])
     assert {'{"id": 7.5}', '{"id": 17, "amount": "7"}', "7 "} <= left
+
+
+def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
+    project.template = FLATTENED
+    project.make_topic(1)
+    values = ('{"id": 1, "who": {"number": "4711"}, "amount": "x"}', '{"id": 4711, "who": {"number": "12"}, "amount": "x"}')
+    project.send([each.encode() for each in values], partition=0)
+    project.send([b'{"id": 2, "who": {"number": "4711"}}'], partition=0)
+    project.run()
+    said = forgotten(project, key={"who_number": "4711"})
+    assert [line.split()[0] for line in said[:2]] == ["1", "1"]
+    assert [row["value"].decode() for row in project.rows(bad=True)] == [values[1]]
+
+
+def test_what_a_batch_that_leaves_repeats_out_counts(project: Project) -> None:
+    project.template, project.more = APPEND, "steps: [{dedup: {keys: [id]}}]"
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    forgotten(project)
+    project.produce([order(ANN, 7), order("carl@example.com", 8), order("dora@example.com", 9), order(BOB, 1)])
+    (batch,) = project.run()
+    assert (batch.rows, batch.filtered) == (2, 2)
+
+
+def test_files_that_others_name_stay_and_are_said_each_time(project: Project) -> None:
+    project.template = APPEND
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB))
+    project.run()
+    folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
+    newest = max(folder.glob("*.metadata.json"))
+    other = folder / "00009-00000000-0000-0000-0000-000000000000.metadata.json"
+    shutil.copy(newest, other)
+    for _ in range(2):
+        with pytest.raises(SluiceError, match="could not be deleted; named by") as refused:
+            forgotten(project)
+        assert refused.value.code == "named-by-others"
+        assert found(project)
+    other.unlink()
+    forgotten(project)
+    assert found(project) == set()
 
 
 def test_a_table_that_was_rolled_back_is_refused(project: Project) -> None:
@@ -378,7 +432,9 @@ def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str)
         forgotten(project, key=key)
 
 
-def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project) -> None:
+def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framework.engine.spark.start.start", lambda _plan: project.spark)
+    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
     more = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
     project.template = APPEND + more
     project.make_topic(1)

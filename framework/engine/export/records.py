@@ -35,6 +35,11 @@ def of(export: str) -> Mapping[str, Record]:
     return {}
 
 
+def exports() -> list[str]:
+    """The exports that have written files."""
+    return sorted(path.stem for path in (home() / _FOLDER).glob("*.json"))
+
+
 def add(export: str, record: Record) -> None:
     """Two exports of one name at once leave the record of one of them, and both files whole."""
     private(_FOLDER)

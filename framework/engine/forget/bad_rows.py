@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -16,6 +18,7 @@ from framework.engine.rows.bad_rows import sealed
 from framework.engine.spark.java_errors import text
 from framework.errors import SluiceError
 from framework.model import MaskKey, Pipeline, SecretRef
+from framework.plan.lineage import lineage
 from framework.sql import masks
 
 _SEALED = "a bad row is encrypted by"  # in what `KeyRing.java` says
@@ -61,16 +64,23 @@ def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
 
 def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> str:
     texts = []
-    for nth, value_ in enumerate(dict.fromkeys(each for value in key.stored[at] for each in (value, _escaped(value)))):
+    for nth, value_ in enumerate(dict.fromkeys(each for value in key.stored[at] for each in _written(value))):
         texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
         cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
     key_, value, _ = sealed(pipeline, "open")
     header = masks.call("open", pipeline.mask_keys, "h.value") if pipeline.mask_keys else "h.value"
-    field = key.columns[at]
-    parts = [masks.call("mention", texts, each, field=field) for each in (key_, value, "encode(message, 'UTF-8')")]
-    return " OR ".join((*parts, f"exists(headers, h -> {masks.call('mention', texts, header, field=field)})"))
+    fields = _fields(pipeline, key.columns[at])
+    parts = [masks.call("mention", texts, each, fields=fields) for each in (key_, value, "encode(message, 'UTF-8')")]
+    return " OR ".join((*parts, f"exists(headers, h -> {masks.call('mention', texts, header, fields=fields)})"))
 
 
-def _escaped(value: str) -> str:
+def _written(value: str) -> Iterator[str]:
     """As JSON may have it."""
-    return json.dumps(value)[1:-1]
+    escaped = json.dumps(value)[1:-1]
+    yield from (value, escaped, re.sub(r"\\u[0-9a-f]{4}", lambda found: found[0].upper().replace("U", "u"), escaped))
+
+
+def _fields(pipeline: Pipeline, column: str) -> list[str]:
+    """What the field can be called in a message: as the column, as those that it is made of, and as a field of a flattened one."""
+    origins = lineage(pipeline)[column]
+    return sorted({column, *origins, *(column.removeprefix(f"{each}_") for each in origins)})

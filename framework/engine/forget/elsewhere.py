@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
 
+from framework.engine.forget import exports
 from framework.engine.forget.keys import Key
 from framework.model import Pipeline, Plan
 
@@ -31,4 +33,8 @@ def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
                 yield f"older versions of files of `{export.name}`, if its bucket keeps versions"
             if export.notices:
                 yield f"mails of `{export.name}` that were sent"
+    yield from (f"{file}, which no export writes any more" for file in exports.left(plan, pipeline, datetime.now(timezone.utc)))
+    if any(topic.registered for topic in pipeline.topics) and any(value.lstrip("-").isdigit() for value in key.given):
+        yield f"bad rows of {pipeline.table.identifier} with the number in a binary message: `sluice bad-rows {pipeline.name}`"
+    yield "files that a killed run of the last days left and that no commit names; `sluice maintain` deletes them once they are old"
     yield "Dagster's records of runs, copies of files, and other programs' tables"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from framework.engine.export import records, window
+from framework.engine.export import place, records, window
 from framework.engine.export.records import Record
 from framework.engine.export.write import Done, write
 from framework.model import Pipeline, Plan
@@ -23,5 +23,25 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
                     yield export, record
 
 
-def write_again(plan: Plan, export: Export, record: Record, now: datetime) -> Done:
+def write_again(plan: Plan, export: Export, record: Record, now: datetime) -> Done | None:
+    """None where the export has another file for the window by now, so that this one cannot be written again."""
+    if not _is_written(export, record, now):
+        return None
     return write(export, window.chosen(export, record.window, now), now, plan.secrets)
+
+
+def left(plan: Plan, pipeline: Pipeline, now: datetime) -> Iterator[str]:
+    """Files that may have the person: of exports that are not in the specs any more, or that write other files by now."""
+    documents = {document.name: document.value for document in plan.documents_of("export")}
+    for name in records.exports():
+        export = documents.get(name)
+        if export is None or export.pipeline.name == pipeline.name:
+            yield from (
+                record.file for record in records.of(name).values() if export is None or not _is_written(export, record, now)
+            )
+
+
+def _is_written(export: Export, record: Record, now: datetime) -> bool:
+    if (export.window is None) != (not record.window):
+        return False
+    return place.name(export, window.chosen(export, record.window, now)) == record.file

@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from framework import amounts
 from framework.engine.context import Context
 from framework.engine.forget import bad_rows, elsewhere, exports, keys, rows, snapshots
+from framework.engine.forget.expiring import Deleted
 from framework.engine.forget.keys import Key
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.jvm_state import attempting, state
@@ -78,9 +79,7 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     ended = rows.end(context, lake, pipeline)
     context.at("ended")
     yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
-    current = _opened(lake, pipeline)
-    assert current.position is not None
-    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    _roll_forward(lake, pipeline)
     bad = bad_rows.delete(context, lake, pipeline, key)
     context.at("deleted_bad_rows")
     yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
@@ -88,21 +87,34 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, ended)
     _refuse_running(lake, pipeline)
     sweep(lake, pipeline)
-    yield from _expired(lake, pipeline, ended)
+    # Once more, for a batch that was published meanwhile: from here on its bad rows are in their table.
+    attempt = _roll_forward(lake, pipeline)
+    bad_rows.delete(context, lake, pipeline, key)
+    tables = [
+        snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended, attempt),
+        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, attempt),
+    ]
     context.at("expired")
+    yield f"older snapshots are gone, with {amounts.counted(sum(each.files.files for each in tables), 'file')}"
+    yield from (f"`{name}`, which kept an older snapshot, is gone" for each in tables for name in each.pins)
     yield from _exported(context, pipeline, key)
+    _refuse_left(pipeline, [each.files for each in tables])
 
 
-def _expired(lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
-    pins, files, stay = snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended)
-    _, more, stay_too = snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None)
-    yield f"older snapshots are gone, with {amounts.counted(files + more, 'file')}"
-    yield from (f"`{name}`, which kept an older snapshot, is gone" for name in pins)
-    if stay + stay_too:
-        files_ = amounts.counted(stay + stay_too, "file")
-        hint = f"see the `*.metadata.json` files in the folder of {pipeline.table.identifier}, and remove those of other catalogs"
-        message = f"{files_} of older snapshots stay, since metadata that is not the table's own names them, too"
-        raise SluiceError("named-by-others", message, f"{hint}; then give the same command again")
+def _roll_forward(lake: Lake, pipeline: Pipeline) -> str:
+    """Publishes the bad rows of the last batch; its attempt."""
+    current = _opened(lake, pipeline)
+    assert current.position is not None
+    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    return current.position.attempt
+
+
+def _refuse_left(pipeline: Pipeline, deleted: list[Deleted]) -> None:
+    if left := sum(each.left for each in deleted):
+        by = ", ".join(name for each in deleted for name in each.named_by) or "nothing in the tables' folders"
+        message = f"{amounts.counted(left, 'file')} of older snapshots of {pipeline.table.identifier} could not be deleted; named by {by}"
+        hint = "if no other catalog or reader needs what names them, delete that; then give the same command again"
+        raise SluiceError("named-by-others", message, hint)
 
 
 def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
@@ -139,13 +151,12 @@ def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     for export, record in exports.written(context.plan, pipeline):
         try:
             done = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
+            if done is None:
+                continue
         except SluiceError as error:
             failed.append(f"{record.file} ({error.message})")
             continue
-        if done.record.file == record.file:
-            yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
-        else:
-            yield f"{record.file} stays, and may have the person: `{export.name}` writes {done.record.file} by now"
+        yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
     yield "where the person may still be:"
     yield from (f"  {line}" for line in elsewhere.places(context.plan, pipeline, key))
     if failed:

@@ -6,27 +6,25 @@ and the newest one of each state.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Set
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from framework import amounts
 from framework.engine.context import Context
 from framework.engine.follow import follow, waiting
+from framework.engine.forget.expiring import Deleted, Expiring
 from framework.engine.forget.rows import again
-from framework.engine.iceberg import deletable_files, metadata
+from framework.engine.iceberg import metadata
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain import expire, orphans, others
+from framework.engine.maintain import expire
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position
 from framework.errors import RefusedError, SluiceError
-from framework.home import home, private, put
 from framework.model import FOLLOWED, Pipeline
 
-_FOLDER = "forget"
 _STAGED = re.compile(r"(.+)_([0-9a-f]{32})")
 
 
@@ -50,7 +48,7 @@ def _stays(table: Metadata, pipeline: Pipeline, name: str, ended: int | None) ->
 def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, ended: int) -> None:
     """Refuses while a pipeline has not read up to that snapshot, since it would lose its place."""
     table = _read(pipeline)
-    until = int(table.snapshots[ended].get("sequence-number") or 0)
+    until = _number(table, ended)
     behind = [each.name for each in pipelines if _is_behind(each, pipeline, table, until)]
     if behind:
         hint = f"`sluice run {' '.join(behind)}`, then give the same command again: it goes on from here"
@@ -92,24 +90,46 @@ def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, shown: int | None, main:
     lake.tag(lake.load(pipeline.table.identifier), {tag: main}, {tag: shown})
 
 
-def expire_older(lake: Lake, pipeline: Pipeline, name: str, ended: int | None) -> tuple[tuple[str, ...], int, int]:
-    """Removes pins, and expires the snapshots before the end, or all but the newest; which pins and how many files went, and how many
-    of the expired files stay because others name them."""
+@dataclass(frozen=True)
+class Expired:
+    """What went of one table."""
+
+    pins: tuple[str, ...]
+    files: Deleted
+
+
+def expire_older(lake: Lake, pipeline: Pipeline, name: str, ended: int | None, attempt: str) -> Expired:
+    """Removes pins, and expires the snapshots before the end, or all but the newest. The branch of that attempt stays: it is published."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, name)
     if table is None:
-        return (), 0, 0
-    going = pins(table, pipeline, ended)
+        return Expired((), Deleted(0, 0))
+    going = tuple(each for each in pins(table, pipeline, ended) if each != protocol.BRANCH + attempt)
     again(name, lambda: lake.unpin(lake.load(name), going))
-    heads = {snapshot for ref, snapshot in table.refs.items() if ref not in going}
-    main = [each["snapshot-id"] for each in table.ancestors()]
-    since = set(main[: main.index(ended) + 1]) if ended is not None else set()
-    expiring = _Expiring(lake, pipeline, name, table.uuid)
+    wanted = {snapshot for ref, snapshot in table.refs.items() if ref not in going} | _since(table, ended)
+    expiring = Expiring(lake, pipeline, name, table.uuid)
     files = expiring.remember()
-    again(name, lambda: expire.expire(lake, catalog, name, [each for each in table.snapshots if each not in heads | since]))
-    _refuse_left(pipeline, name, table.snapshots.keys() - heads - since)
-    gone, stay = expiring.delete(files)
-    return going, gone, stay
+    again(name, lambda: expire.expire(lake, catalog, name, [each for each in table.snapshots if each not in wanted]))
+    _refuse_left(pipeline, name, table.snapshots.keys() - wanted)
+    return Expired(going, expiring.delete(files))
+
+
+def _since(table: Metadata, ended: int | None) -> set[int]:
+    """The snapshots of main and of states that came after the end, to which the table can be rolled back."""
+    if ended is None:
+        return set()
+    main = [each["snapshot-id"] for each in table.ancestors()]
+    if ended not in main:
+        message = "the table was rolled back meanwhile"
+        raise SluiceError("table-busy", message, "give the same command again: it goes on from here")
+    states = [table.ancestors(snapshot) for ref, snapshot in table.refs.items() if protocol.is_state(ref)]
+    until = _number(table, ended)
+    later = {each["snapshot-id"] for line in states for each in line if _number(table, each["snapshot-id"]) > until}
+    return later | set(main[: main.index(ended) + 1])
+
+
+def _number(table: Metadata, snapshot: int) -> int:
+    return int(table.snapshots[snapshot].get("sequence-number") or 0)
 
 
 def _refuse_left(pipeline: Pipeline, name: str, unwanted: Set[int]) -> None:
@@ -119,49 +139,6 @@ def _refuse_left(pipeline: Pipeline, name: str, unwanted: Set[int]) -> None:
         kept = ", ".join(ref for ref, snapshot in table.refs.items() if snapshot in left) or "another commit"
         message = f"{amounts.counted(len(left), 'older snapshot')} of {name} could not go, because of {kept}"
         raise SluiceError("table-busy", message, "give the same command again: it goes on from here")
-
-
-class _Expiring:
-    """Files of expired snapshots, which are written down before these go: a process that dies in between leaves none behind."""
-
-    def __init__(self, lake: Lake, pipeline: Pipeline, name: str, uuid: str) -> None:
-        self.lake, self.pipeline, self.name = lake, pipeline, name
-        self.note = home() / _FOLDER / f"{uuid}.json"
-
-    def remember(self) -> set[str]:
-        """All files of the table now, and those that an earlier process wrote down."""
-        private(_FOLDER)
-        files = self._named() | set(_noted(self.note))
-        put(self.note, json.dumps(sorted(files)))
-        return files
-
-    def delete(self, files: set[str]) -> tuple[int, int]:
-        table = metadata.read(self.pipeline.table.catalog, self.name)
-        if table is None:
-            return 0, 0
-        expired = files - self._named()
-        there = {each for each in expired if table.files.exists(each)}
-        by_others = others.named(table, others.beside(table)) if there else frozenset()
-        going = there - by_others if by_others is not None else set()
-        table_ = self.lake.load(self.name)
-        assert table_ is not None
-        its_files, folders = self.lake.own_files(table_)
-        deletable_files.delete(its_files, going, folders)
-        stay = sum(table.files.exists(each) for each in there)
-        self.note.unlink(missing_ok=True)
-        return len(expired) - stay, stay
-
-    def _named(self) -> set[str]:
-        table = metadata.read(self.pipeline.table.catalog, self.name)
-        assert table is not None
-        return {table.files.path(each) for each in orphans.named(self.lake, self.pipeline, self.name)}
-
-
-def _noted(note: Path) -> list[str]:
-    try:
-        return list(json.loads(note.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return []
 
 
 def _read(pipeline: Pipeline) -> Metadata:

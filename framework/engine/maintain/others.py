@@ -8,6 +8,7 @@ from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol
 from framework.model import FOLLOWED
 
 METADATA = ".metadata.json"
@@ -19,15 +20,32 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
     """Paths that others name, among whose files these are; None where that is not known: a Delta log, or a damaged metadata file."""
     if any(DELTA in each for each in there) and not shows_delta(table):
         return None
-    files = table.files
-    own = {files.path(each["metadata-file"]) for each in table.document.get("metadata-log") or ()} | {files.path(table.file)}
+    files, own = table.files, own_of(table)
     paths: set[str] = set()
     try:
         for other in {each for each in there if each.endswith(METADATA)} - own:
-            paths |= {files.path(each) for each in _named_by(Metadata(other, files.metadata(other), files))}
+            document = files.metadata(other)
+            # No other catalog shows a table of bad rows: what its log of versions has no more is its own.
+            if protocol.OF not in table.properties or document.get("table-uuid") != table.uuid:
+                paths |= {files.path(each) for each in _named_by(Metadata(other, document, files))}
     except ValueError:
         return None
     return frozenset(paths)
+
+
+def naming(table: Metadata, there: Collection[str], named_files: Collection[str]) -> Iterator[str]:
+    """The metadata files, or the Delta log, because of which these files stay."""
+    if any(DELTA in each for each in there) and not shows_delta(table):
+        yield DELTA
+    for other in sorted(each for each in there if each.endswith(METADATA)):
+        if own_of(table).isdisjoint({other}) and set(named_files) & (named(table, [other]) or set()):
+            yield other
+
+
+def own_of(table: Metadata) -> set[str]:
+    """The metadata files of the table itself, as far as its log goes back."""
+    files = table.files
+    return {files.path(each["metadata-file"]) for each in table.document.get("metadata-log") or ()} | {files.path(table.file)}
 
 
 def shows_delta(table: Metadata) -> bool:

@@ -32,7 +32,8 @@ def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) 
     """The side table of the table with this uuid; created if it is missing."""
     table = lake.load(side.identifier)
     if table is None:
-        lake.create(side.identifier, side.columns, (), (), {"format-version": "2"}, lambda *_: {OF: uuid})
+        properties = {"format-version": "2", "write.metadata.delete-after-commit.enabled": "true"}
+        lake.create(side.identifier, side.columns, (), (), properties, lambda *_: {OF: uuid})
         table = lake.load(side.identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")

@@ -51,7 +51,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     """The table without statistics of columns that the spec masks by now."""
-    missing = {key: value for key, value in _without_statistics(pipeline.table).items() if table.properties().get(key) != value}
+    missing = {key: value for key, value in _of_masked(pipeline.table).items() if table.properties().get(key) != value}
     if missing:
         lake.mark(table, missing)
         table.refresh()
@@ -78,13 +78,15 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 def write_properties(table: Table) -> dict[str, str]:
     """The table's properties about how it is written."""
-    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words, **_without_statistics(table)}
+    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words, **_of_masked(table)}
 
 
-def _without_statistics(table: Table) -> dict[str, str]:
-    """No statistics of columns that are masked, neither in lists of files nor in files."""
+def _of_masked(table: Table) -> dict[str, str]:
+    """No statistics of columns that are masked, neither in lists of files nor in files. Hashes are long, and a file has many different
+    ones: they need a larger dictionary than Parquet's 2 MiB."""
     paths = [".".join(path) for path in table.masked]
     return {
+        **({"write.parquet.dict-size-bytes": str(8 << 20)} if paths else {}),
         **{f"write.metadata.metrics.column.{path}": "none" for path in paths},
         **{f"write.parquet.stats-enabled.column.{path}": "false" for path in paths},
     }

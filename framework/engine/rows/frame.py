@@ -64,7 +64,7 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
     columns = tuple(_written(pipeline, good.columns))
     places: tuple[str, ...] = ()
     if any(step.memory for step in pipeline.steps):
-        places = tuple(name for name in _PLACES if name in good.columns and name not in columns)
+        places = tuple(name for name in _PLACES if name in good.columns and identifier(name) not in columns)
     return Frame(good.selectExpr(*columns, *places), rows, observed, places)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.catalogs import Cause
 from framework.engine.spark.causes import cause_of, is_spark_gone, java_message, spark_ended
@@ -49,16 +49,17 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 @contextmanager
 def held(frame: DataFrame) -> Iterator[DataFrame]:
-    """Computes a frame once and holds its rows, without its plan. Faster than a cache, which packs the rows by columns; a machine of a
-    cluster that is lost fails the batch."""
+    """Computes a frame once and holds its rows (`Held.java`). A machine of a cluster that is lost computes its part again."""
     from py4j.protocol import Py4JError
+    from pyspark.sql import DataFrame
 
-    rows = frame.localCheckpoint(eager=True)
+    jvm: Any = frame.sparkSession._jvm
+    rows = jvm.sluice.Held.of(frame._jdf)
     try:
-        yield rows
+        yield DataFrame(rows.rows(), frame.sparkSession)
     finally:
         with suppress(Py4JError, ConnectionError):
-            rows._jdf.queryExecution().analyzed().rdd().unpersist(False)
+            rows.release()
 
 
 def _name(pipeline: Pipeline, error: Exception) -> None:

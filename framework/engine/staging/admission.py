@@ -76,6 +76,8 @@ def _without_forgotten(to: Target, frame: Frame, then: Callable[[Frame], Counted
     seen = Observation()
     rows = frame.good.observe(seen, functions.expr(f"count_if({one})").alias("rows")).where(f"NOT ({one})")
     counted = then(replace(frame, good=rows))
+    if _memories(to):  # then the rows that land were counted
+        return counted
     count = 0 if counted.unknown_schemas else min(counted.rows, int(seen.get["rows"]))
     return replace(counted, rows=counted.rows - count, filtered=counted.filtered + count)
 
@@ -129,6 +131,10 @@ class Hashes:
 
     def and_also(self, others: Hashes) -> Hashes:
         return Hashes(getattr(self._of, "and")(others._of), self._stack)
+
+    def among(self, others: Hashes) -> int:
+        """How many of these are among the others."""
+        return int(self._of.among(others._of))
 
     def has(self, column: str) -> str:
         """SQL of whether the number of a column is one of them."""

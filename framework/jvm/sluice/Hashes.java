@@ -64,6 +64,19 @@ public final class Hashes {
     return sorted.length;
   }
 
+  /** How many of these are among the others, each as often as it is here. */
+  public int among(Hashes others) {
+    int count = 0;
+    int other = 0;
+    for (long number : sorted) {
+      while (other < others.sorted.length && others.sorted[other] < number) {
+        other++;
+      }
+      count += other < others.sorted.length && others.sorted[other] == number ? 1 : 0;
+    }
+    return count;
+  }
+
   /** By which SQL names the set. */
   public String id() {
     return id;
@@ -91,13 +104,16 @@ public final class Hashes {
     return hashes.table();
   }
 
-  /** Open addressing: the numbers are hashes already, so that their lowest bits tell where to look first. */
+  /** Open addressing. Numbers that follow one another are spread. */
   static final class Table implements Serializable {
     private final long[] slots;
     private final boolean hasZero;
 
     Table(long[] numbers) {
-      slots = new long[Math.max(2, Integer.highestOneBit(Math.max(1, numbers.length)) * 4)];
+      if (numbers.length >= 1 << 28) {
+        throw new IllegalArgumentException(numbers.length + " rows of one batch are too many to be compared: take a smaller batch");
+      }
+      slots = new long[Integer.highestOneBit(Math.max(1, numbers.length)) * 4];
       boolean zero = false;
       for (long number : numbers) {
         zero |= number == 0;
@@ -111,7 +127,7 @@ public final class Hashes {
     }
 
     private int place(long number) {
-      int at = (int) (number ^ number >>> 32) & slots.length - 1;
+      int at = (int) (number * 0x9E3779B97F4A7C15L >>> 32) & slots.length - 1;
       while (slots[at] != 0 && slots[at] != number) {
         at = at + 1 & slots.length - 1;
       }

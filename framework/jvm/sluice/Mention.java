@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.DataTypes;
 
 /**
  * The SQL function `mention`: whether the bytes of a message have one of some texts in them. The texts are secrets, in place of keys, so
- * that no SQL has them; `field` is the name of the column that has the text.
+ * that no SQL has them; `fields` are names that the field with the text can have.
  *
  * <p>A text counts where it is no part of a longer one: c-2 is neither in abc-2 nor in c-2-3. In binary formats the length of a text comes
  * right before it. A number counts only behind the name of its field, or where there is nothing else: other numbers are often equal.
@@ -17,11 +17,15 @@ import org.apache.spark.sql.types.DataTypes;
 public final class Mention extends Mask<Boolean> {
   private static final String JOINING = "_-.@+";
 
-  private final byte[] field;
+  private final byte[][] fields;
 
   Mention(String description, JsonNode options) {
     super(description, options);
-    field = ('"' + options.path("field").asText() + '"').getBytes(StandardCharsets.UTF_8);
+    JsonNode names = options.path("fields");
+    fields = new byte[names.size()][];
+    for (int at = 0; at < fields.length; at++) {
+      fields[at] = ('"' + names.get(at).asText() + '"').getBytes(StandardCharsets.UTF_8);
+    }
   }
 
   public boolean invoke(byte[] bytes) {
@@ -33,7 +37,7 @@ public final class Mention extends Mask<Boolean> {
     for (int at = 0; at + text.length <= bytes.length; at++) {
       int end = at + text.length;
       if (Arrays.equals(bytes, at, end, text, 0, text.length)
-          && (isNumber ? isWhole(bytes, at, end) : standsAlone(bytes, at, end))) {
+          && (hasLength(bytes, at, end) || (isNumber ? isWhole(bytes, at, end) : standsAlone(bytes, at, end)))) {
         return true;
       }
     }
@@ -59,13 +63,21 @@ public final class Mention extends Mask<Boolean> {
     }
     // The quotation mark that ends the name was passed, too.
     int end = at + 1;
-    boolean isField = at < from && end >= field.length && Arrays.equals(bytes, end - field.length, end, field, 0, field.length);
+    boolean isField = at < from && Arrays.stream(fields).anyMatch(each -> endsWith(bytes, end, each));
     return isField && (to == bytes.length || !isOfWord(bytes, to));
   }
 
+  private static boolean endsWith(byte[] bytes, int end, byte[] field) {
+    return end >= field.length && Arrays.equals(bytes, end - field.length, end, field, 0, field.length);
+  }
+
   private static boolean standsAlone(byte[] bytes, int from, int to) {
-    boolean alone = (from == 0 || !isOfWord(bytes, from - 1)) && (to == bytes.length || !isOfWord(bytes, to));
-    return alone || follows(bytes, from, to - from) || follows(bytes, from, 2 * (to - from));
+    return (from == 0 || !isOfWord(bytes, from - 1)) && (to == bytes.length || !isOfWord(bytes, to));
+  }
+
+  /** A length of one digit before a number is too often something else. */
+  private static boolean hasLength(byte[] bytes, int from, int to) {
+    return to - from > 1 && (follows(bytes, from, to - from) || follows(bytes, from, 2 * (to - from)));
   }
 
   /** Whether the number comes right before, as Protobuf writes it. Avro writes twice the length. */
