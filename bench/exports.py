@@ -48,6 +48,7 @@ file: {{format: csv, to: "weekly_{{window_start:%Y-%m-%d}}.csv"}}
 
 
 def measured(bootstrap: str) -> dict[str, float]:
+    load.produce(bootstrap, "sales", [b"{}"])  # so that the topic is there
     folder = load.specs(bootstrap, {})
     with (folder / "bench.yaml").open("a") as file:
         file.write(SPECS)
