@@ -36,7 +36,7 @@ def command(name: str, keys: tuple[str, ...], yes: bool, specs: Path, environmen
     older snapshots, also those that tags of others keep. Files of exports are written again. The table keeps a hash of the key, so that
     a rebuild, a rewind, or a message that comes again does not bring a row back.
 
-    Ends with a list of places where the person may still be. A command that was stopped can be given again, and goes on.
+    Ends with a list of places where the person may still be. A command that was stopped can be repeated, and continues where it stopped.
 
     Example: sluice forget orders --key customer_id=4711
     """

@@ -117,6 +117,11 @@ def hint(refused: Iterable[Change], all_changes: Iterable[Change], pipeline: str
     return "; ".join(hints)
 
 
+def renamed_columns(all_changes: Iterable[Change]) -> dict[str, str]:
+    """The new names of columns that are renamed in place, by the old ones."""
+    return {change.path[0]: change.to for change in all_changes if change.kind == "alias" and len(change.path) == 1}
+
+
 def acceptable(all_changes: Iterable[Change]) -> bool:
     """Whether `sluice accept` can accept all changes that a run refuses."""
     return all(change.accepts for change in all_changes if not change.allowed)

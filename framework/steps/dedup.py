@@ -137,19 +137,19 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     values = [earlier.value(name) for name in keys]
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
     hashes = earlier.hashes(batch.select(_HASH))
-    doubtful, found = hashes.repeated(), 0
+    doubtful, landed_count = hashes.repeated(), 0
     landed = earlier.near(batch, keys, within)
     if landed is not None:
         columns = list(map(identifier, keys))
         landed = landed.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
         landed = earlier.kept(landed.where(hashes.has(_HASH)))
-        known = earlier.hashes(landed.select(_HASH))
-        doubtful, found = doubtful.and_also(known), len(known)
+        landed_hashes = earlier.hashes(landed.select(_HASH))
+        doubtful, landed_count = doubtful.and_also(landed_hashes), len(landed_hashes)
     if not len(doubtful):
         return batch.drop(_HASH, _ROW)
     order = [name for name in _ORDER if name in batch.columns]
     doubted = batch.where(doubtful.has(_HASH)).selectExpr(*_named(values), *order, *_time(earlier, within))
-    if hashes.among(doubtful) + found <= _FEW:  # all in one task, so that no other exchange is needed
+    if hashes.among(doubtful) + landed_count <= _FEW:  # all in one task, so that no other exchange is needed
         doubted, landed = doubted.repartition(1), landed if landed is None else landed.repartition(1)
     names = [f"{_KEY}{at}" for at in range(len(keys))]
     repeats = earlier.hashes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -25,11 +26,13 @@ _SEALED = "a bad row is encrypted by"  # in what `KeyRing.java` says
 
 
 def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
-    if lake.find(pipeline.table.bad_rows) is None:
-        return 0
+    return _count(lake, pipeline, _mentions(context, pipeline, key)) if lake.find(pipeline.table.bad_rows) is not None else 0
+
+
+def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
     name = side_tables.quoted(pipeline, pipeline.table.side_tables[0])
     try:
-        return int(lake.spark.table(name).where(_mentions(context, pipeline, key)).count())
+        return int(lake.spark.table(name).where(where).count())
     except Py4JJavaError as error:
         if _SEALED not in text(error):
             raise
@@ -40,16 +43,17 @@ def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
 
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     """How many bad rows went."""
-    rows = count(context, lake, pipeline, key)
+    if lake.find(pipeline.table.bad_rows) is None:
+        return 0
     where = _mentions(context, pipeline, key)
+    rows = _count(lake, pipeline, where)
 
     def once() -> None:
         side_rows.change(lake, _table(lake, pipeline), lambda branch: [f"DELETE FROM {branch} WHERE {where}"])
 
     if rows:
         again(pipeline.table.bad_rows, once)
-    if lake.find(pipeline.table.bad_rows) is not None:
-        again(pipeline.table.bad_rows, lambda: without_deleted(lake, _table(lake, pipeline)))
+    again(pipeline.table.bad_rows, lambda: without_deleted(lake, _table(lake, pipeline)))
     return rows
 
 
@@ -67,11 +71,10 @@ def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> st
     for nth, value_ in enumerate(dict.fromkeys(each for value in key.stored[at] for each in _written(value))):
         texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
         cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
-    key_, value, _ = sealed(pipeline, "open")
-    header = masks.call("open", pipeline.mask_keys, "h.value") if pipeline.mask_keys else "h.value"
-    fields = _fields(pipeline, key.columns[at])
-    parts = [masks.call("mention", texts, each, fields=fields) for each in (key_, value, "encode(message, 'UTF-8')")]
-    return " OR ".join((*parts, f"exists(headers, h -> {masks.call('mention', texts, header, fields=fields)})"))
+    key_, value, headers = sealed(pipeline, "open")
+    mention = partial(masks.call, "mention", texts, fields=_fields(pipeline, key.columns[at]))
+    parts = map(mention, (key_, value, "encode(message, 'UTF-8')"))
+    return " OR ".join((*parts, f"exists({headers}, h -> {mention('h.value')})"))
 
 
 def _written(value: str) -> Iterator[str]:

@@ -79,7 +79,7 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     ended = rows.end(context, lake, pipeline)
     context.at("ended")
     yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
-    _roll_forward(lake, pipeline)
+    attempt = _roll_forward(lake, pipeline)
     bad = bad_rows.delete(context, lake, pipeline, key)
     context.at("deleted_bad_rows")
     yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
@@ -87,12 +87,11 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, ended)
     _refuse_running(lake, pipeline)
     sweep(lake, pipeline)
-    # Once more, for a batch that was published meanwhile: from here on its bad rows are in their table.
-    attempt = _roll_forward(lake, pipeline)
-    bad_rows.delete(context, lake, pipeline, key)
+    if (latest := _roll_forward(lake, pipeline)) != attempt:  # a batch was published meanwhile, with bad rows of its own
+        bad_rows.delete(context, lake, pipeline, key)
     tables = [
-        snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended, attempt),
-        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, attempt),
+        snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended, latest),
+        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest),
     ]
     context.at("expired")
     yield f"older snapshots are gone, with {amounts.counted(sum(each.files.files for each in tables), 'file')}"
@@ -142,7 +141,7 @@ def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
 
 def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
     if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
-        hint = f"`sluice pause {pipeline.name}`, and give the same command again: it goes on from here"
+        hint = f"`sluice pause {pipeline.name}`, and {rows.AGAIN}"
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 
 

@@ -19,15 +19,15 @@ from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain.compact import compact
 from framework.engine.maintain.due import Due
 from framework.engine.rules import attempts, forgotten, protocol
-from framework.engine.rules.forgotten import FORGETS, PROPERTY, Forgotten
+from framework.engine.rules.forgotten import DELETING, FORGETS, PROPERTY, Forgotten
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.errors import SluiceError
 from framework.model import Pipeline
 from framework.sql.quote import identifier
 
+AGAIN = "give the same command again: it continues where it stopped"
 _TRIES = 5
-_DELETING = "deleting"
 _SUMMARY = f"spark.sql.iceberg.snapshot-property.{FORGETS}"
 _REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
 
@@ -42,13 +42,13 @@ def again(identifier_: str, once: Callable[[], object]) -> None:
         except (CommitRefused, CommitUnknown) as error:
             cause = str(error)
     message = f"the catalog did not accept a commit to {identifier_} in {_TRIES} tries"
-    raise commit_failed("table-busy", message, cause, "give the same command again: it goes on from here")
+    raise commit_failed("table-busy", message, cause, AGAIN)
 
 
 def condition(table: Any, key: Key) -> str:
     """SQL of whether a row is of the key. It has no value of it."""
-    known = forgotten.read(table.properties()) or Forgotten()
-    return known.is_one_of(key.columns, [known.hash(each) for each in key.combinations])
+    forgotten_keys = forgotten.read(table.properties()) or Forgotten()
+    return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(each) for each in key.combinations])
 
 
 def remember(lake: Lake, name: str, key: Key) -> None:
@@ -56,9 +56,9 @@ def remember(lake: Lake, name: str, key: Key) -> None:
 
     def once() -> None:
         transaction = lake.begin(lake.load(name))
-        known = forgotten.read(transaction.table().properties()) or Forgotten()
-        to = known.and_also(key.columns, key.combinations)
-        if to != known:
+        before = forgotten.read(transaction.table().properties()) or Forgotten()
+        to = before.and_also(key.columns, key.combinations)
+        if to != before:
             lake.mark_by_commit(transaction, {PROPERTY: to.text(), **_REWRITES}, {FORGETS: "remembered"})
 
     again(name, once)
@@ -80,7 +80,7 @@ def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
         if not _rows(lake, pipeline, branch).where(of_key).isEmpty()
     ]
     if rows or states:
-        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: _DELETING}))
+        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: DELETING}))
     if rows:
         again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {of_key}"))
     context.at("deleted")
@@ -91,7 +91,7 @@ def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
 
 def _delete(lake: Lake, statement: str) -> None:
     """Says in the summary that it is Sluice's."""
-    lake.spark.conf.set(_SUMMARY, _DELETING)
+    lake.spark.conf.set(_SUMMARY, DELETING)
     try:
         with commit_answers():
             lake.spark.sql(statement)

@@ -15,13 +15,12 @@ from framework import amounts
 from framework.engine.context import Context
 from framework.engine.follow import follow, waiting
 from framework.engine.forget.expiring import Deleted, Expiring
-from framework.engine.forget.rows import again
+from framework.engine.forget.rows import AGAIN, again
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain import expire
+from framework.engine.maintain import expire, readers
 from framework.engine.rules import attempts, protocol
-from framework.engine.rules.protocol import Position
 from framework.errors import RefusedError, SluiceError
 from framework.model import FOLLOWED, Pipeline
 
@@ -51,7 +50,7 @@ def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, e
     until = _number(table, ended)
     behind = [each.name for each in pipelines if _is_behind(each, pipeline, table, until)]
     if behind:
-        hint = f"`sluice run {' '.join(behind)}`, then give the same command again: it goes on from here"
+        hint = f"`sluice run {' '.join(behind)}`, then {AGAIN}"
         message = f"{', '.join(behind)} must read {pipeline.table.identifier} up to now before its older snapshots go"
         raise RefusedError("reader-behind", message, hint)
 
@@ -59,19 +58,15 @@ def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, e
 def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, until: int) -> bool:
     if reader.source is None or reader.source.identifier != pipeline.table.identifier or reader.source.reads == "all":
         return False
-    read = metadata.read(reader.table.catalog, reader.table.identifier)
-    text = read.properties.get(protocol.POSITION) if read else None
-    position = Position.read(text) if text else None
-    if position is None or position.topics.get(pipeline.table.identifier) != table.uuid or not position.ends:
-        return False
-    return next(iter(position.ends.values())) < until
+    reached = readers.reached(table, pipeline, reader.table.catalog, reader.table.identifier)
+    return reached is not None and reached < until
 
 
 def catch_up(context: Context, lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
     """Lets followers show what changed, and moves their tags."""
     for followed in follow.after_run(context, pipeline):
         if followed.trouble is not None:
-            hint = f"{followed.trouble.hint or 'correct that'}; then give the same command again: it goes on from here"
+            hint = f"{followed.trouble.hint or 'correct that'}; then {AGAIN}"
             raise SluiceError(followed.trouble.code, followed.trouble.message, hint)
         yield followed.line
     table = _read(pipeline)
@@ -121,7 +116,7 @@ def _since(table: Metadata, ended: int | None) -> set[int]:
     main = [each["snapshot-id"] for each in table.ancestors()]
     if ended not in main:
         message = "the table was rolled back meanwhile"
-        raise SluiceError("table-busy", message, "give the same command again: it goes on from here")
+        raise SluiceError("table-busy", message, AGAIN)
     states = [table.ancestors(snapshot) for ref, snapshot in table.refs.items() if protocol.is_state(ref)]
     until = _number(table, ended)
     later = {each["snapshot-id"] for line in states for each in line if _number(table, each["snapshot-id"]) > until}
@@ -138,7 +133,7 @@ def _refuse_left(pipeline: Pipeline, name: str, unwanted: Set[int]) -> None:
     if table is not None and (left := table.snapshots.keys() & unwanted):
         kept = ", ".join(ref for ref, snapshot in table.refs.items() if snapshot in left) or "another commit"
         message = f"{amounts.counted(len(left), 'older snapshot')} of {name} could not go, because of {kept}"
-        raise SluiceError("table-busy", message, "give the same command again: it goes on from here")
+        raise SluiceError("table-busy", message, AGAIN)
 
 
 def _read(pipeline: Pipeline) -> Metadata:

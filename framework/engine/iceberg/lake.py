@@ -24,7 +24,7 @@ from framework.engine.spark.java_errors import CommitRefused, commit_answers, is
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
 from framework.model import Catalog, Column, PartitionField, Table
-from framework.plan.change import Change, Existing
+from framework.plan.change import Change, Existing, renamed_columns
 
 CommitCall = Callable[[Any], None]
 
@@ -120,21 +120,21 @@ class Lake:
 
     def change(self, table: Any, changes: Iterable[Change], planned: Table, properties: Mapping[str, str] | None = None) -> None:
         """Makes the changes of a spec in one commit, which is refused if another came before it."""
-        made = tuple(changes)
+        changes = tuple(changes)
         with commit_answers():
             judged = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
             now = table.operations().current().metadataFileLocation()
         try:
             with commit_answers():
-                evolve.evolve(self.apache, transaction, made, planned)
+                evolve.evolve(self.apache, transaction, changes, planned)
         except CommitRefused as refused:
             if now != judged:  # by another commit, after which there may be nothing left to change
                 raise
             message = f"the table {planned.identifier} cannot be changed as the spec says: {refused}"
             raise BatchError("schema-change", message, "rename the column in question, by a step or in the schema") from None
-        renamed = {change.path[0]: change.to for change in made if change.kind == "alias" and len(change.path) == 1}
-        properties = {**(properties or {}), **(forgotten.after_renaming(table.properties(), renamed) if renamed else {})}
+        if renamed := renamed_columns(changes):
+            properties = {**(properties or {}), **forgotten.after_renaming(table.properties(), renamed)}
         with commit_answers():
             if properties:
                 set_properties(transaction, properties)
@@ -298,7 +298,7 @@ class Lake:
             state_branches.publish(table, snapshots, branch, attempt).commit()
             transaction.newAppend().toBranch(branch).set(protocol.ATTEMPT, attempt).commit()
             # A batch that runs has read the state as it was before: it is staged again.
-            transaction.newAppend().set(forgotten.FORGETS, "deleting").commit()
+            transaction.newAppend().set(forgotten.FORGETS, forgotten.DELETING).commit()
             self.commit(transaction)
 
     def renew_empty(self, table: Any) -> None:

@@ -38,7 +38,7 @@ def naming(table: Metadata, there: Collection[str], named_files: Collection[str]
     if any(DELTA in each for each in there) and not shows_delta(table):
         yield DELTA
     for other in sorted(each for each in there if each.endswith(METADATA)):
-        if own_of(table).isdisjoint({other}) and set(named_files) & (named(table, [other]) or set()):
+        if other not in own_of(table) and set(named_files) & (named(table, [other]) or set()):
             yield other
 
 

@@ -8,7 +8,7 @@ from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
-from framework.model import Pipeline, Reader
+from framework.model import Catalog, Pipeline, Reader
 
 
 def needed(table: Metadata, pipeline: Pipeline) -> frozenset[int]:
@@ -16,13 +16,18 @@ def needed(table: Metadata, pipeline: Pipeline) -> frozenset[int]:
     return frozenset(id_ for reader in pipeline.readers for id_ in _needed(table, pipeline, reader))
 
 
-def _needed(table: Metadata, pipeline: Pipeline, reader: Reader) -> Iterator[int]:
-    read = metadata.read(reader.catalog, reader.identifier)
+def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) -> int | None:
+    """The number of the last commit that a reader's table has read; None where it has read none of this table."""
+    read = metadata.read(catalog, reader)
     text = read.properties.get(protocol.POSITION) if read else None
     position = Position.read(text) if text else None
     if position is None or position.topics.get(pipeline.table.identifier) != table.uuid:
-        return
-    sequence = next(iter(position.ends.values()), None)
+        return None
+    return next(iter(position.ends.values()), None)
+
+
+def _needed(table: Metadata, pipeline: Pipeline, reader: Reader) -> Iterator[int]:
+    sequence = reached(table, pipeline, reader.catalog, reader.identifier)
     if sequence is None:
         return
     for id_, each in table.snapshots.items():

@@ -20,7 +20,7 @@ from framework.engine.rules.protocol import Partition, Position, TopicState
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.model import Pipeline
-from framework.plan.change import Change, changes
+from framework.plan.change import Change, changes, renamed_columns
 
 
 def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
@@ -74,8 +74,7 @@ def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ..
 
 def forgotten_keys(own: Any, changes: Sequence[Change]) -> dict[str, str]:
     """The property with the keys that were forgotten in the pipeline's own table, after these changes."""
-    renamed = {change.path[0]: change.to for change in changes if change.kind == "alias" and len(change.path) == 1}
-    return forgotten.after_renaming(own.properties(), renamed)
+    return forgotten.after_renaming(own.properties(), renamed_columns(changes))
 
 
 def knows_forgotten(own: Any, changes: Sequence[Change], second: Any) -> bool:

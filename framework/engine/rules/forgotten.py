@@ -16,9 +16,8 @@ from framework.errors import RefusedError
 from framework.sql.quote import identifier, literal
 
 PROPERTY = "sluice.forgotten"
-FORGETS = (
-    "sluice.forgets"  # in the summary of a snapshot: it came by `sluice forget`; of the last such commit, a digest of all keys
-)
+FORGETS = "sluice.forgets"  # in the summary of each snapshot of `sluice forget`; the last one has a digest of all keys
+DELETING = "deleting"  # the same of those before the last one
 _DIGITS = 32  # of a hash
 
 Columns = tuple[str, ...]
@@ -65,8 +64,8 @@ class Forgotten:
 
 def after_renaming(properties: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """The property of a table whose columns get other names; nothing where nothing was forgotten."""
-    known = read(properties)
-    return {PROPERTY: known.renamed(names).text()} if known else {}
+    keys = read(properties)
+    return {PROPERTY: keys.renamed(names).text()} if keys else {}
 
 
 def read(properties: Mapping[str, str]) -> Forgotten | None:

@@ -73,12 +73,12 @@ def _without_forgotten(to: Target, frame: Frame, then: Callable[[Frame], Counted
             f"keep {columns} in the steps of {to.pipeline.name}; nothing was published",
         )
     one = keys.condition(frame.good.columns) or "false"
-    seen = Observation()
-    rows = frame.good.observe(seen, functions.expr(f"count_if({one})").alias("rows")).where(f"NOT ({one})")
+    observed = Observation()
+    rows = frame.good.observe(observed, functions.expr(f"count_if({one})").alias("rows")).where(f"NOT ({one})")
     counted = then(replace(frame, good=rows))
     if _memories(to):  # then the rows that land were counted
         return counted
-    count = 0 if counted.unknown_schemas else min(counted.rows, int(seen.get["rows"]))
+    count = 0 if counted.unknown_schemas else min(counted.rows, int(observed.get["rows"]))
     return replace(counted, rows=counted.rows - count, filtered=counted.filtered + count)
 
 
