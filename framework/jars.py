@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -78,7 +79,7 @@ def folder(name: str, lock: Path = LOCK) -> Path:
         raise SetupError(
             "jars-missing",
             f"the {name} jars are not on this machine yet, or jars.lock has changed",
-            "`sluice setup` downloads them",
+            f"`sluice setup{'' if name in sets(lock) else f' {name}'}` downloads them",
         )
     return place
 
@@ -254,11 +255,13 @@ def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
     """Ivy's list of files to download: exactly these jars, whatever their poms depend on or call their packaging."""
     lines = ['<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="sluice" module="jars"/>']
     lines.append("<dependencies>")
-    for jar in jars:
-        group, artifact, version = quoteattr(jar.group), quoteattr(jar.artifact), quoteattr(jar.version)
+    for module, same in groupby(jars, lambda jar: (jar.group, jar.artifact, jar.version)):  # a module may have several jars
+        group, artifact, version = map(quoteattr, module)
         lines.append(f'<dependency org={group} name={artifact} rev={version} transitive="false">')
-        classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
-        lines.append(f'<artifact name={artifact} type="jar" ext={quoteattr(jar.ext)}{classifier}/></dependency>')
+        for jar in same:
+            classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
+            lines.append(f'<artifact name={artifact} type="jar" ext={quoteattr(jar.ext)}{classifier}/>')
+        lines.append("</dependency>")
     file = staging / "ivy.xml"
     file.write_text("\n".join([*lines, "</dependencies></ivy-module>"]), encoding="utf-8")
     return file

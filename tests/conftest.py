@@ -111,6 +111,27 @@ def object_store(sluice_home: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def quick_store(sluice_home: Path) -> Iterator[str]:
+    """An object store that starts at once and accepts any login."""
+    from framework.services import s3
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(s3, "_go", lambda: False)
+        with s3.running(sluice_home / "quick") as url:
+            yield url
+
+
+@pytest.fixture(scope="session")
+def rest_catalog(sluice_home: Path, quick_store: str) -> Iterator[str]:
+    """The URL of an Iceberg REST catalog, whose files are in `quick_store`."""
+    from framework.services import catalog
+
+    catalog.get(lambda _: None)
+    with catalog.running(sluice_home, quick_store) as url:
+        yield url
+
+
 @pytest.fixture
 def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """That no Kafka answers is known after a moment."""
@@ -152,8 +173,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
+    from framework import jars
     from framework.engine.spark import session
 
+    jars.fetch("aws")
+    os.environ["SPARK_DIST_CLASSPATH"] = jars.class_path("aws")  # as for a catalog whose files are in an object store
     started = session.start(plan_for(lake, "127.0.0.1:1"))
     yield started
     started.stop()

@@ -24,6 +24,8 @@ from framework.engine.trials.trial import Trials
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
 from framework.reference import pages
+from framework.services import catalog as service
+from framework.services import s3
 from framework.spec.editor import as_data, document_schema
 from framework.spec.reader import read_text
 from tests import toys
@@ -50,6 +52,9 @@ tests:
 {catalog}
 """
 TABLE = "test0_shop.orders"  # as a test calls it
+# Addresses of examples, and the fixtures that run what is there.
+SERVICES = {"http://127.0.0.1:18182/api/catalog": "rest_catalog", "http://127.0.0.1:19100": "quick_store"}
+LOGINS = {"OC_ID": service.CLIENT, "OC_SECRET": service.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +73,16 @@ def example(name: str) -> str:
 
 
 @pytest.fixture
-def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Plan:
     """A plan with the example of a catalog, under a name that no other test has."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "specs").mkdir()
     own = re.sub("^catalog: .*", f"catalog: c_{abs(hash(tmp_path))}", example(name))
+    for address, fixture in SERVICES.items():
+        if address in own:
+            own = own.replace(address, request.getfixturevalue(fixture))
+    for secret, value in LOGINS.items():
+        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", value)
     (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=own), encoding="utf-8")
     return make(tmp_path / "specs")
 
@@ -83,7 +93,7 @@ def asked(plan: Plan) -> Catalog:
 
 
 @pytest.fixture
-def landed(plan: Plan, spark: SparkSession) -> Pipeline:
+def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline]:
     """The pipeline's table after two batches."""
     for key, value in session.settings(plan).items():
         if key.startswith("spark.sql.catalog."):
@@ -95,7 +105,11 @@ def landed(plan: Plan, spark: SparkSession) -> Pipeline:
     assert outcome.error is None
     assert [row["id"] for row in sorted(outcome.rows, key=lambda row: int(row["id"]))] == [1, 2]
     assert len(outcome.bad) == 1
-    return pipeline
+    yield pipeline
+    for identifier in asked.tables():  # a server keeps them for the next test
+        table = asked.load(identifier)
+        assert table is not None
+        drop.drop(drop.held(pipeline.table.catalog, table), data=True)
 
 
 @pytest.mark.parametrize("name", every_catalog())
@@ -122,8 +136,7 @@ def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
 
 @pytest.mark.parametrize("name", every_catalog())
 def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
-    assert asked.where() is None
-    assert asked.tables() == {}
+    assert asked.tables() == ()
     assert asked.current("shop.orders") is None
     assert asked.load("shop.orders") is None
 
@@ -138,7 +151,7 @@ def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
 
 def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
     framework = Path(catalogs.__file__).parent.parent
-    others = [path for path in framework.rglob("*.py") if path.parent.name != "catalogs"]
+    others = [path for path in framework.rglob("*.py") if path.parent.name not in ("catalogs", "services")]
     assert not [path.name for path in others if "sqlite" in path.read_text(encoding="utf-8").lower()]
 
 
@@ -156,7 +169,7 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: 
     assert current.main is not None
     assert current.main["snapshot-id"] == in_jvm.currentSnapshot().snapshotId()
     assert ".".join(table.name()) == TABLE
-    assert asked.files.path(current.file) == asked.tables()[TABLE]
+    assert current.files.path(current.file) == current.files.path(table.metadata_location)
     assert len(list(ask([landed.table.catalog], f"select * from {TABLE}").rows())) == 2
 
 
@@ -184,13 +197,16 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
     table = table_state.table(catalog, TABLE)
     assert table is not None
     held = drop.held(catalog, table)
+    files = asked.files_of(TABLE)
     assert held.outside == ()
     assert held.rows == 2
     assert (drop.drop(held, data) == 0) is data
     assert set(asked.tables()) == {f"{TABLE}__bad_rows"}
     assert asked.current(TABLE) is None
     assert asked.load(TABLE) is None
-    assert any(asked.files.exists(file) for file in held.files) is not data
+    assert bool(files.existing(held.files)) is not data
+    if not data:
+        files.delete(held.files, held.folder)
 
 
 @pytest.mark.spark
@@ -198,11 +214,12 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
 def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipeline, tmp_path: Path) -> None:
     table = table_state.table(landed.table.catalog, TABLE)
     assert table is not None
-    folder = asked.files.path(table.metadata.location)
+    files, location = asked.files_of(TABLE), table.metadata.location
+    beside = f"{files.path(location)}_of_another/file"
     (tmp_path / "precious").write_text("x")
-    inside, outside = asked.files.split_deletable([str(tmp_path / "precious")], asked.files.folders(folder))
-    assert (inside, outside) == ((), (str(tmp_path / "precious"),))
-    assert asked.files.folders(str(tmp_path), asked.files.root) == ()
+    for precious in (str(tmp_path / "precious"), beside):
+        assert files.split_deletable([precious], files.folders(location)) == ((), (precious,))
+    assert files.folders(str(tmp_path), files.root) == ()
 
 
 @pytest.mark.spark

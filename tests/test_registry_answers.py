@@ -17,12 +17,13 @@ import pytest
 import urllib3
 from click.testing import CliRunner, Result
 
+from framework import channel
 from framework.cli import main
 from framework.errors import SluiceError, UnreachableError
 from framework.model import Cluster, Login, SecretStore, Security
 from framework.model.schemas import Schema
 from framework.model.secret import SecretRef
-from framework.registry import answers, cache, http
+from framework.registry import answers, cache
 from framework.registry.client import Registry
 from tests.pace import bar
 from tests.waiting import until
@@ -128,8 +129,8 @@ def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
 def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with many addresses, of which the last one answers."""
     connect = urllib3.connection.HTTPConnection.connect
-    watch = http._Watch()
-    monkeypatch.setattr(http, "_Watch", lambda: watch)
+    watch = channel._Watch()
+    monkeypatch.setattr(channel, "_Watch", lambda: watch)
 
     def slow(connection: urllib3.connection.HTTPConnection) -> None:
         connect(connection)

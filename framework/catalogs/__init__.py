@@ -11,7 +11,7 @@ import gzip
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -38,11 +38,23 @@ DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run agai
 DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """A login to files, for another reader of them in this process."""
+
+    scope: str  # what the names of these files begin with
+    endpoint: str | None  # None: that of AWS
+    region: str | None
+    key: str = field(repr=False)
+    secret: str = field(repr=False)
+    token: str | None = field(repr=False)
+
+
 @dataclass(frozen=True)
 class Files(ABC):
     """The files of tables, wherever they are. A location is what Iceberg calls a file or a folder, such as `file:/lake/shop/orders`."""
 
-    root: str  # the location of the warehouse
+    root: str  # the location of the warehouse; empty if nobody but the catalog knows it
 
     @abstractmethod
     def path(self, location: str) -> str:
@@ -61,8 +73,12 @@ class Files(ABC):
         """The files that may be deleted, since they are in one of these `folders`, and those that stay."""
 
     @abstractmethod
+    def existing(self, locations: Iterable[str]) -> set[str]:
+        """Those of which there is a file."""
+
     def exists(self, location: str) -> bool:
         """Whether there is such a file."""
+        return bool(self.existing((location,)))
 
     @abstractmethod
     def size(self, files: Iterable[str]) -> int:
@@ -80,11 +96,28 @@ class Files(ABC):
     def left(self, folders: Iterable[str]) -> int:
         """How many files are in folders."""
 
+    @abstractmethod
+    def around(self, location: str) -> str:
+        """The folder in which all files of a table with this location are, with those of other tables."""
+
+    def access(self, location: str) -> Access | None:
+        """What another reader needs besides the name of a file; None if the name is enough."""
+        return None
+
     def metadata(self, location: str) -> Mapping[str, Any]:
         """What a metadata file holds."""
         data = self.read(location)
         content: Mapping[str, Any] = json.loads(gzip.decompress(data) if ".gz." in location else data)
         return content
+
+
+@dataclass(frozen=True)
+class Current:
+    """A table's current metadata."""
+
+    location: str
+    document: Mapping[str, Any]
+    files: Files
 
 
 @dataclass(frozen=True)
@@ -94,31 +127,44 @@ class Catalog(ABC):
 
     name: str
     options: Any
+    secrets: model.SecretStore = field(default_factory=model.SecretStore)
 
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
     causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text in what its errors say
 
-    @property
     @abstractmethod
-    def files(self) -> Files:
-        """The files of its tables."""
+    def files_of(self, identifier: str) -> Files:
+        """The files of a table, which may not exist."""
 
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
-        """What Spark is told, as properties of Iceberg's catalog, such as `type`."""
+        """What Spark is told, as properties of Iceberg's catalog, such as `type`. Everybody who sees Spark's settings sees them."""
+
+    def secret_settings(self) -> Mapping[str, str]:
+        """The same, for the JVM alone."""
+        return {}
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether the tables' files are in folders of this machine."""
+        return True
+
+    def jars(self) -> tuple[str, ...]:
+        """The sets of jars.lock that Spark needs for it, besides its own."""
+        return ()
 
     @abstractmethod
     def where(self) -> str | None:
         """Where its names of tables are, for people; None as long as nothing is there."""
 
     @abstractmethod
-    def tables(self) -> Mapping[str, str]:
-        """The path of the current metadata of each table, by the table's name. Raises `CatalogAway`."""
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables. Raises `CatalogAway`."""
 
     @abstractmethod
-    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
-        """The location and content of a table's current metadata; None where there is no such table. Asked often, so PyIceberg, which
-        takes long to import, is not used here."""
+    def current(self, identifier: str) -> Current | None:
+        """A table's current metadata; None where there is no such table. Asked often, so PyIceberg, which takes long to import, is not
+        used here."""
 
     @abstractmethod
     def load(self, identifier: str) -> IcebergTable | None:
@@ -148,7 +194,7 @@ class Catalog(ABC):
 def of(catalog: model.Catalog) -> Catalog:
     """What a plan's catalog can do."""
     component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
-    return component(catalog.name, catalog.options)
+    return component(catalog.name, catalog.options, catalog.secrets)
 
 
 def causes() -> dict[str, Cause]:
@@ -171,4 +217,4 @@ def document(catalog: model.Catalog) -> str:
     """As a spec says it."""
     options = {field.name: getattr(catalog.options, field.name) for field in dataclasses.fields(catalog.options)}
     written = {"catalog": catalog.name, "type": catalog.type, **options}
-    return "".join(f"{key}: {value}\n" for key, value in written.items() if key not in ("node", "gaps"))
+    return "".join(f"{key}: {value}\n" for key, value in written.items() if key not in ("node", "gaps") and value is not None)

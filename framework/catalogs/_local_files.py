@@ -42,8 +42,8 @@ class LocalFiles(Files):
                 outside.add(file)
         return tuple(map(str, sorted(inside))), tuple(map(str, sorted(outside)))
 
-    def exists(self, location: str) -> bool:
-        return Path(self.path(location)).is_file()
+    def existing(self, locations: Iterable[str]) -> set[str]:
+        return {each for each in locations if Path(self.path(each)).is_file()}
 
     def size(self, files: Iterable[str]) -> int:
         return sum(Path(file).stat().st_size for file in files)
@@ -69,6 +69,9 @@ class LocalFiles(Files):
                     and not _is_checksum(path)
                 ):
                     yield str(path)
+
+    def around(self, location: str) -> str:
+        return self.path(self.root)
 
     def left(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file())

@@ -9,14 +9,20 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause
-from framework.catalogs._local_files import LocalFiles, is_elsewhere, local_files
+from framework import buckets
+from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, _object_store
+from framework.catalogs._local_files import is_elsewhere, local_files
+from framework.catalogs._s3_files import S3Files
 from framework.errors import CatalogAway, Problem
+from framework.model import Storage
+from framework.model.storage import SCHEME
 from framework.spec.options import Bound, option
 from framework.spec.scalars import Location
+from framework.spec.storage import Storage as WrittenStorage
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
@@ -33,7 +39,7 @@ _SCHEME = "sqlite:///"
 _PATIENCE = 30.0  # seconds that another program's commit is waited for
 _SHORT = 5.0  # the same, of a look at one table
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
-_opened: dict[tuple[str, str, str], Any] = {}
+_opened: dict[tuple[Any, ...], Any] = {}
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,11 @@ class Options(Bound):
         "The catalog's file; it is created if it is missing.", example="sqlite:///.sluice/lake.db", aka=["url"]
     )
     warehouse: Location = option(
-        "The folder for the tables' files.", example=".sluice/warehouse", aka=["path", "location", "bucket"]
+        "The folder for the tables' files, on this machine or in a bucket: `s3://bucket/path`.", example=".sluice/warehouse",
+        aka=["path", "location", "bucket"],
+    )  # fmt: skip
+    storage: WrittenStorage | None = option(
+        "The object store of a warehouse in a bucket.", default=None, example="{region: eu-central-1}", aka=["s3", "object_store"]
     )
 
     def problems(self) -> Iterable[Problem]:
@@ -54,9 +64,15 @@ class Options(Bound):
         elif not self.uri.startswith(_SCHEME):
             hint = f"write `{_SCHEME}` and the path of a file, such as `{_SCHEME}.sluice/lake.db`"
             yield Problem(self.place("uri"), "bad-catalog-uri", f"`{self.uri}` is not a SQLite address", hint)
-        if is_elsewhere(self.warehouse):
-            hint = "write a folder, such as `.sluice/warehouse`"
-            yield Problem(self.place("warehouse"), "not-in-this-version", "object stores are not in this version", hint)
+        if self.warehouse.startswith(SCHEME):
+            yield from _object_store.problems(self.storage)
+        elif is_elsewhere(self.warehouse):
+            message = f"a warehouse in `{self.warehouse.partition(':')[0]}:` is not in this version of Sluice"
+            hint = "write a folder, such as `.sluice/warehouse`, or `s3://bucket/path`"
+            yield Problem(self.place("warehouse"), "not-in-this-version", message, hint)
+        elif self.storage is not None:
+            message = f"`storage` has no effect: `{self.warehouse}` is in no object store"
+            yield Problem(self.key_place("storage"), "unused-key", message, "remove it, or write `warehouse: s3://bucket/path`")
 
 
 def in_folder(name: str, folder: Path) -> Options:
@@ -79,18 +95,34 @@ class Sql(Catalog):
     def database(self) -> Path:
         return Path(self.options.uri.removeprefix(_SCHEME)).absolute()
 
-    @property
-    def files(self) -> LocalFiles:
-        return local_files(self.options.warehouse)
+    @cached_property
+    def files(self) -> Files:
+        if self._storage is None:
+            return local_files(self.options.warehouse)
+        return S3Files(self.options.warehouse.rstrip("/"), self._storage, self.secrets)
+
+    def files_of(self, identifier: str) -> Files:
+        return self.files
 
     def settings(self) -> Mapping[str, str]:
         uri = f"jdbc:sqlite:{self.database}?busy_timeout={_PATIENCE * 1000:.0f}"
-        return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root}
+        store = {**_object_store.FILE_IO, **_object_store.settings(self._storage)} if self._storage else {}
+        return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root, **store}
+
+    def secret_settings(self) -> Mapping[str, str]:
+        return _object_store.secret_settings(buckets.login(self._storage, self.secrets) if self._storage else None)
+
+    @property
+    def on_this_machine(self) -> bool:
+        return not self._storage
+
+    def jars(self) -> tuple[str, ...]:
+        return _object_store.JARS if self._storage else ()
 
     def where(self) -> str | None:
         return str(self.database) if self.database.exists() else None
 
-    def tables(self) -> Mapping[str, str]:
+    def tables(self) -> tuple[str, ...]:
         try:
             rows = self._rows(_PATIENCE)
         except sqlite3.Error as error:
@@ -98,14 +130,14 @@ class Sql(Catalog):
             raise CatalogAway("catalog-unreachable", f"the catalog `{self.name}` cannot be read: {error}", hint) from None
         # A catalog of the older layout has no such column, and no views.
         kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
-        return {f"{row['table_namespace']}.{row['table_name']}": self.files.path(row["metadata_location"]) for row in kept}
+        return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in kept)
 
-    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
+    def current(self, identifier: str) -> Current | None:
         rows = self._rows(_SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
         if not rows:
             return None
         location = str(rows[0]["metadata_location"])
-        return location, self.files.metadata(location)
+        return Current(location, self.files.metadata(location), self.files)
 
     def load(self, identifier: str) -> IcebergTable | None:
         if not self.database.exists():
@@ -126,7 +158,14 @@ class Sql(Catalog):
 
     def places(self) -> tuple[Path, ...]:
         database = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
-        return (*database, Path(self.files.path(self.files.root)))
+        return (*database, *(() if self._storage else (Path(self.files.path(self.files.root)),)))
+
+    @property
+    def _storage(self) -> Storage | None:
+        """The object store of the warehouse, if it is in one."""
+        if not self.options.warehouse.startswith(SCHEME):
+            return None
+        return (self.options.storage or WrittenStorage()).planned()
 
     def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
         if not self.database.exists():
@@ -140,11 +179,14 @@ class Sql(Catalog):
 
     def _by_pyiceberg(self) -> Any:
         # The name is part of a table's key in the database: another name would see no tables.
-        key = (self.name, f"{_SCHEME}{self.database}", self.files.root)
+        told = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root}
+        if self._storage:
+            told |= {**_object_store.settings(self._storage), **self.secret_settings()}
+        key = (self.name, *told.items())
         if key not in _opened:
             from pyiceberg.catalog.sql import SqlCatalog
 
-            _opened[key] = SqlCatalog(key[0], uri=key[1], warehouse=key[2])
+            _opened[key] = SqlCatalog(self.name, **told)
         return _opened[key]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from framework import catalogs
 from framework.amounts import counted
-from framework.engine.iceberg import metadata, second_identity, table_state
+from framework.engine.iceberg import deletable_files, metadata, second_identity, table_state
 from framework.engine.iceberg.jvm_state import attempts_of
 from framework.engine.kafka.cluster import client_settings
 from framework.engine.rules import attempts, forgotten, protocol, refusals
@@ -83,16 +83,10 @@ def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...
         return ()
     # Its rows' files are in the own table's folder, and the own table's once this has taken them.
     taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
-    second_held = held(second.catalog, table, () if taken else (_folder(pipeline, own),))
+    folder = own.metadata.location if own is not None else deletable_files.of_first(table.metadata.location)
+    second_held = held(second.catalog, table, () if taken else (folder,))
     second_held = replace(second_held, outside=()) if taken else second_held
     return (*(held(second.catalog, side) for side in _side_tables(second_pipeline)), second_held)
-
-
-def _folder(pipeline: Pipeline, own: IcebergTable | None) -> str:
-    """The folder of the pipeline's own table, now or before it was dropped."""
-    table = pipeline.table
-    root = catalogs.of(table.catalog).files.root
-    return own.metadata.location if own is not None else f"{root}/{table.namespace}/{table.name}"
 
 
 def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Held:
@@ -103,7 +97,7 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
-    its_files = catalogs.of(catalog).files
+    its_files = catalogs.of(catalog).files_of(identifier)
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
         bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more=tuple(more),
@@ -120,19 +114,20 @@ def drop(shown_table: Held, data: bool) -> int:
         raise SluiceError(
             "table-changed", f"{shown_table.identifier} is another table than a moment ago", "run the command again"
         )
+    its_files = catalog.files_of(shown_table.identifier)
     if table is not None:  # else another program dropped it first
         catalog.drop(shown_table.identifier)
     if data:
-        catalog.files.delete(current.files, current.folder)
-    return catalog.files.left(catalog.files.folders(current.folder))
+        its_files.delete(current.files, current.folder)
+    return its_files.left(its_files.folders(current.folder))
 
 
 def files_of(
     catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of a table that may be deleted, and those that stay; with the files of its rows, or without."""
-    files = catalogs.of(catalog).files
-    existing_files = filter(files.exists, set(_named(table, rows)))
+    files = catalogs.of(catalog).files_of(".".join(table.name()))
+    existing_files = files.existing(set(_named(table, rows)))
     return files.split_deletable(existing_files, files.folders(table.metadata.location, *more))
 
 

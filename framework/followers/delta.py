@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from framework import catalogs
 from framework.engine.follow.committed import Committed
 from framework.engine.iceberg.metadata import DataFile
-from framework.errors import SluiceError
+from framework.errors import Problem, SluiceError
 from framework.model import Follower, Pipeline
 from framework.plan.draft import Draft
 from framework.spec.options import Bound, option
@@ -40,7 +41,12 @@ class Options(Bound):
     )  # fmt: skip
 
 
-def resolve(written: Options, pipeline: Pipeline, _draft: Draft) -> Follower:
+def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+    if not catalogs.of(pipeline.table.catalog).on_this_machine:
+        message = "a Delta log in an object store is not in this version of Sluice"
+        hint = "remove `delta` from `also`, or keep the table in a catalog with a `warehouse` on this machine"
+        draft.problems.append(Problem(written.place(), "not-in-this-version", message, hint))
+        return None
     says = ["over the table's own files"]
     if pipeline.table.keyed:
         says.append("as it was last compacted")

@@ -8,7 +8,7 @@ from typing import Annotated
 from framework import catalogs, model
 from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
-from framework.spec.options import Bound, Kind, Named, OptionsOf, later, option
+from framework.spec.options import Bound, Kind, Named, OptionsOf, option
 
 EXAMPLE: str = catalogs.for_new_projects().EXAMPLE
 
@@ -18,13 +18,11 @@ class Catalog(Kind):
     """An Iceberg catalog."""
 
     options: Annotated[Bound, OptionsOf("type")]
-    type: Annotated[str, Named(catalogs.PACKAGE, "CATALOG")] = option("The type of catalog.", later=("rest", "glue"))
-    oauth: None = later("How to log in to a REST catalog.")
-    storage: None = later("The object store that holds the files.")
+    type: Annotated[str, Named(catalogs.PACKAGE, "CATALOG")] = option("The type of catalog.", later=("glue",))
 
 
 def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
-    draft.catalogs = {each.name: model.Catalog(each.name, each.type, each.options) for each in documents}
+    draft.catalogs = {each.name: model.Catalog(each.name, each.type, each.options, draft.secrets) for each in documents}
 
 
-KIND = DocumentKind(Catalog, resolve)
+KIND = DocumentKind(Catalog, resolve, needs=("secrets",))

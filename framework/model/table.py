@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal
 
 from framework.errors import Where
 from framework.model.column_sql import ColumnSql
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
-from framework.model.topic import Column
+from framework.model.topic import Column, SecretStore
 from framework.types import BIGINT, TIMESTAMP
 
 IS_CURRENT = "is_current"
@@ -25,10 +25,15 @@ class Catalog:
     name: str
     type: str  # a file of `framework.catalogs`
     options: Any = None  # as that file declares them
+    secrets: SecretStore = field(default_factory=SecretStore)  # those that the options name
 
     def __repr__(self) -> str:
-        """With the options in a row: a digest of plans, which is kept, is made of it."""
-        return f"Catalog(name={self.name!r}, type={self.type!r}, {repr(self.options).partition('(')[2]}"
+        """With the options that are set in a row: a digest of plans, which is kept, is made of it."""
+        options = (
+            {each.name: getattr(self.options, each.name) for each in fields(self.options) if each.repr} if self.options else {}
+        )
+        named = {"name": self.name, "type": self.type, **options}
+        return f"Catalog({', '.join(f'{name}={value!r}' for name, value in named.items() if value is not None)})"
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from framework.channel import Strange
 from framework.errors import visible
 from framework.formats import kinds
-from framework.registry.http import Strange
 
 MOST_REFERENCES = 1000
 """The most characters of a schema together with its references, and of each one."""

@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from framework.channel import Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.model.schemas import Schema, Subject, Version
 from framework.patience import REGISTRY
 from framework.registry import answers, cache
 from framework.registry.answers import Entry, Reference
-from framework.registry.http import Channel, Reply, Silent, Strange, Untrusted
 from framework.secrets import reveal
 
 T = TypeVar("T")
+_ACCEPTED = "application/vnd.schemaregistry.v1+json, application/json"
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _BUSY = (429, 500, 502, 503, 504)
 _DEEPEST = 32  # references of references
@@ -224,7 +225,7 @@ class Registry:
         if self._channel is None:
             login = self.cluster.registry_auth
             both = (reveal(login.username, self.secrets), reveal(login.password, self.secrets)) if login else None
-            self._channel = Channel(self.url, both)
+            self._channel = Channel(self.url, both, _ACCEPTED)
         return self._channel
 
     def _answer(self, reply: Reply) -> Any:

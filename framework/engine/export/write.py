@@ -81,8 +81,9 @@ def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Pa
 def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path, scratch_folder: Path) -> int:
     """Writes the rows; how many."""
     files = table.files
-    folders = [files.path(files.root), files.path(str(table.document["location"])), str(draft.parent)]
-    database = opened(folders, str(scratch_folder), memory=_MEMORY)
+    location = str(table.document["location"])
+    folders = [files.around(location), files.path(location), str(draft.parent)]
+    database = opened(folders, str(scratch_folder), access=[files.access(location)], memory=_MEMORY)
     try:
         scan = f"iceberg_scan({quoted_text(table.file)}, snapshot_from_id = {snapshot})"
         where = f" WHERE {_within(export, span)}" if span else ""

@@ -46,12 +46,12 @@ class Expiring:
         if table is None or loaded is None:
             return Deleted(0, 0)
         expired = files - self._named()
-        there = {each for each in expired if table.files.exists(each)}
+        there = table.files.existing(expired)
         beside = others.beside(table) if there else []
         by_others = others.named(table, beside)
         its_files, folders = self.lake.own_files(loaded)
         deletable_files.delete(its_files, there - by_others if by_others is not None else (), folders)
-        left = {each for each in there if table.files.exists(each)}
+        left = table.files.existing(there)
         if left:
             put(self.note, json.dumps(sorted(left)))
         else:

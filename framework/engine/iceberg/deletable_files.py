@@ -15,6 +15,12 @@ from framework.engine.iceberg import metadata
 _SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table, behind that of the first
 
 
+def of_first(location: str) -> str:
+    """The location of the table for which a rebuild created a second one, by the location of that."""
+    match = _SECOND.fullmatch(location.rstrip("/"))
+    return match[1] if match else location
+
+
 def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...]:
     """The folders in which attempts write. A rebuild's second table has its data in the folder of the first."""
     own = PurePosixPath(files.path(location))

@@ -42,6 +42,8 @@ class Lake:
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
+        for setting, secret in self.of.secret_settings().items():
+            spark._jvm.sluice.SecretCatalog.put(catalog.name, setting, secret)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         try:
@@ -353,8 +355,9 @@ class Lake:
 
     def own_files(self, table: Any) -> tuple[Files, tuple[str, ...]]:
         """The catalog's files, and the folders of a table in which some may be deleted."""
-        files = self.of.files
-        files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
+        files = self.of.files_of(str(table.name()).removeprefix(f"{self.of.name}."))
+        if files.root:
+            files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
         return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
     def _pin(self, transaction: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.catalogs import Files
-from framework.errors import CatalogAway, UnreachableError
+from framework.errors import CatalogAway, SetupError, UnreachableError
 from framework.model import Catalog
 
 _DELETED = 2  # of a line in a list of files
@@ -82,17 +82,17 @@ class Metadata:
 
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
     """The table as it is now, or None."""
-    asked = catalogs.of(catalog)
     try:
-        current = asked.current(identifier)
+        current = catalogs.of(catalog).current(identifier)
         if current is None:
             return None
-        file, document = current
-        if not document["table-uuid"] or not document["schemas"]:
-            raise ValueError(f"{file} is no metadata of a table")
+        if not current.document["table-uuid"] or not current.document["schemas"]:
+            raise ValueError(f"{current.location} is no metadata of a table")
+    except SetupError:  # a secret that is not there
+        raise
     except Exception as error:  # a broken catalog raises errors of its library or of the file system
         raise unreachable(catalog, error) from None
-    return Metadata(file, document, asked.files)
+    return Metadata(current.location, current.document, current.files)
 
 
 def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:

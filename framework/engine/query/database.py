@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from framework.catalogs import Access
 from framework.engine.query.errors import duckdb_errors
 from framework.errors import SetupError
 from framework.home import home
@@ -36,8 +37,10 @@ def scratch() -> str:
     return tempfile.mkdtemp(prefix="duckdb-")
 
 
-def opened(folders: Iterable[str], scratch: str, catalogs: Iterable[str] = (), memory: str = "") -> duckdb.DuckDBPyConnection:
-    """A database that reads and writes files in these folders alone, with `catalogs` for names of tables."""
+def opened(
+    folders: Iterable[str], scratch: str, catalogs: Iterable[str] = (), access: Iterable[Access | None] = (), memory: str = ""
+) -> duckdb.DuckDBPyConnection:
+    """A database that reads and writes files in these folders alone, some of which need `access`, with `catalogs` for names of tables."""
     database = duckdb.connect(config=_OFFLINE)
     for name in _EXTENSIONS:
         database.execute(f"LOAD {quoted_text(str(_extension(name)))}")
@@ -45,12 +48,24 @@ def opened(folders: Iterable[str], scratch: str, catalogs: Iterable[str] = (), m
     database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
     for catalog in catalogs:
         database.execute(f"ATTACH ':memory:' AS {quoted(catalog)}")
+    for number, each in enumerate(dict.fromkeys(filter(None, access))):
+        database.execute(f"CREATE SECRET access_{number} ({_secret(each)})")
     database.execute(f"SET temp_directory = {quoted_text(scratch)}")
     if memory:
         database.execute(f"SET memory_limit = {quoted_text(memory)}")
     database.execute(f"SET allowed_directories = [{', '.join(quoted_text(folder) for folder in dict.fromkeys(folders))}]")
     database.execute("SET enable_external_access = false; SET lock_configuration = true")
     return database
+
+
+def _secret(access: Access) -> str:
+    """A login as DuckDB's SQL has it. It stays in this process, and DuckDB shows it to no query."""
+    parts = {"KEY_ID": access.key, "SECRET": access.secret, "SESSION_TOKEN": access.token, "REGION": access.region}
+    options = [f"SCOPE {quoted_text(access.scope)}", *(f"{name} {quoted_text(value)}" for name, value in parts.items() if value)]
+    if access.endpoint:
+        encrypted, _, host = access.endpoint.rstrip("/").partition("://")
+        options += [f"ENDPOINT {quoted_text(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}", "URL_STYLE 'path'"]
+    return ", ".join(["TYPE s3", *options])
 
 
 def interruptible(worker: ThreadPoolExecutor, database: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:

@@ -19,6 +19,7 @@ import duckdb
 from framework import catalogs
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.at import Moment, snapshot_at
+from framework.engine.iceberg.metadata import Metadata
 from framework.engine.query.database import interruptible, opened, quoted, quoted_text, scratch
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.statement import single_select, table_names
@@ -76,10 +77,11 @@ def ask(asked: Sequence[Catalog], text: str, at: Moment | None = None) -> Answer
     in a snapshot."""
     catalog_tables = {catalog.name: catalogs.of(catalog).tables() for catalog in asked}
     select = _one_select(text, catalog_tables)
-    tables = dict.fromkeys(_resolve(name, catalog_tables) for name in table_names(select))
+    names = dict.fromkeys(_resolve(name, catalog_tables) for name in table_names(select))
+    tables = {each: _current(asked, each) for each in names}
     scratch_folder = scratch()
     try:
-        answer = Answer(_opened(asked, tuple(tables), scratch_folder, at), select)
+        answer = Answer(_opened(tables, scratch_folder, at), select)
     except BaseException:
         shutil.rmtree(scratch_folder, ignore_errors=True)
         raise
@@ -87,7 +89,7 @@ def ask(asked: Sequence[Catalog], text: str, at: Moment | None = None) -> Answer
     return answer
 
 
-def _one_select(text: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> str:
+def _one_select(text: str, catalog_tables: Mapping[str, Sequence[str]]) -> str:
     select = single_select(text)
     if re.match(r"show\b", select, re.IGNORECASE):
         raise SluiceError("not-a-select", f"tables are: {_listed(catalog_tables)}", "`describe NAME` shows the columns of one")
@@ -99,24 +101,23 @@ class _NamedTable:
     catalog: str
     namespace: str
     table: str
-    metadata: str
     short: bool  # named without its catalog
 
 
-def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Mapping[str, str]]) -> _NamedTable:
+def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Sequence[str]]) -> _NamedTable:
     """The table of a name, ignoring case as DuckDB does."""
     catalogs = {each.lower(): each for each in catalog_tables}
     catalog = next(iter(catalog_tables), "") if len(parts) < 3 else catalogs.get(parts[0].lower(), "")
-    tables = catalog_tables.get(catalog, {})
+    tables = catalog_tables.get(catalog, ())
     name = ".".join(parts[-2:])
     table_name = name if name in tables else next((each for each in tables if each.lower() == name.lower()), None)
     if table_name is None or len(parts) == 1:
         raise _unknown(".".join(parts), catalog_tables)
     namespace, _, table = table_name.rpartition(".")
-    return _NamedTable(catalog=catalog, namespace=namespace, table=table, metadata=tables[table_name], short=len(parts) == 2)
+    return _NamedTable(catalog=catalog, namespace=namespace, table=table, short=len(parts) == 2)
 
 
-def _unknown(name: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> SluiceError:
+def _unknown(name: str, catalog_tables: Mapping[str, Sequence[str]]) -> SluiceError:
     if not any(catalog_tables.values()):
         return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` creates the tables")
     names = _names(catalog_tables)
@@ -131,13 +132,13 @@ def _unknown(name: str, catalog_tables: Mapping[str, Mapping[str, str]]) -> Slui
 _MOST = 30  # names
 
 
-def _listed(catalog_tables: Mapping[str, Mapping[str, str]]) -> str:
+def _listed(catalog_tables: Mapping[str, Sequence[str]]) -> str:
     names = _names(catalog_tables)
     more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
     return (", ".join(names[:_MOST]) + more) or "none yet"
 
 
-def _names(catalog_tables: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _names(catalog_tables: Mapping[str, Sequence[str]]) -> list[str]:
     """The names of all tables, with the catalog for all but the first."""
     first = next(iter(catalog_tables), "")
     return [
@@ -145,28 +146,35 @@ def _names(catalog_tables: Mapping[str, Mapping[str, str]]) -> list[str]:
     ]
 
 
-def _opened(
-    asked: Sequence[Catalog], tables: Sequence[_NamedTable], scratch_folder: str, at: Moment | None
-) -> duckdb.DuckDBPyConnection:
+def _current(asked: Sequence[Catalog], named: _NamedTable) -> Metadata:
+    name = f"{named.namespace}.{named.table}"
+    table = metadata.read(next(each for each in asked if each.name == named.catalog), name)
+    if table is None:
+        raise SluiceError("unknown-table", f"the table `{name}` was dropped a moment ago", "run the command again")
+    return table
+
+
+def _opened(tables: Mapping[_NamedTable, Metadata], scratch_folder: str, at: Moment | None) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
-    stores = [catalogs.of(catalog).files for catalog in asked]
-    folders = [files.path(files.root) for files in stores] + [each.metadata.rsplit("/", 2)[0] for each in tables]
+    stores = [(table.files, str(table.document["location"])) for table in tables.values()]
+    folders = [folder for files, location in stores for folder in (files.around(location), files.path(location))]
     with duckdb_errors():
-        database = opened(folders, scratch_folder, {each.catalog for each in tables if not each.short})
-        for each in tables:
+        others = {each.catalog for each in tables if not each.short}
+        database = opened(folders, scratch_folder, others, [files.access(location) for files, location in stores])
+        for each, table in tables.items():
             schema = f"{quoted(' sluice' if each.short else each.catalog)}.{quoted(each.namespace)}"
             database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             view = f"{schema}.{quoted(each.table)}"
-            database.execute(f"CREATE VIEW {view} AS FROM iceberg_scan({quoted_text(each.metadata)}{_as_of(asked, each, at)})")
+            scan = f"iceberg_scan({quoted_text(table.files.path(table.file))}{_as_of(each, table, at)})"
+            database.execute(f"CREATE VIEW {view} AS FROM {scan}")
     return database
 
 
-def _as_of(asked: Sequence[Catalog], named: _NamedTable, at: Moment | None) -> str:
+def _as_of(named: _NamedTable, table: Metadata, at: Moment | None) -> str:
     """The argument of a scan for the tables as they were."""
     if at is None:
         return ""
     name = f"{named.namespace}.{named.table}"
-    table = metadata.read(next(each for each in asked if each.name == named.catalog), name)
-    if table is None or table.main is None:
+    if table.main is None:
         raise SluiceError("no-snapshot-then", f"{name} has no rows yet", "leave out `--at`")
     return f", snapshot_from_id = {snapshot_at(table, name, at)}"

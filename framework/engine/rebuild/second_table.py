@@ -122,8 +122,9 @@ def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
             if current is not None:
                 is_side = identifier in sides
                 files, _ = drop.files_of(second.catalog, current, () if is_side else with_rows, rows=data or is_side)
+                its_files = lake.of.files_of(identifier)
                 lake.drop(identifier)
-                lake.of.files.delete(files, current.metadata.location)
+                its_files.delete(files, current.metadata.location)
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
 

@@ -22,6 +22,7 @@ from framework.model import Plan
 from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
 
 CLASSES = "classes-*.jsa"
+_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 if TYPE_CHECKING:
@@ -67,7 +68,13 @@ def settings(plan: Plan) -> dict[str, str]:
     if conf["spark.master"].startswith("local"):
         return {**conf, **LOCAL_SETTINGS}
     # Executors on other machines get the jars from the driver.
-    return {"spark.jars": ",".join(map(str, (*jars.files("spark"), build.built()))), **conf}
+    return {"spark.jars": ",".join(map(str, (*jars.files("spark"), build.built(), *_more_jars(plan)))), **conf}
+
+
+def _more_jars(plan: Plan) -> list[Path]:
+    """What the catalogs need besides Spark's own jars."""
+    needed = dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars())
+    return [file for name in needed for file in jars.files(name)]
 
 
 def _classes() -> Iterator[str]:
@@ -79,7 +86,7 @@ def _classes() -> Iterator[str]:
 def _catalog(catalog: Catalog) -> dict[str, str]:
     key = f"spark.sql.catalog.{catalog.name}"
     return {
-        key: "org.apache.iceberg.spark.SparkCatalog",
+        key: "sluice.SecretCatalog",
         **{f"{key}.{name}": value for name, value in catalog.settings().items()},
         # A cached table would hide another writer's commits.
         f"{key}.cache-enabled": "false",
@@ -90,6 +97,9 @@ def prepare(plan: Plan) -> None:
     """Prepares the environment and the folders of a session."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # At the end of Java's class path, where they do not invalidate the cache of classes.
+    before = os.environ.get(_CLASS_PATH, "").split(os.pathsep)
+    os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*before, *map(str, _more_jars(plan))])))
     private("spark")
     for catalog in plan.catalogs:
         catalogs.of(catalog).prepare()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from framework.catalogs import Catalog
+from framework.catalogs import Catalog, Current
 from framework.catalogs._local_files import LocalFiles, is_elsewhere, local_files
-from framework.errors import CatalogAway, Problem
+from framework.errors import Problem
 from framework.spec.options import Bound, option
 from framework.spec.scalars import Location
 
@@ -45,6 +45,9 @@ class HadoopFolder(Catalog):
     def files(self) -> LocalFiles:
         return local_files(self.options.folder)
 
+    def files_of(self, identifier: str) -> LocalFiles:
+        return self.files
+
     @property
     def folder(self) -> Path:
         return Path(self.files.path(self.files.root))
@@ -55,18 +58,12 @@ class HadoopFolder(Catalog):
     def where(self) -> str | None:
         return str(self.folder) if self.folder.exists() else None
 
-    def tables(self) -> Mapping[str, str]:
-        hints = self.folder.glob(f"*/*/metadata/{_HINT}")
-        names = (".".join(hint.parts[-4:-2]) for hint in hints)
-        try:
-            return {name: str(self._metadata(name)) for name in names}
-        except (OSError, ValueError) as error:
-            message = f"the catalog `{self.name}` cannot be read: {error}"
-            raise CatalogAway("catalog-unreachable", message, f"see `folder` of the catalog `{self.name}`") from None
+    def tables(self) -> tuple[str, ...]:
+        return tuple(".".join(hint.parts[-4:-2]) for hint in self.folder.glob(f"*/*/metadata/{_HINT}"))
 
-    def current(self, identifier: str) -> tuple[str, Mapping[str, Any]] | None:
+    def current(self, identifier: str) -> Current | None:
         file = self._metadata(identifier)
-        return (f"file:{file}", self.files.metadata(str(file))) if file else None
+        return Current(f"file:{file}", self.files.metadata(str(file)), self.files) if file else None
 
     def load(self, identifier: str) -> IcebergTable | None:
         from pyiceberg.table import StaticTable, Table

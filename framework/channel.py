@@ -1,4 +1,4 @@
-"""One bounded HTTP exchange with a registry: an answer has a time limit and a size limit.
+"""One bounded HTTP exchange with a server, such as a registry or a catalog: an answer has a time limit and a size limit.
 
 *Guarantee* Requests go only to the address in the spec, and only with the login in the spec.
 *Limit* Resolving a host name takes as long as this machine's resolver takes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Timer
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
 
 MOST_BYTES = 8 << 20
-"""The most bytes of one answer. Confluent's registry accepts schemas of up to one megabyte."""
+"""The most bytes of one answer, unless a channel allows more. Confluent's registry accepts schemas of up to one megabyte."""
 
 
 class Silent(Exception):
@@ -34,7 +34,7 @@ class Untrusted(Exception):
 
 
 class Strange(Exception):
-    """An answer that no registry gives."""
+    """An answer that no such server gives."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,18 @@ class _Watch:
 
 
 class Channel:
-    """A channel to one address. `login` is a name and a password."""
+    """A channel to one address. `login` is a name and a password; `accept` the form of answers."""
 
-    def __init__(self, url: str, login: tuple[str, str] | None) -> None:
+    def __init__(self, url: str, login: tuple[str, str] | None, accept: str, most: int = MOST_BYTES) -> None:
         self._url = url
         self._watch = _Watch()
-        self._session = self._opened(login)
+        self._most = most
+        self._session = self._opened(login, accept)
 
-    def ask(self, method: str, path: str, body: Any, seconds: float) -> Reply:
-        """The complete answer to one request, within `seconds`."""
+    def ask(
+        self, method: str, path: str, body: Any, seconds: float, *, form: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """The complete answer to one request, within `seconds`. `body` is sent as JSON, a `form` as HTML's forms are."""
         from requests.exceptions import RequestException, SSLError, Timeout
         from urllib3.exceptions import HTTPError
 
@@ -92,9 +95,10 @@ class Channel:
             with self._watch.within(seconds):
                 timeout = (min(CONNECTING, seconds), seconds)
                 with self._session.request(
-                    method, self._url + path, json=body, timeout=timeout, stream=True, allow_redirects=False
-                ) as response:
-                    reply = _reply(response)
+                    method, self._url + path, json=body, data=form, headers=headers, timeout=timeout, stream=True,
+                    allow_redirects=False,
+                ) as response:  # fmt: skip
+                    reply = _reply(response, self._most)
         except Timeout:
             raise Silent("does not answer in time") from None
         except SSLError as error:
@@ -105,12 +109,12 @@ class Channel:
             raise Silent("does not answer in time")
         return reply
 
-    def _opened(self, login: tuple[str, str] | None) -> Session:
+    def _opened(self, login: tuple[str, str] | None, accept: str) -> Session:
         import requests
         from requests.auth import HTTPBasicAuth
 
         session = requests.Session()
-        session.headers["Accept"] = "application/vnd.schemaregistry.v1+json, application/json"
+        session.headers["Accept"] = accept
         session.headers["Accept-Encoding"] = "identity"  # a small answer cannot become a large one
         # A company's proxy cannot reach this machine's own servers.
         session.trust_env = not url_is_loopback(self._url)
@@ -163,15 +167,15 @@ def _watched(watch: _Watch) -> Any:
     return Adapter()
 
 
-def _reply(response: Response) -> Reply:
+def _reply(response: Response, most: int) -> Reply:
     if response.is_redirect:
         raise Strange(f"sends on to {_host(response.headers['Location'])}, where nothing is asked")
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise Strange(f"answers in the encoding {encoding[:40]!r}, which was not asked for")
-    body = response.raw.read(MOST_BYTES + 1, decode_content=False)
-    if len(body) > MOST_BYTES:
-        raise Strange(f"answers with more than {MOST_BYTES >> 20} MB")
+    body = response.raw.read(most + 1, decode_content=False)
+    if len(body) > most:
+        raise Strange(f"answers with more than {most >> 20} MB")
     return Reply(response.status_code, body)
 
 

@@ -1,0 +1,94 @@
+"""Object stores that speak the protocol of S3: a client with the login of a `storage`, and what their errors mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from framework.model import SecretStore, Storage
+from framework.patience import STORE
+from framework.secrets import reveal
+
+_REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "403"}
+_ABSENT = {"NoSuchKey", "404"}
+
+
+@dataclass(frozen=True)
+class Login:
+    """Keys to an object store."""
+
+    key: str = field(repr=False)
+    secret: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a store did not do as it was asked."""
+
+    kind: str  # absent | no-bucket | refused | no-login | no-profile | no-region | unreachable | failed
+    says: str
+
+
+def login(storage: Storage, secrets: SecretStore) -> Login | None:
+    """The keys that the storage names, if it does."""
+    if storage.access_key and storage.secret_key:
+        return Login(reveal(storage.access_key, secrets), reveal(storage.secret_key, secrets))
+    return None
+
+
+def session(storage: Storage, login: Login | None) -> Any:
+    """A session of boto3; without keys with the machine's own login, or that of the storage's profile."""
+    import boto3
+
+    if login is None:
+        return boto3.Session(profile_name=storage.profile, region_name=storage.region)
+    return boto3.Session(
+        aws_access_key_id=login.key, aws_secret_access_key=login.secret, aws_session_token=login.token, region_name=storage.region
+    )
+
+
+def client(from_: Any, storage: Storage) -> Any:
+    """A client of a session's store."""
+    from botocore.config import Config
+
+    style = "path" if storage.endpoint else "auto"
+    config = Config(
+        signature_version="s3v4", s3={"addressing_style": style}, connect_timeout=STORE, read_timeout=STORE,
+        retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=16,
+    )  # fmt: skip
+    return from_.client("s3", endpoint_url=storage.endpoint, config=config)
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """What boto3 raises."""
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return (Boto3Error, BotoCoreError, ClientError, ValueError)
+
+
+def trouble(error: BaseException, storage: Storage) -> Trouble:
+    """In words of its own: what a store answers can have parts of a request."""
+    from botocore.exceptions import ClientError, NoCredentialsError, NoRegionError, ProfileNotFound
+
+    cause = error.__context__ if isinstance(error.__context__, ClientError) else error
+    if isinstance(cause, ClientError):
+        code = str(cause.response.get("Error", {}).get("Code", ""))
+        kind = (
+            "absent"
+            if code in _ABSENT
+            else "no-bucket"
+            if code == "NoSuchBucket"
+            else "refused"
+            if code in _REFUSED
+            else "failed"
+        )
+        return Trouble(kind, code)
+    if isinstance(error, NoCredentialsError):
+        return Trouble("no-login", "there is no login")
+    if isinstance(error, ProfileNotFound):
+        return Trouble("no-profile", str(error))
+    if isinstance(error, NoRegionError):
+        return Trouble("no-region", "the region is not known")
+    return Trouble("unreachable", f"the object store at {storage.endpoint or 'AWS'} does not answer")

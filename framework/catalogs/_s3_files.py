@@ -1,0 +1,151 @@
+"""Tables' files in an object store that speaks the protocol of S3.
+
+Guarantee: a file is deleted only if its name lies in a folder of its table, and that in the catalog's warehouse, where the catalog says
+what that is. In an object store a name is what it says: nothing leads elsewhere.
+Cost: a folder is listed once, for all files in it that are asked for together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from framework import buckets
+from framework.buckets import Login
+from framework.catalogs import Access, Files
+from framework.model import SecretStore, Storage
+from framework.model.storage import SCHEME
+
+_SCHEMES = re.compile(r"^s3[an]?://")
+_TABLE = re.compile(r"s3://[^/]+/.*[^/]")
+_AT_ONCE = 16  # requests
+_MOST = 1000  # files that one request deletes
+
+
+@dataclass(frozen=True)
+class S3Files(Files):
+    """A location is `s3://bucket/name`. `root` is empty where the catalog alone knows where its tables are; `login` is one that the
+    catalog gave, in place of the storage's own."""
+
+    storage: Storage
+    secrets: SecretStore
+    login: Login | None = field(default=None, compare=False)
+
+    def path(self, location: str) -> str:
+        return _SCHEMES.sub(SCHEME, location)
+
+    def read(self, location: str) -> bytes:
+        bucket, key = self._parts(location)
+        try:
+            content: bytes = self._client().get_object(Bucket=bucket, Key=key)["Body"].read()
+        except buckets.errors() as error:
+            raise self._error(error, location) from None
+        return content
+
+    def folders(self, *locations: str) -> tuple[str, ...]:
+        paths = (self.path(each).rstrip("/") for each in locations)
+        root = self.path(self.root).rstrip("/")
+        return tuple(each for each in paths if (each.startswith(f"{root}/") if root else _TABLE.fullmatch(each)))
+
+    def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        starts = tuple(f"{self.path(folder).rstrip('/')}/" for folder in folders)
+        files = sorted({self.path(each) for each in locations})
+        inside = tuple(each for each in files if starts and each.startswith(starts))
+        return inside, tuple(each for each in files if each not in set(inside))
+
+    def existing(self, locations: Iterable[str]) -> set[str]:
+        by_path = {self.path(each): each for each in locations}
+        return {by_path[path] for path in self._sizes(by_path) if path in by_path}
+
+    def size(self, files: Iterable[str]) -> int:
+        wanted = set(files)
+        return sum(size for path, size in self._sizes(wanted).items() if path in wanted)
+
+    def delete(self, files: Iterable[str], folder: str) -> None:
+        by_bucket: dict[str, list[str]] = {}
+        for bucket, key in map(self._parts, files):
+            by_bucket.setdefault(bucket, []).append(key)
+        for bucket, keys in by_bucket.items():
+            for start in range(0, len(keys), _MOST):
+                self._delete(bucket, keys[start : start + _MOST])
+
+    def older(self, location: str, than: datetime) -> Iterator[str]:
+        for each, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/"):
+            if changed < than:
+                yield each
+
+    def left(self, folders: Iterable[str]) -> int:
+        return sum(1 for folder in folders for _ in self._listed(f"{self.path(folder).rstrip('/')}/"))
+
+    def around(self, location: str) -> str:
+        return self.path(self.root or location.rstrip("/").rpartition("/")[0])
+
+    def access(self, location: str) -> Access:
+        try:
+            login = buckets.session(self.storage, self._login()).get_credentials()
+        except buckets.errors() as error:
+            raise self._error(error, location) from None
+        keys = login.get_frozen_credentials() if login else None
+        bucket, _ = self._parts(location)
+        return Access(
+            scope=f"{SCHEME}{bucket}", endpoint=self.storage.endpoint, region=self.storage.region,
+            key=keys.access_key if keys else "", secret=keys.secret_key if keys else "", token=keys.token if keys else None,
+        )  # fmt: skip
+
+    def _sizes(self, paths: Iterable[str]) -> dict[str, int]:
+        """The sizes of the files in the folders of these."""
+        folders = {path.rpartition("/")[0] + "/" for path in paths}
+        with ThreadPoolExecutor(_AT_ONCE) as workers:
+            lists = list(workers.map(lambda folder: list(self._listed(folder, "/")), folders))
+        return {path: size for listed in lists for path, _, size in listed}
+
+    def _listed(self, start: str, delimiter: str = "") -> Iterator[tuple[str, datetime, int]]:
+        bucket, prefix = self._parts(start)
+        try:
+            pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter=delimiter)
+            for page in pages:
+                for each in page.get("Contents", ()):
+                    if not each["Key"].endswith("/"):  # that of a folder
+                        yield f"{SCHEME}{bucket}/{each['Key']}", each["LastModified"], each["Size"]
+        except buckets.errors() as error:
+            raise self._error(error, start) from None
+
+    def _delete(self, bucket: str, keys: list[str]) -> None:
+        objects = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        try:
+            answer = self._client().delete_objects(Bucket=bucket, Delete=objects)
+        except buckets.errors() as error:
+            raise self._error(error, f"{SCHEME}{bucket}/{keys[0]}") from None
+        for failed in answer.get("Errors", ()):
+            raise PermissionError(f"the object store did not delete {SCHEME}{bucket}/{failed.get('Key')}: {failed.get('Code')}")
+
+    def _parts(self, location: str) -> tuple[str, str]:
+        path = self.path(location)
+        if not path.startswith(SCHEME):
+            raise FileNotFoundError(f"{location} is not in an object store")
+        bucket, _, key = path.removeprefix(SCHEME).partition("/")
+        return bucket, key
+
+    def _client(self) -> Any:
+        return _client(self.storage, self._login())
+
+    def _login(self) -> Login | None:
+        return self.login or buckets.login(self.storage, self.secrets)
+
+    def _error(self, error: BaseException, location: str) -> OSError:
+        trouble = buckets.trouble(error, self.storage)
+        if trouble.kind in ("absent", "no-bucket"):
+            return FileNotFoundError(f"there is no {self.path(location)}")
+        if trouble.kind in ("refused", "failed"):
+            return PermissionError(f"the object store refused {self.path(location)}: {trouble.says}")
+        return ConnectionError(f"{trouble.says}, for {self.path(location)}")
+
+
+@lru_cache(maxsize=64)
+def _client(storage: Storage, login: Login | None) -> Any:
+    return buckets.client(buckets.session(storage, login), storage)

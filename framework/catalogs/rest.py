@@ -1,0 +1,227 @@
+"""An Iceberg REST catalog, such as Polaris, Snowflake Open Catalog, Lakekeeper or Unity. It is a server that is logged in to by OAuth2.
+
+Guarantee: a commit says where main was when it was made, and the server refuses it if main is elsewhere. Each commit that must not
+follow another one therefore moves main.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from framework import buckets
+from framework.buckets import Login
+from framework.catalogs import Catalog, Current, Files, _object_store
+from framework.catalogs._rest_client import Address, Refused, RestClient
+from framework.catalogs._s3_files import S3Files
+from framework.errors import CatalogAway, Problem
+from framework.hosts import url_is_loopback
+from framework.model import Storage
+from framework.model.secret import SecretRef
+from framework.secrets import reveal
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Url
+from framework.spec.storage import Storage as WrittenStorage
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+EXAMPLE = """\
+catalog: open_catalog
+type: rest
+uri: http://127.0.0.1:18182/api/catalog
+warehouse: lake
+oauth: {client_id: "${secret:oc_id}", client_secret: "${secret:oc_secret}", scope: "PRINCIPAL_ROLE:sluice"}
+storage: {endpoint: "http://127.0.0.1:19100", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
+"""
+_DELEGATION = "header.X-Iceberg-Access-Delegation"
+_OF_JAVA = ("type", "io-impl", "rest.auth.type")  # settings that PyIceberg has otherwise
+_SCOPE = "catalog"  # that of Iceberg's own clients
+_clients: dict[tuple[Any, ...], RestClient] = {}
+
+
+@dataclass(frozen=True)
+class OAuth(Bound):
+    """A login by OAuth2's client credentials. Tokens are asked for again before they end."""
+
+    client_id: str | SecretRef = option("The client.", example='"${secret:oc_id}"', aka=["id", "client", "username"])
+    client_secret: SecretRef = option("Its secret.", example='"${secret:oc_secret}"', aka=["secret", "password"])
+    scope: str = option(
+        "What the login is for; for Polaris and Open Catalog a role: `PRINCIPAL_ROLE:name`.",
+        default=_SCOPE, example="PRINCIPAL_ROLE:sluice", aka=["role", "scopes"],
+    )  # fmt: skip
+    token_uri: Url | None = option(
+        "Who gives tokens; default: the catalog itself.", default=None, example="https://login.example.com/oauth/token",
+        aka=["server", "token_url", "oauth2_server_uri"],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """A server that speaks Iceberg's REST protocol, such as Polaris, Snowflake Open Catalog or Lakekeeper."""
+
+    uri: Url = option("The catalog's address.", example="http://127.0.0.1:18182/api/catalog", aka=["url", "endpoint"])
+    warehouse: str | None = option(
+        "Which of the server's catalogs it is; default: the server has one.", default=None, example="lake"
+    )
+    oauth: OAuth | None = option(
+        "How to log in.", default=None, aka=["auth", "credential"],
+        example='{client_id: "${secret:oc_id}", client_secret: "${secret:oc_secret}"}',
+    )  # fmt: skip
+    token: SecretRef | None = option(
+        "A token that does not end, in place of `oauth`.", default=None, example='"${secret:catalog_token}"'
+    )
+    headers: dict[str, str | SecretRef] = option(
+        "Headers of each request, as names and texts.", default={}, example="{Polaris-Realm: main}"
+    )
+    storage: WrittenStorage | None = option(
+        "The object store of the tables' files. Without keys, those that the catalog gives are used; else this machine's AWS login.",
+        default=None, example="{region: eu-central-1}", aka=["s3", "object_store"],
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[Problem]:
+        if self.gaps & {"uri", "oauth", "token"}:
+            return
+        if self.oauth is not None and self.token is not None:
+            yield Problem(self.key_place("token"), "unused-key", "`token` has no effect beside `oauth`", "remove one of them")
+        secret = self.oauth or self.token or any(isinstance(value, SecretRef) for value in self.headers.values())
+        for key, uri in (("uri", self.uri), ("token_uri", self.oauth.token_uri if self.oauth else None)):
+            if secret and uri and uri.startswith("http:") and not url_is_loopback(uri):
+                of = self if key == "uri" or self.oauth is None else self.oauth
+                yield Problem(
+                    of.place(key),
+                    "unencrypted-login",
+                    f"the login would be sent to {uri} without encryption",
+                    "write `https://…`",
+                )
+        yield from _object_store.problems(self.storage)
+
+
+@dataclass(frozen=True)
+class Rest(Catalog):
+    options: Options
+
+    does = "is a server that speaks Iceberg's REST protocol"
+
+    @cached_property
+    def storage(self) -> Storage:
+        return (self.options.storage or WrittenStorage()).planned()
+
+    def files_of(self, identifier: str) -> Files:
+        if self._vended and (current := self.current(identifier)) is not None:
+            return current.files
+        return self._files({})
+
+    def settings(self) -> Mapping[str, str]:
+        oauth, plain = self.options.oauth, (item for item in self.options.headers.items() if isinstance(item[1], str))
+        login = {
+            "rest.auth.type": "oauth2", "scope": oauth.scope, "token-exchange-enabled": "false",
+            "oauth2-server-uri": oauth.token_uri or f"{self._uri}/v1/oauth/tokens",
+        } if oauth else {}  # fmt: skip
+        return {
+            "type": "rest", "uri": self._uri, **({"warehouse": self.options.warehouse} if self.options.warehouse else {}),
+            **login, **{f"header.{name}": str(value) for name, value in plain},
+            **({_DELEGATION: "vended-credentials"} if self._vended else _object_store.FILE_IO),
+            **_object_store.settings(self.storage),
+        }  # fmt: skip
+
+    def secret_settings(self) -> Mapping[str, str]:
+        oauth, token = self.options.oauth, self.options.token
+        secret = {f"header.{name}": value for name, value in self.options.headers.items() if isinstance(value, SecretRef)}
+        return {
+            **({"credential": f"{self._revealed(oauth.client_id)}:{self._revealed(oauth.client_secret)}"} if oauth else {}),
+            **({"token": self._revealed(token), "rest.auth.type": "oauth2"} if token else {}),
+            **{name: self._revealed(value) for name, value in secret.items()},
+            **_object_store.secret_settings(self._keys),
+        }
+
+    @property
+    def on_this_machine(self) -> bool:
+        return False
+
+    def jars(self) -> tuple[str, ...]:
+        return _object_store.JARS
+
+    def where(self) -> str | None:
+        return self._uri
+
+    def tables(self) -> tuple[str, ...]:
+        try:
+            return tuple(self._client.tables())
+        except (OSError, Refused) as error:
+            hint = f"see `uri` and `oauth` of the catalog `{self.name}`"
+            raise CatalogAway("catalog-unreachable", f"the catalog `{self.name}` cannot be read: {error}", hint) from None
+
+    def current(self, identifier: str) -> Current | None:
+        namespace, _, name = identifier.rpartition(".")
+        table = self._client.table(namespace, name, vended=self._vended)
+        if table is None:
+            return None
+        return Current(str(table["metadata-location"]), table["metadata"], self._files(table["config"]))
+
+    def load(self, identifier: str) -> IcebergTable | None:
+        from pyiceberg.catalog.rest import RestCatalog
+        from pyiceberg.exceptions import NoSuchTableError
+
+        told = {**self.settings(), **self.secret_settings()}
+        told = {_DELEGATION: "", **{name: value for name, value in told.items() if name not in _OF_JAVA}}
+        try:
+            table: IcebergTable = RestCatalog(self.name, **told).load_table(identifier)
+        except NoSuchTableError:
+            return None
+        return table
+
+    def drop(self, identifier: str) -> None:
+        namespace, _, name = identifier.rpartition(".")
+        self._client.drop(namespace, name)
+
+    def pin(self, transaction: Any, branch: str) -> None:
+        """The server lets a commit pass that leaves main alone, whatever was committed before it."""
+        transaction.newAppend().commit()
+        super().pin(transaction, branch)
+
+    @property
+    def _uri(self) -> str:
+        return self.options.uri.rstrip("/")
+
+    @property
+    def _keys(self) -> Login | None:
+        return buckets.login(self.storage, self.secrets)
+
+    @property
+    def _vended(self) -> bool:
+        """Whether the catalog gives the login to the object store."""
+        return self.storage.access_key is None
+
+    def _files(self, config: Mapping[str, str]) -> S3Files:
+        storage = Storage(
+            endpoint=self.storage.endpoint or config.get("s3.endpoint"),
+            region=self.storage.region or config.get("client.region") or config.get("s3.region"),
+            access_key=self.storage.access_key, secret_key=self.storage.secret_key, profile=None,
+        )  # fmt: skip
+        return S3Files("", storage, self.secrets, _object_store.given(config) if self._vended else None)
+
+    def _revealed(self, value: str | SecretRef) -> str:
+        return reveal(value, self.secrets)
+
+    @property
+    def _client(self) -> RestClient:
+        oauth, options = self.options.oauth, self.options
+        form = {
+            "grant_type": "client_credentials", "scope": oauth.scope,
+            "client_id": self._revealed(oauth.client_id), "client_secret": self._revealed(oauth.client_secret),
+        } if oauth else {}  # fmt: skip
+        address = Address(
+            uri=self._uri, warehouse=options.warehouse, client=form, token_uri=oauth.token_uri if oauth else None,
+            token=self._revealed(options.token) if options.token else None,
+            headers={name: self._revealed(value) for name, value in options.headers.items()},
+        )  # fmt: skip
+        key = (address.uri, address.warehouse, address.token, address.token_uri, *form.values(), *address.headers.items())
+        if key not in _clients:
+            _clients[key] = RestClient(address)
+        return _clients[key]
+
+
+CATALOG = Rest
