@@ -15,7 +15,7 @@ from pathlib import Path
 from framework import catalogs, services, ui
 from framework import jars as jars_
 from framework.engine import class_archive, drop
-from framework.engine.iceberg import table_state
+from framework.engine.iceberg import metadata, table_state
 from framework.engine.rules import attempts, protocol, run_record
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
@@ -55,7 +55,7 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     if address := ui.running():
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
-    going = [*_services(), *_tables(plan, staying), *_files(plan, jars)]
+    going = [*_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
     return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
@@ -81,7 +81,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
         asked = catalogs.of(catalog)
-        others = sorted(set(asked.tables()) - mine)
+        others = sorted(set(metadata.names(catalog)) - mine)
         if where := asked.where():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"
             staying.append(f"catalog {catalog.name} in {where}{also}")
@@ -93,7 +93,7 @@ def _goes_whole(catalog: Catalog) -> bool:
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
     places = [place.resolve() for place in asked.places()]
     inside = bool(places) and all(home().resolve() in place.parents for place in places)
-    return inside and all(map(partial(_is_ours, catalog), asked.tables()))
+    return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog)))
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:

@@ -34,6 +34,14 @@ class Cause:
     hint: str
 
 
+class Refused(Exception):
+    """A catalog that is a server did not do as it was asked."""
+
+    def __init__(self, says: str, hint: str = "") -> None:
+        super().__init__(says)
+        self.hint = hint
+
+
 DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
 DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
 
@@ -159,7 +167,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
-        """The names of all tables. Raises `CatalogAway`."""
+        """The names of all tables."""
 
     @abstractmethod
     def current(self, identifier: str) -> Current | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from framework.catalogs import Refused
 from framework.channel import Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import visible
 from framework.patience import CATALOG, CATALOG_AGAIN
@@ -20,15 +21,23 @@ _MOST_BYTES = 256 << 20  # of one answer: it has a table's metadata
 _BUSY = (429, 502, 503, 504)
 _EARLY = 30.0  # seconds before a token ends that another one is asked for
 _LONGEST = 300  # characters of what a catalog says
+_HINTS = {
+    401: "correct the login under `oauth` or `token`, or its secrets",
+    403: "give this login the rights to read and write the namespace and its tables, or correct `scope`",
+    404: "correct `uri` or `warehouse`",
+}
 _VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 
 
-class Refused(Exception):
-    """The catalog did not do as it was asked."""
+class Answered(Refused):
+    """The catalog's answer is that it does not."""
 
     def __init__(self, status: int, says: str) -> None:
-        super().__init__(f"it answers {status}: {says}" if says else f"it answers {status}")
-        self.status = status
+        super().__init__(f"it answers {status}: {says}" if says else f"it answers {status}", _HINTS.get(status, ""))
+
+
+class Absent(Answered):
+    """There is no such table or namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +66,11 @@ class RestClient:
 
     def table(self, namespace: str, name: str, vended: bool) -> Mapping[str, Any] | None:
         """What the catalog says of a table: `metadata-location`, `metadata` and `config`; None where there is none."""
+        self._configure()  # its 404 would be another one
         try:
             answer = self._asked("GET", self._table(namespace, name), _VENDED if vended else {})
-        except Refused as refused:
-            if refused.status == 404:
-                return None
-            raise
+        except Absent:
+            return None
         of_files = {
             key: value for each in answer.get("storage-credentials") or () for key, value in (each.get("config") or {}).items()
         }
@@ -73,9 +81,8 @@ class RestClient:
             try:
                 for table in self._listed(f"/namespaces/{_part(name)}/tables", "identifiers"):
                     yield f"{name}.{table['name']}"
-            except Refused as refused:
-                if refused.status != 404:  # it was dropped meanwhile
-                    raise
+            except Absent:  # it was dropped meanwhile
+                continue
 
     def drop(self, namespace: str, name: str) -> None:
         self._asked("DELETE", f"{self._table(namespace, name)}?purgeRequested=false")
@@ -93,12 +100,13 @@ class RestClient:
                 return
 
     def _asked(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Any:
-        if self._prefix is None:
-            self._configure()
+        self._configure()
         return self._answer(method, f"/v1/{self._prefix}{path.removeprefix('/')}", headers or {})
 
     def _configure(self) -> None:
-        """What the catalog says of itself: among it what its paths begin with."""
+        """Asks once what the catalog says of itself: among it what its paths begin with."""
+        if self._prefix is not None:
+            return
         query = f"?{urlencode({'warehouse': self.address.warehouse})}" if self.address.warehouse else ""
         said = self._answer("GET", f"/v1/config{query}", {})
         self._settings = {**(said.get("defaults") or {}), **(said.get("overrides") or {})}
@@ -124,7 +132,7 @@ class RestClient:
             reply = self._sent("POST", path, {}, form=self.address.client, channel=channel)
             answer = _content(reply)
             if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
-                raise Refused(reply.status, "there is no token in it")
+                raise Answered(reply.status, "there is no token in it")
             seconds = float(answer.get("expires_in") or 3600)
             self._token = (answer["access_token"], time.monotonic() + max(seconds / 2, seconds - _EARLY))
         return self._token[0]
@@ -152,7 +160,8 @@ def _content(reply: Reply) -> Any:
     except ValueError:
         answer = None
     if reply.status >= 300 or answer is None:
-        raise Refused(reply.status, _words(answer))
+        absent = reply.status == 404 and isinstance(answer, dict) and "error" in answer  # not a page of another server
+        raise (Absent if absent else Answered)(reply.status, _words(answer))
     return answer
 
 

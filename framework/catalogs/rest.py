@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from framework import buckets
 from framework.buckets import Login
 from framework.catalogs import Catalog, Current, Files, _object_store
-from framework.catalogs._rest_client import Address, Refused, RestClient
+from framework.catalogs._rest_client import Address, RestClient
 from framework.catalogs._s3_files import S3Files
-from framework.errors import CatalogAway, Problem
+from framework.errors import Problem
 from framework.hosts import url_is_loopback
 from framework.model import Storage
 from framework.model.secret import SecretRef
@@ -148,11 +148,7 @@ class Rest(Catalog):
         return self._uri
 
     def tables(self) -> tuple[str, ...]:
-        try:
-            return tuple(self._client.tables())
-        except (OSError, Refused) as error:
-            hint = f"see `uri` and `oauth` of the catalog `{self.name}`"
-            raise CatalogAway("catalog-unreachable", f"the catalog `{self.name}` cannot be read: {error}", hint) from None
+        return tuple(self._client.tables())
 
     def current(self, identifier: str) -> Current | None:
         namespace, _, name = identifier.rpartition(".")

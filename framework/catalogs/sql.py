@@ -17,7 +17,7 @@ from framework import buckets
 from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, _object_store
 from framework.catalogs._local_files import is_elsewhere, local_files
 from framework.catalogs._s3_files import S3Files
-from framework.errors import CatalogAway, Problem
+from framework.errors import Problem
 from framework.model import Storage
 from framework.model.storage import SCHEME
 from framework.spec.options import Bound, option
@@ -123,11 +123,7 @@ class Sql(Catalog):
         return str(self.database) if self.database.exists() else None
 
     def tables(self) -> tuple[str, ...]:
-        try:
-            rows = self._rows(_PATIENCE)
-        except sqlite3.Error as error:
-            hint = f"see `uri` of the catalog `{self.name}`"
-            raise CatalogAway("catalog-unreachable", f"the catalog `{self.name}` cannot be read: {error}", hint) from None
+        rows = self._rows(_PATIENCE)
         # A catalog of the older layout has no such column, and no views.
         kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
         return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in kept)

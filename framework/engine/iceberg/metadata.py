@@ -95,10 +95,24 @@ def read(catalog: Catalog, identifier: str) -> Metadata | None:
     return Metadata(current.location, current.document, current.files)
 
 
+def names(catalog: Catalog) -> tuple[str, ...]:
+    """The names of all tables of a catalog."""
+    try:
+        return catalogs.of(catalog).tables()
+    except SetupError:  # a secret that is not there
+        raise
+    except Exception as error:
+        raise unreachable(catalog, error) from None
+
+
 def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
     error_text = (str(error) or type(error).__name__).splitlines()[0]
-    options = " and ".join(f"`{field.name}`" for field in dataclasses.fields(catalog.options) if "option" in field.metadata)
-    hint = f"see {options} of the catalog `{catalog.name}`"
+    hint = error.hint if isinstance(error, catalogs.Refused) else ""
+    named = dataclasses.fields(catalog.options)
+    options = " and ".join(
+        f"`{each.name}`" for each in named if "option" in each.metadata and getattr(catalog.options, each.name)
+    )
+    hint = hint or f"see {options} of the catalog `{catalog.name}`"
     return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error_text}", hint)
 
 

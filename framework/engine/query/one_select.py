@@ -16,7 +16,6 @@ from typing import Any
 
 import duckdb
 
-from framework import catalogs
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.engine.iceberg.metadata import Metadata
@@ -75,7 +74,7 @@ class Answer:
 def ask(asked: Sequence[Catalog], text: str, at: Moment | None = None) -> Answer:
     """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any. `at`: the tables as they were at a moment or
     in a snapshot."""
-    catalog_tables = {catalog.name: catalogs.of(catalog).tables() for catalog in asked}
+    catalog_tables = {catalog.name: metadata.names(catalog) for catalog in asked}
     select = _one_select(text, catalog_tables)
     names = dict.fromkeys(_resolve(name, catalog_tables) for name in table_names(select))
     tables = {each: _current(asked, each) for each in names}
