@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from framework.init import project
 from framework.plan.passes import draft
 from framework.reference.options import anchor
-from framework.services import s3
+from framework.services import catalog, s3
 from tests.followed import Follower, console, first_difference, kind, parse, pattern, put
 from tests.project import wait_for_partitions
 
@@ -41,7 +41,7 @@ def test_a_page_is_short_and_of_no_machine(page: Path) -> None:
     text = TEXTS[page.name]
     assert len(text.splitlines()) <= 60 or page == TUTORIAL
     assert max(map(len, text.splitlines())) <= 140
-    assert not re.search(r"(?<![\w.…/])/(?!…)\w+/|127\.0\.0\.1:\d|localhost", text), "a path or an address of a machine"
+    assert not re.search(r"(?<![\w.…/])/(?!…|api/)\w+/|127\.0\.0\.1:\d|localhost", text), "a path or an address of a machine"
 
 
 @each_page
@@ -89,6 +89,7 @@ def test_there_are_specs() -> None:
         "personal-data.md",
         "production.md",
         "read-again.md",
+        "rest-catalog.md",
         "schema-registry.md",
         "tables-from-tables.md",
         "upserts.md",
@@ -108,7 +109,7 @@ def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytes
     written = blocks(page, "yaml")
     for each in written[: written.index(block) + 1]:
         put(each, Path())
-    plan, problems = draft(Path("specs"), "prod" if "specs/environments/prod/" in block else "local")
+    plan, problems = draft(Path("specs"), (re.findall(r"specs/environments/(\w+)/", block) or ["local"])[0])
     assert len(problems) == block.count("# a mistake"), [str(problem) for problem in problems]
     assert problems or "orders" in [pipeline.name for pipeline in plan.pipelines]
 
@@ -124,6 +125,7 @@ NOT_DONE = {
     "tutorial.md": ("sluice services",),  # the Kafka is that of the tests
     "another-kafka.md": ("sluice topics --env prod",),  # a Kafka with TLS and a login, under a name that is not there
     "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
+    "rest-catalog.md": ("sluice services", "export SLUICE_VAR", "export SLUICE_SECRET"),  # as for buckets.md
     "production.md": ("export DAGSTER_HOME",),  # the daemon and the web server, which never end
 }
 """Commands and `sh` blocks that are not typed, by how they begin. Besides, DuckDB's SQL in read-tables.md: `INSTALL` downloads."""
@@ -174,8 +176,12 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
     if "${var:REGISTRY" in TEXTS[name]:
         environment["SLUICE_VAR_REGISTRY"] = request.getfixturevalue("registry")
     if "${var:STORE" in TEXTS[name]:
-        environment["SLUICE_VAR_STORE"] = request.getfixturevalue("object_store")
+        store = "quick_store" if "${var:CATALOG" in TEXTS[name] else "object_store"  # the catalog is in front of that
+        environment["SLUICE_VAR_STORE"] = request.getfixturevalue(store)
         environment |= {"SLUICE_SECRET_S3_KEY": s3.KEY, "SLUICE_SECRET_S3_SECRET": s3.SECRET}
+    if "${var:CATALOG" in TEXTS[name]:
+        environment["SLUICE_VAR_CATALOG"] = request.getfixturevalue("rest_catalog")
+        environment |= {"SLUICE_SECRET_OC_ID": catalog.CLIENT, "SLUICE_SECRET_OC_SECRET": catalog.SECRET}
     (tmp_path / ".sluice").mkdir()
     if name not in WITHOUT_JARS:
         (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")

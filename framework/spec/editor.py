@@ -150,7 +150,7 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
 def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:
     """What holds of a map that names this component."""
     options = _record(chosen.records[name], NO_OPTION)
-    others = dict.fromkeys(chosen.any.keys() - options["properties"].keys(), False)
+    others = dict.fromkeys(sorted(chosen.any.keys() - options["properties"].keys()), False)
     then = {"properties": {**options["properties"], **others}, "required": options.get("required", [])}
     return {"if": {"properties": {chosen.by: {"const": name}}, "required": [chosen.by]}, "then": then}
 
