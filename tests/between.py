@@ -107,7 +107,7 @@ def between(url: str) -> Iterator[Between]:
                 else:
                     request.answer(status, content)
 
-        do_GET = do_POST = do_DELETE = do_HEAD = _pass  # noqa: N815 - as the library calls them
+        do_GET = do_POST = do_DELETE = do_HEAD = _pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

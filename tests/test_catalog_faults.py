@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
+from framework.catalogs._rest_client import Address, RestClient
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.batch import next_batch
+from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
 from framework.engine.spark import session
+from framework.engine.spark.java_errors import CommitRefused
 from framework.engine.trials.given_messages import GivenMessages
 from framework.engine.trials.trial import _rows
 from framework.errors import SluiceError
@@ -66,6 +73,7 @@ MODES = {
     "upsert": ("", "write: upsert, keys: [id], order_by: at, deletes: tombstones"),
     "history": ("", "write: history, keys: [id], deletes: tombstones"),
 }
+FORM = {"grant_type": "client_credentials", "client_id": service.CLIENT, "client_secret": service.SECRET, "scope": "catalog"}
 _numbers = itertools.count()
 
 
@@ -152,7 +160,13 @@ def planned(
         folder = tmp_path / f"specs{number}"
         folder.mkdir()
         spec = SPEC.format(
-            name=f"faults{number}", uri=proxy.url, store=quick_store, mode=mode, steps=steps, into=into, namespace=f"faults{number}"
+            name=f"faults{number}",
+            uri=proxy.url,
+            store=quick_store,
+            mode=mode,
+            steps=steps,
+            into=into,
+            namespace=f"faults{number}",
         )
         (folder / "a.yaml").write_text(spec, encoding="utf-8")
         plan = make(folder)
@@ -222,3 +236,45 @@ def test_a_fault_leaves_the_table_of_a_run_without(
     table = metadata.read(struck.pipelines[0].table.catalog, struck.pipelines[0].table.identifier)
     assert table is not None
     assert not [name for name in table.refs if name.startswith("sluice_")]
+
+
+def test_a_position_does_not_move_after_another_commit_moved_main(
+    planned: Callable[[str], Plan], proxy: Between, rest_catalog: str, spark: SparkSession
+) -> None:
+    """The server refuses it: the other commit comes between Iceberg's last look and its own."""
+    plan = planned("append")
+    (pipeline,) = plan.pipelines
+    run(plan, spark)
+    table, catalog = pipeline.table.identifier, pipeline.table.catalog
+    lake = Lake(spark, catalog)
+    late = lake.begin(lake.load(table))
+    before = metadata.read(catalog, table)
+    assert before is not None
+    assert before.main is not None
+    position = Position.read(before.properties[protocol.POSITION])
+
+    def another(request: Request) -> bool:
+        if not request.changes():
+            return False
+        assert before.main is not None
+        back = {
+            "action": "set-snapshot-ref",
+            "ref-name": "main",
+            "type": "branch",
+            "snapshot-id": before.main["parent-snapshot-id"],
+        }
+        namespace, _, name = table.partition(".")
+        path = f"/namespaces/{namespace}/tables/{name}"
+        client = RestClient(Address(uri=rest_catalog, warehouse=None, client=FORM))
+        answer = requests.post(f"{rest_catalog}/v1{path}", json={"requirements": [], "updates": [back]}, headers=client._login())
+        assert answer.status_code == 200
+        request.answer(*request.forward())
+        return True
+
+    proxy.faults.append(another)
+    with pytest.raises(CommitRefused):
+        lake.move_position(late, replace(position, batch=position.batch + 1))
+    assert proxy.faults == []
+    after = metadata.read(catalog, table)
+    assert after is not None
+    assert after.properties[protocol.POSITION] == before.properties[protocol.POSITION]

@@ -137,6 +137,8 @@ class Catalog(ABC):
     options: Any
     secrets: model.SecretStore = field(default_factory=model.SecretStore)
 
+    checks_all: ClassVar[bool] = True
+    """Whether a commit is refused after any other one. Otherwise only after one that moved main, if it moves main itself."""
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
     causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text in what its errors say
 
@@ -188,15 +190,6 @@ class Catalog(ABC):
     def places(self) -> tuple[Path, ...]:
         """All that it has on this machine, to be deleted as a whole; nothing of a catalog that is elsewhere."""
         return ()
-
-    def pin(self, transaction: Any, branch: str) -> None:
-        """Makes a transaction, of a table with a snapshot, fail if anything was committed since it began.
-
-        Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
-        where a commit compares the whole metadata with its base and swaps it. A catalog whose commits require less has its own `pin`.
-        """
-        snapshot = transaction.table().currentSnapshot().snapshotId()
-        transaction.manageSnapshots().createBranch(branch, snapshot).removeBranch(branch).commit()
 
 
 def of(catalog: model.Catalog) -> Catalog:

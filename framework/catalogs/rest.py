@@ -104,6 +104,7 @@ class Rest(Catalog):
     options: Options
 
     does = "is a server that speaks Iceberg's REST protocol"
+    checks_all = False
 
     @cached_property
     def storage(self) -> Storage:
@@ -172,11 +173,6 @@ class Rest(Catalog):
     def drop(self, identifier: str) -> None:
         namespace, _, name = identifier.rpartition(".")
         self._client.drop(namespace, name)
-
-    def pin(self, transaction: Any, branch: str) -> None:
-        """The server lets a commit pass that leaves main alone, whatever was committed before it."""
-        transaction.newAppend().commit()
-        super().pin(transaction, branch)
 
     @property
     def _uri(self) -> str:

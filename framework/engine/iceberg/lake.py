@@ -157,12 +157,13 @@ class Lake:
     def mark_by_commit(self, transaction: Any, properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
         """Sets properties by a commit without rows; refused if anything was committed since the transaction began."""
         with commit_answers():
+            before = transaction.table().currentSnapshot().snapshotId()
             set_properties(transaction, properties)
             append = transaction.newAppend()
             for key, value in summary.items():
                 append = append.set(key, value)
             append.commit()
-            self._pin(transaction)
+            self._pin(transaction, before)
             self.commit(transaction)
 
     def tag(self, table: Any, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: Iterable[str] = ()) -> None:
@@ -245,6 +246,7 @@ class Lake:
         """Moves the position without a batch, as `sluice accept` does, and main back to a snapshot, if one is given. State of batches
         that were rolled back is deleted: their messages are read again."""
         with commit_answers():
+            before = transaction.table().currentSnapshot().snapshotId()
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
             snapshots = transaction.manageSnapshots()
             if main is not None:
@@ -255,6 +257,8 @@ class Lake:
             for branch in state_branches.branches(table) if published else ():
                 snapshots = state_branches.roll_back(table, snapshots, branch, published)
             snapshots.commit()
+            if not self.of.checks_all:
+                self._pin(transaction, before)
             self.commit(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
@@ -289,6 +293,8 @@ class Lake:
                 snapshots = snapshots.removeBranch(protocol.BRANCH + name)
             snapshots.commit()
             set_properties(transaction, properties or {})
+            if not self.of.checks_all:
+                self._pin(transaction, base)
             self.commit(transaction)
 
     def replace_state(self, transaction: Any, branch: str, attempt: str) -> None:
@@ -325,11 +331,12 @@ class Lake:
     def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
         """Deletes all rows and all of Sluice's branches and sets the properties, in one commit."""
         with commit_answers():
+            before = transaction.table().currentSnapshot().snapshotId()
             transaction.newDelete().deleteFromRowFilter(self.iceberg.expressions.Expressions.alwaysTrue()).commit()
             for name, _ in list(branches(transaction.table())):
                 transaction.manageSnapshots().removeBranch(name).commit()
             set_properties(transaction, properties)
-            self._pin(transaction)
+            self._pin(transaction, before)
             self.commit(transaction)
 
     def sweep(self, table: Any, attempt: str) -> None:
@@ -360,8 +367,18 @@ class Lake:
             files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
         return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
-    def _pin(self, transaction: Any) -> None:
-        self.of.pin(transaction, protocol.BRANCH + "pin")
+    def _pin(self, transaction: Any, main: int | None = None) -> None:
+        """Makes a transaction fail if anything was committed since it began: `main` is where main was then, if it has moved since.
+
+        Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
+        where a commit compares the whole metadata with its base and swaps it.
+        """
+        now = transaction.table().currentSnapshot().snapshotId()
+        if not self.of.checks_all and main in (None, now):
+            transaction.newAppend().set(protocol.PINNED, "true").commit()
+            now = transaction.table().currentSnapshot().snapshotId()
+        branch = protocol.BRANCH + "pin"
+        transaction.manageSnapshots().createBranch(branch, now).removeBranch(branch).commit()
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
         """The files of a snapshot: its data files, or its delete files."""

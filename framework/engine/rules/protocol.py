@@ -18,6 +18,7 @@ from framework.errors import RefusedError
 POSITION = "sluice.position"  # the table property that the publishing commit sets
 OWNER = "sluice.owner"
 ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and that were accepted
+PINNED = "sluice.pinned"  # in the summary of an empty snapshot, by which main moves with a commit
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+# Iceberg's errors where a catalog that is a server did not answer, or not as it should.
+_OF_CATALOG = {
+    "CommitStateUnknownException",
+    "ForbiddenException",
+    "NotAuthorizedException",
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+}
 _SMALLER = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
 
 
@@ -74,11 +83,13 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
             "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
         )
         raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
+    from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, java_classes, text
+
     if "Cannot use branch (does not exist)" in error_text:
         # A branch of remembered deletes that another run has deleted or a rebuild has replaced.
-        from framework.engine.spark.java_errors import CommitRefused, text
-
         raise CommitRefused(text(error)) from None
+    if _OF_CATALOG.intersection(java_classes(error)):
+        raise CommitUnknown(text(error)) from None
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
