@@ -54,6 +54,14 @@ tests:
 TABLE = "test0_shop.orders"  # as a test calls it
 # Addresses of examples, and the fixtures that run what is there.
 SERVICES = {"http://127.0.0.1:18182/api/catalog": "rest_catalog", "http://127.0.0.1:19100": "quick_store"}
+BUCKET = "sql in a bucket"
+IN_BUCKET = """\
+catalog: lake
+type: sql
+uri: sqlite:///.sluice/lake.db
+warehouse: s3://sluice/warehouse
+storage: {endpoint: "http://127.0.0.1:19100", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
+"""
 LOGINS = {"OC_ID": service.CLIENT, "OC_SECRET": service.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
 
 
@@ -68,8 +76,19 @@ def every_catalog() -> list[str]:
         return list(components.names(catalogs.PACKAGE))
 
 
+def with_tables(always: bool = False) -> list[Any]:
+    """Every catalog, and one whose warehouse is in a bucket. Those that need a server are long, unless `always`."""
+    names = [*every_catalog(), BUCKET]
+    servers = {name for name in names if any(address in example(name) for address in SERVICES)}
+    kept = {"rest"} if always else set()
+    return [pytest.param(name, marks=pytest.mark.long) if name in servers - kept else name for name in names]
+
+
 def example(name: str) -> str:
-    return str(components.load(catalogs.PACKAGE, name).EXAMPLE)
+    if name == BUCKET:
+        return IN_BUCKET
+    with toys.installed():
+        return str(components.load(catalogs.PACKAGE, name).EXAMPLE)
 
 
 @pytest.fixture
@@ -156,7 +175,7 @@ def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", every_catalog())
+@pytest.mark.parametrize("name", with_tables(always=True))
 def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
     assert asked.where()
     assert set(asked.tables()) == {TABLE, f"{TABLE}__bad_rows"}
@@ -174,7 +193,7 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", every_catalog())
+@pytest.mark.parametrize("name", with_tables())
 def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession) -> None:
     """Also one that changes properties alone."""
     lake = Lake(spark, landed.table.catalog)
@@ -191,7 +210,7 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
 
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [True, False])
-@pytest.mark.parametrize("name", every_catalog())
+@pytest.mark.parametrize("name", with_tables())
 def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: Pipeline, data: bool) -> None:
     catalog = landed.table.catalog
     table = table_state.table(catalog, TABLE)
@@ -210,7 +229,7 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", every_catalog())
+@pytest.mark.parametrize("name", with_tables())
 def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipeline, tmp_path: Path) -> None:
     table = table_state.table(landed.table.catalog, TABLE)
     assert table is not None
@@ -223,7 +242,7 @@ def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipelin
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", every_catalog())
+@pytest.mark.parametrize("name", with_tables())
 def test_a_context_opens_a_catalog_once(landed: Pipeline, plan: Plan, spark: SparkSession) -> None:
     context = Context(plan, spark=lambda: spark)
     assert context.lake(landed) is context.lake(landed)
