@@ -208,7 +208,7 @@ def test_a_killed_download_and_two_at_once_leave_only_the_jars(mirror: Mirror) -
 
 def test_the_lock_names_no_address() -> None:
     assert set(jars.sets()) == {"spark", "kafka"}  # what `make setup` gets
-    assert set(jars.sets(later=True)) == {"spark", "kafka", "registry", "compiler"}
+    assert set(jars.sets(later=True)) == {"spark", "kafka", "registry", "compiler", "aws", "catalog"}
     assert "://" not in jars.LOCK.read_text()
 
 

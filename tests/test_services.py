@@ -168,7 +168,7 @@ def test_a_broken_pid_file_counts_as_stopped(tmp_path: Path, text: str) -> None:
     (tmp_path / "services" / "kafka").mkdir(parents=True)
     (tmp_path / "services" / "kafka" / "pid").write_text(text)
     result = CliRunner().invoke(main, ["services", "status"], env={"SLUICE_HOME": str(tmp_path)})
-    assert (result.output, result.exit_code) == ("kafka: stopped\nregistry: stopped\ns3: stopped\n", 0)
+    assert (result.output, result.exit_code) == ("catalog: stopped\nkafka: stopped\nregistry: stopped\ns3: stopped\n", 0)
 
 
 def test_names_and_ports_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,14 +207,14 @@ def test_topics_survive_starting_and_stopping_kafka_twice(kafka_home: Path) -> N
         admin = AdminClient({"bootstrap.servers": first.address})
         admin.create_topics([NewTopic("kept", 2)])["kept"].result(10)
         del admin
-        assert services.status()[0].memory
-        assert services.down()[0].changed and not services.down()[0].changed
+        assert services.status(["kafka"])[0].memory
+        assert services.down(["kafka"])[0].changed and not services.down(["kafka"])[0].changed
         assert first.pid is not None and not alive(first.pid)
         (third,) = services.up()
         assert "kept" in AdminClient({"bootstrap.servers": str(third.address)}).list_topics(timeout=5).topics
     finally:
         services.down()
-    assert services.status()[0].state == "stopped"
+    assert services.status(["kafka"])[0].state == "stopped"
 
 
 @pytest.mark.kafka
