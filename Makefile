@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep bench-shaping
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep bench-shaping bench-catalogs
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ bench-keep: setup  ## Measure what keeps tables small: thousands of commits, com
 
 bench-shaping: setup  ## Measure steps that shape rows: duplicates left out; ten minutes
 	@$(BIN)/python -m bench.shaping
+
+bench-catalogs: setup  ## Measure a REST catalog with an object store beside the SQLite file with a folder; a few minutes
+	@$(BIN)/python -m bench.catalogs
 
 # Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
 # built with the locked one and pip fetches nothing that requirements.lock does not name.

@@ -114,7 +114,7 @@ def whole(context: Context, pipeline: Pipeline) -> float:
     from framework.engine.publish.tables import open_table
 
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
-        context.spark.sql(f"drop table if exists lake.{name} purge")
+        context.spark.sql(f"drop table if exists {pipeline.table.catalog.name}.{name} purge")
     open_table(context, context.lake(pipeline), pipeline)
     began = time.perf_counter()
     batch = next_batch(context, pipeline)

@@ -10,6 +10,7 @@ from framework.patience import STORE
 from framework.secrets import reveal
 
 _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "403"}
+_REFUSED |= {"AccessDeniedException", "UnrecognizedClientException", "ExpiredTokenException"}
 _ABSENT = {"NoSuchKey", "404"}
 
 
@@ -48,16 +49,16 @@ def session(storage: Storage, login: Login | None) -> Any:
     )
 
 
-def client(from_: Any, storage: Storage) -> Any:
-    """A client of a session's store."""
+def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | None = None) -> Any:
+    """A client of a session's store, or of another service of AWS."""
     from botocore.config import Config
 
     style = "path" if storage.endpoint else "auto"
     config = Config(
-        signature_version="s3v4", s3={"addressing_style": style}, connect_timeout=STORE, read_timeout=STORE,
+        signature_version="s3v4" if service == "s3" else None, s3={"addressing_style": style}, connect_timeout=STORE, read_timeout=STORE,
         retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=16,
     )  # fmt: skip
-    return from_.client("s3", endpoint_url=storage.endpoint, config=config)
+    return from_.client(service, endpoint_url=storage.endpoint if service == "s3" else endpoint, config=config)
 
 
 def errors() -> tuple[type[Exception], ...]:

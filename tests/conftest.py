@@ -132,6 +132,15 @@ def rest_catalog(sluice_home: Path, quick_store: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def aws(sluice_home: Path) -> Iterator[str]:
+    """Where Glue, S3, STS and IAM of moto are."""
+    from framework.services import aws as service
+
+    with service.running(sluice_home) as url:
+        yield url
+
+
 @pytest.fixture
 def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """That no Kafka answers is known after a moment."""

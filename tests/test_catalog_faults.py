@@ -124,7 +124,7 @@ FAULTS = {
     "409": refused(409, "CommitFailedException"),
     "401": refused(401, "NotAuthorizedException"),
 }
-ALWAYS = {("append", "publishes", "its answer is lost"), ("upsert", "stages", "done, and 503")}
+ALWAYS = {("append", "publishes", "its answer is lost")}
 
 
 def cases() -> Iterator[Any]:

@@ -53,7 +53,11 @@ tests:
 """
 TABLE = "test0_shop.orders"  # as a test calls it
 # Addresses of examples, and the fixtures that run what is there.
-SERVICES = {"http://127.0.0.1:18182/api/catalog": "rest_catalog", "http://127.0.0.1:19100": "quick_store"}
+SERVICES = {
+    "http://127.0.0.1:18182/api/catalog": "rest_catalog",
+    "http://127.0.0.1:19100": "quick_store",
+    "http://127.0.0.1:19200": "aws",
+}
 BUCKET = "sql in a bucket"
 IN_BUCKET = """\
 catalog: lake
@@ -125,7 +129,7 @@ def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline
     assert [row["id"] for row in sorted(outcome.rows, key=lambda row: int(row["id"]))] == [1, 2]
     assert len(outcome.bad) == 1
     yield pipeline
-    for identifier in asked.tables():  # a server keeps them for the next test
+    for identifier in filter(lambda name: name.startswith(TABLE), asked.tables()):  # a server keeps them for the next test
         table = asked.load(identifier)
         assert table is not None
         drop.drop(drop.held(pipeline.table.catalog, table), data=True)
@@ -155,7 +159,7 @@ def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
 
 @pytest.mark.parametrize("name", every_catalog())
 def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
-    assert asked.tables() == ()
+    assert "shop.orders" not in asked.tables()
     assert asked.current("shop.orders") is None
     assert asked.load("shop.orders") is None
 
@@ -178,7 +182,7 @@ def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
 @pytest.mark.parametrize("name", with_tables(always=True))
 def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
     assert asked.where()
-    assert set(asked.tables()) == {TABLE, f"{TABLE}__bad_rows"}
+    assert {each for each in asked.tables() if each.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
     current = metadata.read(landed.table.catalog, TABLE)
     table = table_state.table(landed.table.catalog, TABLE)
     assert current is not None
@@ -220,7 +224,7 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
     assert held.outside == ()
     assert held.rows == 2
     assert (drop.drop(held, data) == 0) is data
-    assert set(asked.tables()) == {f"{TABLE}__bad_rows"}
+    assert {each for each in asked.tables() if each.startswith(TABLE)} == {f"{TABLE}__bad_rows"}
     assert asked.current(TABLE) is None
     assert asked.load(TABLE) is None
     assert bool(files.existing(held.files)) is not data

@@ -490,7 +490,7 @@ def analysed(rows: Any, texts: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("nth", "compiled"), few([(8, True), (40, False)], (40, False))
+    ("nth", "compiled"), few([(8, True), (40, False), (80, False)], (80, False))
 )  # of the pairs of types, which are very many
 def test_values_and_errors_are_those_of_spark(nth: int, compiled: bool, rows: Any, spark: Any) -> None:
     """Most of the time goes into what Spark compiles; `make test` has every fourth, and most of them interpreted."""

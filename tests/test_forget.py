@@ -103,7 +103,13 @@ def emails(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "template", [APPEND, UPSERT, UPSERT_2, HISTORY], ids=["append", "upsert", "upsert of format 2", "history"]
+    "template",
+    [
+        pytest.param(APPEND, id="append"),
+        pytest.param(UPSERT, id="upsert"),
+        pytest.param(UPSERT_2, id="upsert of format 2", marks=pytest.mark.long),
+        pytest.param(HISTORY, id="history", marks=pytest.mark.long),
+    ],
 )
 def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, template: str) -> None:
     project.template = template

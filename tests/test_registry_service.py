@@ -166,8 +166,11 @@ def test_it_is_started_only_by_name_and_a_busy_port_is_named(home: Path, monkeyp
         process.stop(home / "services" / "kafka")
     monkeypatch.delenv("SLUICE_REGISTRY_PORT")
     assert registry.ports() == (18081, 18082)
-    assert sluice("status") == (0, "kafka: stopped\nregistry: stopped\ns3: stopped\n")
-    assert sluice("down") == (0, "kafka: was not running\nregistry: was not running\ns3: was not running\n")
+    assert sluice("status") == (0, "aws: stopped\ncatalog: stopped\nkafka: stopped\nregistry: stopped\ns3: stopped\n")
+    assert sluice("down") == (
+        0,
+        "aws: was not running\ncatalog: was not running\nkafka: was not running\nregistry: was not running\ns3: was not running\n",
+    )
 
 
 def test_a_missing_java_21_is_an_error_with_a_hint(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

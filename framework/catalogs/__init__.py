@@ -159,6 +159,11 @@ class Catalog(ABC):
         """Whether the tables' files are in folders of this machine."""
         return True
 
+    @property
+    def login(self) -> object | None:
+        """What all catalogs of a plan must have in common, where they have it: Java keeps one for all."""
+        return None
+
     def jars(self) -> tuple[str, ...]:
         """The sets of jars.lock that Spark needs for it, besides its own."""
         return ()

@@ -80,14 +80,14 @@ def _gateway(say: Callable[[str], object] = lambda _: None) -> Path:
 
 def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
     if not _go():
-        return (sys.executable, "-c", _MOTO, str(ports[0]), BUCKET)
+        return (sys.executable, "-c", MOTO, str(ports[0]), BUCKET)
     (folder / "data" / BUCKET).mkdir(parents=True, exist_ok=True)
     login = ("--access", KEY, "--secret", SECRET, "--region", REGION)
     return (str(_gateway()), "--port", f"127.0.0.1:{ports[0]}", *login, "--quiet", "posix", "data")
 
 
 # A bucket is there before the server answers.
-_MOTO = """
+MOTO = """
 import sys
 import boto3
 from moto.server import ThreadedMotoServer

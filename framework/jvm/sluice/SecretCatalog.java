@@ -15,7 +15,11 @@ public final class SecretCatalog extends SparkCatalog {
   private static final Map<String, Map<String, String>> SECRETS = new ConcurrentHashMap<>();
 
   public static void put(String catalog, String setting, String secret) {
-    SECRETS.computeIfAbsent(catalog, name -> new ConcurrentHashMap<>()).put(setting, secret);
+    if (setting.startsWith("aws.")) { // AWS' library reads these two where Java keeps properties
+      System.setProperty(setting, secret);
+    } else {
+      SECRETS.computeIfAbsent(catalog, name -> new ConcurrentHashMap<>()).put(setting, secret);
+    }
   }
 
   @Override

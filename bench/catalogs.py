@@ -1,0 +1,82 @@
+"""Measures a REST catalog with an object store beside the SQLite file with a folder: the same million messages, in turns, in one warm
+session. Everything is on this machine, so that no network is measured.
+
+`make bench-catalogs` runs it, a few minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench import load
+from bench.quick import place, report, whole
+from framework.engine.context import Context
+from framework.plan.passes import make
+from framework.services import catalog, kafka, s3
+
+MESSAGES = 1_000_000
+TURNS = 5  # behind two that warm up
+BARS = {"rest_s3_vs_embedded": "≥ 0.7", "status_rest_s": "≤ 2"}
+REST = """
+---
+catalog: rest
+type: rest
+uri: {catalog}
+oauth: {{client_id: "${{secret:oc_id}}", client_secret: "${{secret:oc_secret}}"}}
+storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+"""
+
+
+def main() -> None:
+    began = time.monotonic()
+    catalog.get(print)
+    with (
+        place() as home, kafka.running(home) as bootstrap, s3.running(home) as store, catalog.running(home, store) as uri,
+    ):  # fmt: skip
+        load.send(bootstrap, "trades", MESSAGES)
+        report(_measured(bootstrap, store, uri), BARS, time.monotonic() - began)
+
+
+def _measured(bootstrap: str, store: str, uri: str) -> dict[str, float]:
+    logins = {"OC_ID": catalog.CLIENT, "OC_SECRET": catalog.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
+    os.environ.update({f"SLUICE_SECRET_{name}": value for name, value in logins.items()})
+    folder = load.specs(bootstrap, {"embedded": "trades", "remote": "trades"})
+    file = folder / "bench.yaml"
+    text = file.read_text().replace("into: {table: bench.embedded}", "into: {table: bench.embedded, catalog: lake}")
+    text = text.replace("into: {table: bench.remote}", "into: {table: bench.remote, catalog: rest}")
+    file.write_text(text + REST.format(catalog=uri, store=store))
+    context = Context(make(folder))
+    rates: dict[str, list[float]] = {"embedded": [], "remote": []}
+    for turn in range(TURNS + 2):
+        for name in rates:
+            pipeline = context.plan.pipeline(name)
+            assert pipeline is not None
+            seconds = whole(context, pipeline)
+            if turn >= 2:
+                rates[name].append(MESSAGES / seconds)
+            print(f"turn {turn} {name}: {seconds:.2f} s", flush=True)
+    context.stop()
+    return {
+        "rest_s3_vs_embedded": statistics.median(rates["remote"]) / statistics.median(rates["embedded"]),
+        "status_rest_s": statistics.median(_status(folder) for _ in range(TURNS)),
+        "embedded_rows_per_s": statistics.median(rates["embedded"]),
+        "rest_s3_rows_per_s": statistics.median(rates["remote"]),
+    }
+
+
+def _status(folder: Path) -> float:
+    """The seconds of a new process that shows one table of the REST catalog."""
+    began = time.perf_counter()
+    command = [str(Path(sys.executable).with_name("sluice")), "status", "remote", "--specs", str(folder)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "caught up" in printed, printed
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""AWS Glue, in which Athena, Redshift, EMR and Snowflake find tables by name. Their files are in S3.
+
+Guarantee: a commit compares the table's metadata file with the one on which it was made, and Glue refuses it if its version of the table
+has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from framework import buckets
+from framework.catalogs import Catalog, Cause, Current, Refused, _object_store
+from framework.catalogs._s3_files import S3Files
+from framework.errors import Problem
+from framework.hosts import url_is_loopback
+from framework.model import Storage
+from framework.model.storage import SCHEME
+from framework.spec.options import Bound, option
+from framework.spec.scalars import Location, Url
+from framework.spec.storage import Storage as WrittenStorage
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
+EXAMPLE = """\
+catalog: glue
+type: glue
+endpoint: http://127.0.0.1:19200
+warehouse: s3://sluice/glue
+storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
+"""
+_LOGIN = "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvider"
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Glue's data catalog of an AWS account. The login and the region are those of `storage`."""
+
+    warehouse: Location = option(
+        "Where the tables' files are.", example="s3://bucket/warehouse", aka=["path", "location", "bucket"]
+    )
+    account: str | None = option(
+        "The account whose catalog it is; default: that of the login.",
+        default=None,
+        example='"123456789012"',
+        aka=["catalog_id", "id"],
+    )
+    endpoint: Url | None = option("Glue's address; default: that of AWS.", default=None, example="http://127.0.0.1:19200")
+    storage: WrittenStorage | None = option(
+        "The object store of the files, with the login. Without keys it is this machine's AWS login.",
+        default=None, example="{region: eu-central-1}", aka=["s3", "object_store"],
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[Problem]:
+        if not self.warehouse.startswith(SCHEME):
+            hint = "write `s3://bucket/path`"
+            yield Problem(self.place("warehouse"), "bad-location", f"`{self.warehouse}` is in no bucket of S3", hint)
+        if self.endpoint and self.endpoint.startswith("http:") and not url_is_loopback(self.endpoint):
+            message = f"the login would be sent to {self.endpoint} without encryption"
+            yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
+        yield from _object_store.problems(self.storage)
+
+
+@dataclass(frozen=True)
+class Glue(Catalog):
+    options: Options
+
+    does = "is AWS Glue's data catalog"
+    causes: ClassVar[Mapping[str, Cause]] = {
+        "accessdeniedexception": Cause("glue-denied", "Glue refused it", "give the login the missing right, which Glue names"),
+    }
+
+    @cached_property
+    def storage(self) -> Storage:
+        return (self.options.storage or WrittenStorage()).planned()
+
+    def files_of(self, identifier: str) -> S3Files:
+        return S3Files(self._root, self.storage, self.secrets)
+
+    def settings(self) -> Mapping[str, str]:
+        told = {"glue.endpoint": self.options.endpoint, "glue.id": self.options.account}
+        login = {"client.credentials-provider": _LOGIN} if self.storage.access_key else {}
+        return {
+            "type": "glue", "warehouse": self._root, **{name: value for name, value in told.items() if value}, **login,
+            **_object_store.FILE_IO, **_object_store.settings(self.storage),
+        }  # fmt: skip
+
+    def secret_settings(self) -> Mapping[str, str]:
+        login = buckets.login(self.storage, self.secrets)
+        # Iceberg's keys are for S3 alone. The library of AWS reads others where Java keeps properties.
+        of_java = {"aws.accessKeyId": login.key, "aws.secretAccessKey": login.secret} if login else {}
+        return {**_object_store.secret_settings(login), **of_java}
+
+    @property
+    def on_this_machine(self) -> bool:
+        return False
+
+    @property
+    def login(self) -> object | None:
+        return (self.storage.access_key, self.storage.secret_key)
+
+    def jars(self) -> tuple[str, ...]:
+        return _object_store.JARS
+
+    def where(self) -> str | None:
+        return self.options.endpoint or f"Glue, {self.storage.region or 'in the region of the login'}"
+
+    def tables(self) -> tuple[str, ...]:
+        return tuple(self._names())
+
+    def current(self, identifier: str) -> Current | None:
+        table = self._table(identifier)
+        if table is None:
+            return None
+        location = str(table["Parameters"]["metadata_location"])
+        files = self.files_of(identifier)
+        return Current(location, files.metadata(location), files)
+
+    def load(self, identifier: str) -> IcebergTable | None:
+        from pyiceberg.table import StaticTable, Table
+
+        table = self._table(identifier)
+        if table is None:
+            return None
+        told = {
+            **_object_store.settings(self.storage),
+            **_object_store.secret_settings(buckets.login(self.storage, self.secrets)),
+        }
+        read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), told)
+        return Table(tuple(identifier.split(".")), read.metadata, read.metadata_location, read.io, read.catalog)
+
+    def drop(self, identifier: str) -> None:
+        namespace, _, name = identifier.rpartition(".")
+        self._asked("delete_table", DatabaseName=namespace, Name=name)
+
+    def _names(self) -> Iterator[str]:
+        for database in self._pages("get_databases", "DatabaseList"):
+            for table in self._pages("get_tables", "TableList", DatabaseName=database["Name"]):
+                if _is_iceberg(table):
+                    yield f"{database['Name']}.{table['Name']}"
+
+    def _table(self, identifier: str) -> Mapping[str, Any] | None:
+        namespace, _, name = identifier.rpartition(".")
+        answer = self._asked("get_table", DatabaseName=namespace, Name=name)
+        return answer["Table"] if answer and _is_iceberg(answer["Table"]) else None
+
+    def _pages(self, what: str, key: str, **asked: str) -> Iterator[Any]:
+        token: dict[str, str] = {}
+        while True:
+            answer = self._asked(what, **asked, **token) or {}
+            yield from answer.get(key) or ()
+            if not answer.get("NextToken"):
+                return
+            token = {"NextToken": answer["NextToken"]}
+
+    def _asked(self, what: str, **asked: str) -> Mapping[str, Any] | None:
+        """An answer of Glue; None where there is no such table or database."""
+        account = {"CatalogId": self.options.account} if self.options.account else {}
+        try:
+            session = buckets.session(self.storage, buckets.login(self.storage, self.secrets))
+            answer: Mapping[str, Any] = getattr(buckets.client(session, self.storage, "glue", self.options.endpoint), what)(
+                **asked, **account
+            )
+        except buckets.errors() as error:
+            trouble = buckets.trouble(error, self.storage)
+            if trouble.says == "EntityNotFoundException":
+                return None
+            hint = "give the login the rights of Glue that it needs" if trouble.kind == "refused" else ""
+            raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer", hint) from None
+        return answer
+
+    @property
+    def _root(self) -> str:
+        return self.options.warehouse.rstrip("/")
+
+
+def _is_iceberg(table: Mapping[str, Any]) -> bool:
+    return str(table.get("Parameters", {}).get("table_type", "")).lower() == "iceberg"
+
+
+CATALOG = Glue
