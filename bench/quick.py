@@ -113,9 +113,10 @@ def whole(context: Context, pipeline: Pipeline) -> float:
     """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
     from framework.engine.publish.tables import open_table
 
+    lake = context.lake(pipeline)
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
         context.spark.sql(f"drop table if exists {pipeline.table.catalog.name}.{name} purge")
-    open_table(context, context.lake(pipeline), pipeline)
+    open_table(context, lake, pipeline)
     began = time.perf_counter()
     batch = next_batch(context, pipeline)
     seconds = time.perf_counter() - began
