@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from framework.model import SecretStore, Storage
@@ -39,7 +40,12 @@ def login(storage: Storage, secrets: SecretStore) -> Login | None:
 
 
 def session(storage: Storage, login: Login | None) -> Any:
-    """A session of boto3; without keys with the machine's own login, or that of the storage's profile."""
+    """A session of boto3; without keys with the machine's own login, or that of the storage's profile. A role is assumed by it. The keys
+    that a catalog gives are of a role already."""
+    return _assumed(storage, login) if storage.role and not (login and login.token) else _own(storage, login)
+
+
+def _own(storage: Storage, login: Login | None) -> Any:
     import boto3
 
     if login is None:
@@ -49,11 +55,38 @@ def session(storage: Storage, login: Login | None) -> Any:
     )
 
 
+@lru_cache(maxsize=64)
+def _assumed(storage: Storage, login: Login | None) -> Any:
+    """The session of a role, which renews its login before that ends."""
+    import boto3
+    from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+    from botocore.session import get_session
+
+    own = _own(storage, login)
+    external = {"ExternalId": storage.external_id} if storage.external_id else {}
+    fetcher = AssumeRoleCredentialFetcher(
+        client_creator=lambda service, **login: own.client(service, **login), source_credentials=own.get_credentials(),
+        role_arn=storage.role, extra_args={"RoleSessionName": "sluice", **external},
+    )  # fmt: skip
+    session = get_session()
+    session._credentials = DeferredRefreshableCredentials(refresh_using=fetcher.fetch_credentials, method="assume-role")
+    return boto3.Session(botocore_session=session, region_name=storage.region)
+
+
+def current(storage: Storage, secrets: SecretStore, given: Login | None = None) -> Login | None:
+    """The keys as they are now, whoever gives them, for who cannot renew them."""
+    found = session(storage, given or login(storage, secrets)).get_credentials()
+    if found is None:
+        return None
+    keys = found.get_frozen_credentials()
+    return Login(keys.access_key, keys.secret_key, keys.token)
+
+
 def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | None = None) -> Any:
     """A client of a session's store, or of another service of AWS."""
     from botocore.config import Config
 
-    style = "path" if storage.endpoint else "auto"
+    style = "path" if storage.path_style else "auto"
     config = Config(
         signature_version="s3v4" if service == "s3" else None, s3={"addressing_style": style}, connect_timeout=STORE, read_timeout=STORE,
         retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=16,

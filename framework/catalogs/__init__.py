@@ -56,6 +56,7 @@ class Access:
     key: str = field(repr=False)
     secret: str = field(repr=False)
     token: str | None = field(repr=False)
+    path_style: bool
 
 
 @dataclass(frozen=True)

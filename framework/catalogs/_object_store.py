@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from framework import buckets
 from framework.buckets import Login
-from framework.errors import Problem
-from framework.model import Storage
-from framework.spec.storage import Storage as Written
+from framework.model import SecretStore, Storage
 
 JARS = ("aws",)
+_OF_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 FILE_IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
 
 
 def settings(storage: Storage) -> Mapping[str, str]:
-    told = {"s3.endpoint": storage.endpoint, "client.region": storage.region, "s3.region": storage.region}
-    style = {"s3.path-style-access": "true"} if storage.endpoint else {}
-    return {**style, **{name: value for name, value in told.items() if value}}
+    """What both are told, and everybody may see."""
+    told = {
+        "s3.endpoint": storage.endpoint, "client.region": storage.region, "s3.region": storage.region,
+        "s3.path-style-access": "true" if storage.path_style else None,
+        **({"s3.sse.type": "kms", "s3.sse.key": storage.kms_key} if storage.kms_key else {}),
+        **({
+            "client.factory": _OF_ROLE, "client.assume-role.arn": storage.role, "client.assume-role.region": storage.region,
+            "client.assume-role.external-id": storage.external_id,
+        } if storage.role else {}),
+    }  # fmt: skip
+    return {name: value for name, value in told.items() if value}
 
 
-def secret_settings(login: Login | None) -> Mapping[str, str]:
+def of_java(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
+    """The login of Java, which renews it by itself. A role is assumed by the login that Java's own properties name."""
+    login = buckets.login(storage, secrets)
+    profile = {"aws.profile": storage.profile} if storage.profile else {}
+    if login is None or storage.role is None:
+        return {**profile, **_keys(login)}
+    return {**profile, **of_process(login)}
+
+
+def of_process(login: Login | None) -> Mapping[str, str]:
+    """Keys where AWS' library for Java looks for them."""
+    return {"aws.accessKeyId": login.key, "aws.secretAccessKey": login.secret} if login else {}
+
+
+def of_python(storage: Storage, secrets: SecretStore, given: Login | None = None) -> Mapping[str, str]:
+    """The login of PyIceberg, which reads at once."""
+    return _keys(buckets.current(storage, secrets, given))
+
+
+def shared_login(storage: Storage) -> object | None:
+    """What Java has one of, if this needs it."""
+    keys = (storage.access_key, storage.secret_key) if storage.role else None
+    return (storage.profile, keys) if storage.profile or (keys and any(keys)) else None
+
+
+def _keys(login: Login | None) -> Mapping[str, str]:
     if login is None:
         return {}
     token = {"s3.session-token": login.token} if login.token else {}
@@ -30,10 +63,3 @@ def given(config: Mapping[str, str]) -> Login | None:
     """The login in what a catalog says of a table."""
     key, secret = config.get("s3.access-key-id"), config.get("s3.secret-access-key")
     return Login(key, secret, config.get("s3.session-token")) if key and secret else None
-
-
-def problems(written: Written | None) -> Iterable[Problem]:
-    """What an export's storage may have, and a catalog's not."""
-    if written is not None and written.profile is not None:
-        hint = "set AWS_PROFILE where Sluice runs"
-        yield Problem(written.key_place("profile"), "not-in-this-version", "a catalog has no `profile` in this version", hint)

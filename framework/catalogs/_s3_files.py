@@ -87,14 +87,14 @@ class S3Files(Files):
 
     def access(self, location: str) -> Access:
         try:
-            login = buckets.session(self.storage, self._login()).get_credentials()
+            keys = buckets.current(self.storage, self.secrets, self.login)
         except buckets.errors() as error:
             raise self._error(error, location) from None
-        keys = login.get_frozen_credentials() if login else None
         bucket, _ = self._parts(location)
         return Access(
             scope=f"{SCHEME}{bucket}", endpoint=self.storage.endpoint, region=self.storage.region,
-            key=keys.access_key if keys else "", secret=keys.secret_key if keys else "", token=keys.token if keys else None,
+            key=keys.key if keys else "", secret=keys.secret if keys else "", token=keys.token if keys else None,
+            path_style=self.storage.path_style,
         )  # fmt: skip
 
     def _sizes(self, paths: Iterable[str]) -> dict[str, int]:

@@ -61,7 +61,6 @@ class Options(Bound):
         if self.endpoint and self.endpoint.startswith("http:") and not url_is_loopback(self.endpoint):
             message = f"the login would be sent to {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
-        yield from _object_store.problems(self.storage)
 
 
 @dataclass(frozen=True)
@@ -82,17 +81,16 @@ class Glue(Catalog):
 
     def settings(self) -> Mapping[str, str]:
         told = {"glue.endpoint": self.options.endpoint, "glue.id": self.options.account}
-        login = {"client.credentials-provider": _LOGIN} if self.storage.access_key else {}
+        login = {"client.credentials-provider": _LOGIN} if self.storage.access_key and not self.storage.role else {}
         return {
             "type": "glue", "warehouse": self._root, **{name: value for name, value in told.items() if value}, **login,
             **_object_store.FILE_IO, **_object_store.settings(self.storage),
         }  # fmt: skip
 
     def secret_settings(self) -> Mapping[str, str]:
-        login = buckets.login(self.storage, self.secrets)
-        # Iceberg's keys are for S3 alone. The library of AWS reads others where Java keeps properties.
-        of_java = {"aws.accessKeyId": login.key, "aws.secretAccessKey": login.secret} if login else {}
-        return {**_object_store.secret_settings(login), **of_java}
+        # Iceberg's keys are for S3 alone.
+        of_glue = _object_store.of_process(buckets.login(self.storage, self.secrets))
+        return {**_object_store.of_java(self.storage, self.secrets), **of_glue}
 
     @property
     def on_this_machine(self) -> bool:
@@ -100,7 +98,7 @@ class Glue(Catalog):
 
     @property
     def login(self) -> object | None:
-        return (self.storage.access_key, self.storage.secret_key)
+        return (self.storage.profile, (self.storage.access_key, self.storage.secret_key))
 
     def jars(self) -> tuple[str, ...]:
         return _object_store.JARS
@@ -127,7 +125,7 @@ class Glue(Catalog):
             return None
         told = {
             **_object_store.settings(self.storage),
-            **_object_store.secret_settings(buckets.login(self.storage, self.secrets)),
+            **_object_store.of_python(self.storage, self.secrets),
         }
         read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), told)
         return Table(tuple(identifier.split(".")), read.metadata, read.metadata_location, read.io, read.catalog)

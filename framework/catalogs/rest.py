@@ -7,12 +7,10 @@ follow another one therefore moves main.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework import buckets
-from framework.buckets import Login
 from framework.catalogs import Catalog, Current, Files, _object_store
 from framework.catalogs._rest_client import Address, RestClient
 from framework.catalogs._s3_files import S3Files
@@ -96,7 +94,6 @@ class Options(Bound):
                     f"the login would be sent to {uri} without encryption",
                     "write `https://…`",
                 )
-        yield from _object_store.problems(self.storage)
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,12 @@ class Rest(Catalog):
             **({"credential": f"{self._revealed(oauth.client_id)}:{self._revealed(oauth.client_secret)}"} if oauth else {}),
             **({"token": self._revealed(token), "rest.auth.type": "oauth2"} if token else {}),
             **{name: self._revealed(value) for name, value in secret.items()},
-            **_object_store.secret_settings(self._keys),
+            **_object_store.of_java(self.storage, self.secrets),
         }
+
+    @property
+    def login(self) -> object | None:
+        return _object_store.shared_login(self.storage)
 
     @property
     def on_this_machine(self) -> bool:
@@ -162,7 +163,8 @@ class Rest(Catalog):
         from pyiceberg.catalog.rest import RestCatalog
         from pyiceberg.exceptions import NoSuchTableError
 
-        told = {**self.settings(), **self.secret_settings()}
+        keys = {} if self._vended else _object_store.of_python(self.storage, self.secrets)
+        told = {**self.settings(), **self.secret_settings(), **keys}
         told = {_DELEGATION: "", **{name: value for name, value in told.items() if name not in _OF_JAVA}}
         try:
             table: IcebergTable = RestCatalog(self.name, **told).load_table(identifier)
@@ -179,21 +181,19 @@ class Rest(Catalog):
         return self.options.uri.rstrip("/")
 
     @property
-    def _keys(self) -> Login | None:
-        return buckets.login(self.storage, self.secrets)
-
-    @property
     def _vended(self) -> bool:
         """Whether the catalog gives the login to the object store."""
-        return self.storage.access_key is None
+        return self.storage.access_key is None and self.storage.role is None and self.storage.profile is None
 
     def _files(self, config: Mapping[str, str]) -> S3Files:
-        storage = Storage(
-            endpoint=self.storage.endpoint or config.get("s3.endpoint"),
+        if not self._vended:
+            return S3Files("", self.storage, self.secrets)
+        storage = replace(
+            self.storage, endpoint=self.storage.endpoint or config.get("s3.endpoint"),
             region=self.storage.region or config.get("client.region") or config.get("s3.region"),
-            access_key=self.storage.access_key, secret_key=self.storage.secret_key, profile=None,
+            path_style=self.storage.path_style or config.get("s3.path-style-access") == "true",
         )  # fmt: skip
-        return S3Files("", storage, self.secrets, _object_store.given(config) if self._vended else None)
+        return S3Files("", storage, self.secrets, _object_store.given(config))
 
     def _revealed(self, value: str | SecretRef) -> str:
         return reveal(value, self.secrets)

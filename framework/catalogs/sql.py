@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from framework import buckets
 from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, _object_store
 from framework.catalogs._local_files import is_elsewhere, local_files
 from framework.catalogs._s3_files import S3Files
@@ -65,8 +64,8 @@ class Options(Bound):
             hint = f"write `{_SCHEME}` and the path of a file, such as `{_SCHEME}.sluice/lake.db`"
             yield Problem(self.place("uri"), "bad-catalog-uri", f"`{self.uri}` is not a SQLite address", hint)
         if self.warehouse.startswith(SCHEME):
-            yield from _object_store.problems(self.storage)
-        elif is_elsewhere(self.warehouse):
+            return
+        if is_elsewhere(self.warehouse):
             message = f"a warehouse in `{self.warehouse.partition(':')[0]}:` is not in this version of Sluice"
             hint = "write a folder, such as `.sluice/warehouse`, or `s3://bucket/path`"
             yield Problem(self.place("warehouse"), "not-in-this-version", message, hint)
@@ -110,7 +109,11 @@ class Sql(Catalog):
         return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root, **store}
 
     def secret_settings(self) -> Mapping[str, str]:
-        return _object_store.secret_settings(buckets.login(self._storage, self.secrets) if self._storage else None)
+        return _object_store.of_java(self._storage, self.secrets) if self._storage else {}
+
+    @property
+    def login(self) -> object | None:
+        return _object_store.shared_login(self._storage) if self._storage else None
 
     @property
     def on_this_machine(self) -> bool:
@@ -177,7 +180,7 @@ class Sql(Catalog):
         # The name is part of a table's key in the database: another name would see no tables.
         told = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root}
         if self._storage:
-            told |= {**_object_store.settings(self._storage), **self.secret_settings()}
+            told |= {**_object_store.settings(self._storage), **_object_store.of_python(self._storage, self.secrets)}
         key = (self.name, *told.items())
         if key not in _opened:
             from pyiceberg.catalog.sql import SqlCatalog

@@ -29,7 +29,7 @@ def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
     for each, login in of_one[1:]:
         first, its = of_one[0]
         if login != its:
-            message = f"`{each.name}` and `{first.name}` have other logins, and Java keeps one for all catalogs of this type"
+            message = f"`{each.name}` and `{first.name}` have other logins, and Java keeps one of a profile, a role or Glue"
             draft.problems.append(Problem(each.place(), "other-login", message, "give both the same login"))
 
 

@@ -18,3 +18,7 @@ class Storage:
     access_key: str | SecretRef | None
     secret_key: SecretRef | None
     profile: str | None
+    role: str | None = None  # assumed by the login
+    external_id: str | None = None
+    kms_key: str | None = None  # that encrypts what is written
+    path_style: bool = False  # whether the bucket is in the path of an address, not in its host

@@ -29,7 +29,28 @@ class Storage(Bound):
     )
     profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
 
+    role: str | None = option(
+        "A role that the login assumes, and assumes again before that ends.", default=None,
+        example="arn:aws:iam::123456789012:role/sluice", aka=["assume_role", "role_arn"],
+    )  # fmt: skip
+    external_id: str | None = option("What the role's account asks of the one who assumes it.", default=None, example="7f3a9c")
+    kms_key: str | None = option(
+        "A key of AWS KMS that encrypts the files; default: what the bucket does.", default=None,
+        example="arn:aws:kms:eu-central-1:123456789012:key/0a1b", aka=["kms", "sse_key"],
+    )  # fmt: skip
+    path_style: bool | None = option(
+        "Whether addresses have the bucket in their path; default: with an `endpoint` yes, at AWS no.",
+        default=None,
+        example="true",
+    )
+
     def problems(self) -> Iterable[Problem]:
+        if self.external_id is not None and self.role is None:
+            hint = "add `role`, or remove `external_id`"
+            yield Problem(self.key_place("external_id"), "unused-key", "`external_id` has no effect without `role`", hint)
+        if self.role is not None and self.region is None and "region" not in self.gaps:
+            hint = "add `region`, such as `region: eu-central-1`"
+            yield Problem(self.place("role"), "missing-key", "a `role` is assumed in a region, and there is no `region`", hint)
         if self.gaps & {"access_key", "secret_key"}:
             return
         if (self.access_key is None) != (self.secret_key is None):
@@ -45,5 +66,7 @@ class Storage(Bound):
 
     def planned(self) -> model.Storage:
         return model.Storage(
-            endpoint=self.endpoint, region=self.region, access_key=self.access_key, secret_key=self.secret_key, profile=self.profile
+            endpoint=self.endpoint, region=self.region, access_key=self.access_key, secret_key=self.secret_key, profile=self.profile,
+            role=self.role, external_id=self.external_id, kms_key=self.kms_key,
+            path_style=bool(self.endpoint) if self.path_style is None else self.path_style,
         )  # fmt: skip

@@ -41,7 +41,9 @@ class InBucket:
     def take(self, draft: Path, about: Mapping[str, str]) -> None:
         try:
             client = buckets.client(self._session(), self.storage)
-            extra = {"Metadata": dict(about), "ChecksumAlgorithm": "SHA256"}
+            key = self.storage.kms_key
+            encrypted = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key} if key else {}
+            extra = {"Metadata": dict(about), "ChecksumAlgorithm": "SHA256", **encrypted}
             client.upload_file(str(draft), self.bucket, self.key, ExtraArgs=extra)
         except buckets.errors() as error:
             raise self._failed(error) from None

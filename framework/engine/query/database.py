@@ -64,7 +64,9 @@ def _secret(access: Access) -> str:
     options = [f"SCOPE {quoted_text(access.scope)}", *(f"{name} {quoted_text(value)}" for name, value in parts.items() if value)]
     if access.endpoint:
         encrypted, _, host = access.endpoint.rstrip("/").partition("://")
-        options += [f"ENDPOINT {quoted_text(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}", "URL_STYLE 'path'"]
+        options += [f"ENDPOINT {quoted_text(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}"]
+    if access.path_style:
+        options.append("URL_STYLE 'path'")
     return ", ".join(["TYPE s3", *options])
 
 
