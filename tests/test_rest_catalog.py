@@ -3,23 +3,30 @@ wrong. The server is the one of `sluice services up catalog`."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
 
 from framework import catalogs
 from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.query.one_select import ask
 from framework.errors import CatalogAway, SetupError
 from framework.model import Catalog
 from framework.plan.passes import make
 from framework.services import catalog as service
 from framework.services import s3
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -147,6 +154,30 @@ def test_keys_that_the_catalog_gives_are_used(planned: Callable[..., Catalog], s
         loaded = table_state.table(catalog, name)
         assert loaded is not None
         assert loaded.scan().to_arrow().num_rows == 0
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_spark_writes_with_keys_that_the_catalog_gives(
+    planned: Callable[..., Catalog], server: Callable[..., Any], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with no others: neither the spec nor this machine has any."""
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    with server(**{"catalog_to_include-credentials": "true"}) as url:
+        catalog = replace(planned(url, keys=""), name="vending")
+        for key, value in {**catalogs.of(catalog).settings(), "cache-enabled": "false"}.items():
+            spark.conf.set(f"spark.sql.catalog.vending.{key}", value)
+        spark.conf.set("spark.sql.catalog.vending", "sluice.SecretCatalog")
+        Lake(spark, catalog)
+        spark.sql("CREATE NAMESPACE vending.vended")
+        spark.sql("CREATE TABLE vending.vended.two AS SELECT id FROM range(2)")
+        assert spark.table("vending.vended.two").count() == 2
+        table = table_state.table(catalog, "vended.two")
+        assert table is not None
+        assert table.scan().to_arrow().num_rows == 2
+        assert list(ask([catalog], "select count(*) as n from vended.two").rows()) == [[2]]
 
 
 CANARY = "canary-of-the-client-4d1f"
