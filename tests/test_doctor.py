@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -10,9 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from framework import doctor, java
+from framework.catalogs import PROBE
 from framework.cli import main
 from framework.errors import SetupError
+from framework.plan.passes import make
+from framework.preflight import preflight
+from framework.services import catalog
 from framework.services.ports import free_port
+from tests.test_notify import mail_server
 
 
 def fake_java(home: Path, says: str, status: int = 0) -> Path:
@@ -104,3 +111,79 @@ def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     port = free_port(2)
     monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
     assert [finding.state for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]
+
+
+SPEC = """
+cluster: main
+bootstrap: {kafka}
+---
+catalog: lake
+type: rest
+uri: {catalog}
+oauth: {{client_id: "${{secret:oc_id}}", client_secret: "${{secret:oc_secret}}"}}
+storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+---
+catalog: local
+type: sql
+uri: sqlite:///.sluice/lake.db
+warehouse: .sluice/warehouse
+---
+catalog: bucket
+type: sql
+uri: sqlite:///.sluice/bucket.db
+warehouse: s3://sluice/doctor
+storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+---
+mail: main
+host: 127.0.0.1
+port: {mail}
+from: sluice@example.com
+tls: none
+---
+topic: preflight
+value: json
+columns: {{id: bigint}}
+---
+pipeline: preflight
+from: {{topic: preflight}}
+into: {{table: shop.preflight, catalog: bucket}}
+"""
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_what_the_specs_name_is_tried(
+    kafka: str, rest_catalog: str, quick_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for secret, value in {"OC_ID": catalog.CLIENT, "OC_SECRET": catalog.SECRET, "S3_KEY": "any", "S3_SECRET": "any"}.items():
+        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", value)
+    Path("specs").mkdir()
+
+    def findings(**other: str) -> dict[str, str]:
+        with mail_server() as (_, port):
+            at = {"kafka": kafka, "catalog": rest_catalog, "store": quick_store, "mail": str(port), **other}
+            Path("specs/a.yaml").write_text(SPEC.format(**at))
+            return {each.subject: each.state for each in preflight(make(Path("specs"))) if bool(each.hint) is bool(other)}
+
+    assert "no topic `preflight`" in findings(kafka=kafka)["cluster main"]
+    subprocess.run([Path(sys.executable).with_name("sluice"), "topics", "create", "preflight"], check=True, capture_output=True)
+    fine = findings()
+    assert fine["cluster main"] == f"{kafka}, 1 topic can be read"
+    assert fine["catalog lake"].startswith(rest_catalog)
+    assert fine["catalog local"] == "is created by the first run, 0 tables"
+    assert fine["files of bucket"] == "s3://sluice/doctor: a file can be written, read, listed and deleted"
+    assert "can be written" in fine["files of local"]
+    assert "knows where they will be" in fine["files of lake"]
+    assert fine["aws jars"] == "1 jar for object stores"
+    assert fine["mail main"].endswith("answers")
+    assert [path.name for path in tmp_path.rglob("*") if path.name.startswith(PROBE)] == []
+    assert "does not answer" in findings(kafka="127.0.0.1:1")["cluster main"]
+    assert "does not answer" in findings(catalog="http://127.0.0.1:1/api")["catalog lake"]
+    assert (
+        "s3:PutObject: the object store at http://127.0.0.1:1 does not answer"
+        in findings(store="http://127.0.0.1:1")["files of bucket"]
+    )
+    assert "did not take it" in findings(mail="1")["mail main"]
+    monkeypatch.setenv("SLUICE_SECRET_OC_SECRET", "another")
+    assert "401" in findings(kafka=kafka)["catalog lake"]

@@ -22,7 +22,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean", "jvm"),
-        *("preview_text", "components", "secrets", "__version__"),
+        *("preview_text", "components", "secrets", "preflight", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
@@ -102,6 +102,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "buckets": ("patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
     "spec": ("components", "errors", "hosts", "spelling", "model.secret", "model.storage"),
+    "preflight": (
+        *("errors", "amounts", "patience", "catalogs", "doctor", "jars", "notices", "model", "engine.iceberg", "engine.kafka"),
+    ),
     "doctor": ("processes", "errors", "home", "java", "jars", "jvm", "services"),
     "ui": ("patience", "processes", "errors", "home", "services"),
     "services": ("patience", "processes", "errors", "home", "java", "jars", "jvm"),

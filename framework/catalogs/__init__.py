@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 PACKAGE = "framework.catalogs"
+PROBE = ".sluice-doctor-"  # how the names of files begin that are written to try it
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,10 @@ class Files(ABC):
     @abstractmethod
     def left(self, folders: Iterable[str]) -> int:
         """How many files are in folders."""
+
+    @abstractmethod
+    def probe(self, folder: str) -> None:
+        """Writes a small file there, reads, lists and deletes it. Raises OSError, which says what was not allowed."""
 
     @abstractmethod
     def around(self, location: str) -> str:

@@ -5,13 +5,14 @@ Guarantee: a file is deleted only if its own path, links followed, lies in a fol
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from framework.catalogs import Files
+from framework.catalogs import PROBE, Files
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,15 @@ class LocalFiles(Files):
                     and not _is_checksum(path)
                 ):
                     yield str(path)
+
+    def probe(self, folder: str) -> None:
+        place = Path(self.path(folder))
+        place = next(each for each in (place, *place.parents) if each.exists())  # a run creates the others
+        with tempfile.NamedTemporaryFile(dir=place, prefix=PROBE) as file:
+            file.write(b"sluice doctor")
+            file.flush()
+            Path(file.name).read_bytes()
+            list(place.iterdir())
 
     def around(self, location: str) -> str:
         return self.path(self.root)

@@ -8,7 +8,8 @@ Cost: a folder is listed once, for all files in it that are asked for together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +18,7 @@ from typing import Any
 
 from framework import buckets
 from framework.buckets import Login
-from framework.catalogs import Access, Files
+from framework.catalogs import PROBE, Access, Files
 from framework.model import SecretStore, Storage
 from framework.model.storage import SCHEME
 
@@ -81,6 +82,28 @@ class S3Files(Files):
 
     def left(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for _ in self._listed(f"{self.path(folder).rstrip('/')}/"))
+
+    def probe(self, folder: str) -> None:
+        bucket, key = self._parts(f"{folder.rstrip('/')}/{PROBE}{uuid.uuid4().hex[:8]}")
+        store, one = self._client(), {"Bucket": bucket, "Key": key}
+        kms = self.storage.kms_key
+        encrypted = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms} if kms else {}
+        actions: dict[str, Callable[[], object]] = {
+            "s3:PutObject": lambda: store.put_object(**one, Body=b"sluice doctor", **encrypted),
+            "s3:GetObject": lambda: store.get_object(**one)["Body"].read(),
+            "s3:ListBucket": lambda: store.list_objects_v2(Bucket=bucket, Prefix=key),
+            "s3:DeleteObject": lambda: store.delete_object(**one),
+        }
+        failed = {}
+        for action, tried in actions.items():
+            try:
+                tried()
+            except buckets.errors() as error:
+                failed[action] = error
+                if action == "s3:PutObject":
+                    break
+        if failed:
+            raise PermissionError(f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}")
 
     def around(self, location: str) -> str:
         return self.path(self.root or location.rstrip("/").rpartition("/")[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -12,16 +13,26 @@ SECTION, ORDER = "try and tidy", 7
 
 
 @click.command()
-def command() -> None:
+@click.option("--env", "environment", help="Check the systems of this environment, too, a folder of specs/environments.")
+@click.option(
+    "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."
+)
+def command(environment: str | None, specs: Path) -> None:
     """Check Python, Java, packages, jars, ports, disk and memory.
 
-    Changes and downloads nothing.
+    Changes and downloads nothing. With --env it also checks what the specs name: whether Kafka, registry, catalogs, their files and the
+    mail server can be reached, with the rights that a run needs. For that it writes a small file beside the tables, and deletes it.
 
-    Example: sluice doctor
+    Example: sluice doctor --env prod
     """
     from framework.doctor import diagnose
 
     findings = diagnose()
+    if environment is not None:
+        from framework.cli._specs import plan
+        from framework.preflight import preflight
+
+        findings += tuple(preflight(plan(specs, environment)))
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)

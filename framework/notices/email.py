@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
@@ -78,15 +79,30 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     mail, to, subject, valid_for = notice.options
     message = _message(mail, to, about.filled(subject) or about.title, about, valid_for)
     try:
-        with _connected(mail) as server:
-            if mail.username:
-                server.login(reveal(mail.username, secrets), reveal(mail.password or "", secrets))
+        with _logged_in(mail, secrets) as server:
             refused = server.send_message(message)
     except (smtplib.SMTPException, OSError) as error:
         raise _not_sent(mail, error) from None
     if refused:
         raise _no_recipients(mail, refused)
     return f"mailed to {', '.join(to)}"
+
+
+def connect(mail: Mail, secrets: SecretStore) -> None:
+    """Connects and logs in, and sends nothing."""
+    try:
+        with _logged_in(mail, secrets) as server:
+            server.noop()
+    except (smtplib.SMTPException, OSError) as error:
+        raise _not_sent(mail, error) from None
+
+
+@contextmanager
+def _logged_in(mail: Mail, secrets: SecretStore) -> Iterator[smtplib.SMTP]:
+    with _connected(mail) as server:
+        if mail.username:
+            server.login(reveal(mail.username, secrets), reveal(mail.password or "", secrets))
+        yield server
 
 
 def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
