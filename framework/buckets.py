@@ -60,9 +60,12 @@ def _assumed(storage: Storage, login: Login | None) -> Any:
     """The session of a role, which renews its login before that ends."""
     import boto3
     from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+    from botocore.exceptions import NoCredentialsError
     from botocore.session import get_session
 
     own = _own(storage, login)
+    if own.get_credentials() is None:
+        raise NoCredentialsError()
     external = {"ExternalId": storage.external_id} if storage.external_id else {}
     fetcher = AssumeRoleCredentialFetcher(
         client_creator=lambda service, **login: own.client(service, **login), source_credentials=own.get_credentials(),

@@ -88,7 +88,7 @@ class Channel:
         self, method: str, path: str, body: Any, seconds: float, *, form: Any = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """The complete answer to one request, within `seconds`. `body` is sent as JSON, a `form` as HTML's forms are."""
-        from requests.exceptions import RequestException, SSLError, Timeout
+        from requests.exceptions import InvalidHeader, RequestException, SSLError, Timeout
         from urllib3.exceptions import HTTPError
 
         try:
@@ -101,6 +101,8 @@ class Channel:
                     reply = _reply(response, self._most)
         except Timeout:
             raise Silent("does not answer in time") from None
+        except InvalidHeader:  # whose text has the value
+            raise Strange("was not asked: a header, or a secret in one, has a line break or begins with a space") from None
         except SSLError as error:
             raise Untrusted(_end(error)) from None
         except (RequestException, HTTPError, OSError) as error:

@@ -92,7 +92,7 @@ def _goes_whole(catalog: Catalog) -> bool:
     asked = catalogs.of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
     places = [place.resolve() for place in asked.places()]
-    inside = bool(places) and all(home().resolve() in place.parents for place in places)
+    inside = asked.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
     return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog)))
 
 

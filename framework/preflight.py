@@ -34,7 +34,7 @@ class _Check:
             return Finding(self.subject, self.tried())
         except SluiceError as error:
             return Finding(self.subject, error.message, error.hint or f"see the code `{error.code}` in docs/operations.md")
-        except OSError as error:
+        except (OSError, catalogs.Refused) as error:
             return Finding(
                 self.subject, str(error), "give the login this right, or correct `storage` and `warehouse` of the catalog"
             )
@@ -86,9 +86,11 @@ def _catalog(catalog: Catalog) -> str:
 def _files(plan: Plan, catalog: Catalog) -> str:
     asked = catalogs.of(catalog)
     own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
+    if not own:
+        return "no pipeline has its table here"
     tables = (metadata.read(catalog, identifier) for identifier in own)
     table = next((table for table in tables if table is not None), None)
-    files = table.files if table else asked.files_of(own[0] if own else "")
+    files = table.files if table else asked.files_of(own[0])
     folder = str(table.document["location"]) if table else files.root
     if not folder:
         return "the catalog alone knows where they will be: check again when it has a table"

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,10 +117,11 @@ def quick_store(sluice_home: Path) -> Iterator[str]:
     """An object store that starts at once and accepts any login."""
     from framework.services import s3
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(s3, "_go", lambda: False)
-        with s3.running(sluice_home / "quick") as url:
-            yield url
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:  # until it has started
+            patch.setattr(s3, "_go", lambda: False)
+            url = running.enter_context(s3.running(sluice_home / "quick"))
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -47,9 +47,10 @@ def of_python(storage: Storage, secrets: SecretStore, given: Login | None = None
 
 
 def shared_login(storage: Storage) -> object | None:
-    """What Java has one of, if this needs it."""
-    keys = (storage.access_key, storage.secret_key) if storage.role else None
-    return (storage.profile, keys) if storage.profile or (keys and any(keys)) else None
+    """The login of which Java has one, if this needs that: all but keys for S3 alone."""
+    if storage.access_key and not storage.role:
+        return None
+    return storage.profile, storage.access_key, storage.secret_key
 
 
 def _keys(login: Login | None) -> Mapping[str, str]:

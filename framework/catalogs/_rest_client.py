@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -85,7 +86,8 @@ class RestClient:
                 continue
 
     def drop(self, namespace: str, name: str) -> None:
-        self._asked("DELETE", f"{self._table(namespace, name)}?purgeRequested=false")
+        with suppress(Absent):  # it is gone, perhaps by a first try whose answer was lost
+            self._asked("DELETE", f"{self._table(namespace, name)}?purgeRequested=false")
 
     def _table(self, namespace: str, name: str) -> str:
         return f"/namespaces/{_part(namespace)}/tables/{_part(name)}"
@@ -129,7 +131,8 @@ class RestClient:
             channel, path = self._channel, "/v1/oauth/tokens"
             if self.address.token_uri:
                 channel, path = Channel(self.address.token_uri, None, "application/json"), ""
-            reply = self._sent("POST", path, {}, form=self.address.client, channel=channel)
+            headers = {} if self.address.token_uri else self.address.headers
+            reply = self._sent("POST", path, headers, form=self.address.client, channel=channel)
             answer = _content(reply)
             if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
                 raise Answered(reply.status, "there is no token in it")

@@ -57,7 +57,7 @@ class S3Files(Files):
         starts = tuple(f"{self.path(folder).rstrip('/')}/" for folder in folders)
         files = sorted({self.path(each) for each in locations})
         inside = tuple(each for each in files if starts and each.startswith(starts))
-        return inside, tuple(each for each in files if each not in set(inside))
+        return inside, tuple(sorted(set(files).difference(inside)))
 
     def existing(self, locations: Iterable[str]) -> set[str]:
         by_path = {self.path(each): each for each in locations}
@@ -85,7 +85,11 @@ class S3Files(Files):
 
     def probe(self, folder: str) -> None:
         bucket, key = self._parts(f"{folder.rstrip('/')}/{PROBE}{uuid.uuid4().hex[:8]}")
-        store, one = self._client(), {"Bucket": bucket, "Key": key}
+        one = {"Bucket": bucket, "Key": key}
+        try:
+            store = self._client()
+        except buckets.errors() as error:
+            raise self._error(error, folder) from None
         kms = self.storage.kms_key
         encrypted = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms} if kms else {}
         actions: dict[str, Callable[[], object]] = {
@@ -111,13 +115,14 @@ class S3Files(Files):
     def access(self, location: str) -> Access:
         try:
             keys = buckets.current(self.storage, self.secrets, self.login)
+            region = self.storage.region or buckets.session(self.storage, self._login()).region_name
         except buckets.errors() as error:
             raise self._error(error, location) from None
         bucket, _ = self._parts(location)
         return Access(
-            scope=f"{SCHEME}{bucket}", endpoint=self.storage.endpoint, region=self.storage.region,
+            scope=f"{self.path(location).rstrip('/')}/" if self.login else f"{SCHEME}{bucket}",  # keys that are given are of one table
+            endpoint=self.storage.endpoint, region=region, path_style=self.storage.path_style,
             key=keys.key if keys else "", secret=keys.secret if keys else "", token=keys.token if keys else None,
-            path_style=self.storage.path_style,
         )  # fmt: skip
 
     def _sizes(self, paths: Iterable[str]) -> dict[str, int]:
@@ -162,9 +167,9 @@ class S3Files(Files):
 
     def _error(self, error: BaseException, location: str) -> OSError:
         trouble = buckets.trouble(error, self.storage)
-        if trouble.kind in ("absent", "no-bucket"):
+        if trouble.kind == "absent":
             return FileNotFoundError(f"there is no {self.path(location)}")
-        if trouble.kind in ("refused", "failed"):
+        if trouble.kind in ("refused", "failed", "no-bucket"):
             return PermissionError(f"the object store refused {self.path(location)}: {trouble.says}")
         return ConnectionError(f"{trouble.says}, for {self.path(location)}")
 

@@ -98,7 +98,7 @@ class Glue(Catalog):
 
     @property
     def login(self) -> object | None:
-        return (self.storage.profile, (self.storage.access_key, self.storage.secret_key))
+        return self.storage.profile, self.storage.access_key, self.storage.secret_key
 
     def jars(self) -> tuple[str, ...]:
         return _object_store.JARS

@@ -35,6 +35,7 @@ oauth: {client_id: "${secret:oc_id}", client_secret: "${secret:oc_secret}", scop
 storage: {endpoint: "http://127.0.0.1:19100", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
 """
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
+_PATIENCE = {"rest.client.connection-timeout-ms": "10000", "rest.client.socket-timeout-ms": "120000"}
 _OF_JAVA = ("type", "io-impl", "rest.auth.type")  # settings that PyIceberg has otherwise
 _SCOPE = "catalog"  # that of Iceberg's own clients
 _clients: dict[tuple[Any, ...], RestClient] = {}
@@ -119,7 +120,7 @@ class Rest(Catalog):
             "oauth2-server-uri": oauth.token_uri or f"{self._uri}/v1/oauth/tokens",
         } if oauth else {}  # fmt: skip
         return {
-            "type": "rest", "uri": self._uri, **({"warehouse": self.options.warehouse} if self.options.warehouse else {}),
+            "type": "rest", "uri": self._uri, **_PATIENCE, **({"warehouse": self.options.warehouse} if self.options.warehouse else {}),
             **login, **{f"header.{name}": str(value) for name, value in plain},
             **({_DELEGATION: "vended-credentials"} if self._vended else _object_store.FILE_IO),
             **_object_store.settings(self.storage),
@@ -137,7 +138,7 @@ class Rest(Catalog):
 
     @property
     def login(self) -> object | None:
-        return _object_store.shared_login(self.storage)
+        return None if self._vended else _object_store.shared_login(self.storage)
 
     @property
     def on_this_machine(self) -> bool:

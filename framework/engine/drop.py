@@ -116,7 +116,10 @@ def drop(shown_table: Held, data: bool) -> int:
         )
     its_files = catalog.files_of(shown_table.identifier)
     if table is not None:  # else another program dropped it first
-        catalog.drop(shown_table.identifier)
+        try:
+            catalog.drop(shown_table.identifier)
+        except (catalogs.Refused, OSError) as error:
+            raise metadata.unreachable(shown_table.catalog, error) from None
     if data:
         its_files.delete(current.files, current.folder)
     return its_files.left(its_files.folders(current.folder))

@@ -28,7 +28,7 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
             # No other catalog shows a table of bad rows: what its log of versions has no more is its own.
             if protocol.OF not in table.properties or document.get("table-uuid") != table.uuid:
                 paths |= {files.path(each) for each in _named_by(Metadata(other, document, files))}
-    except ValueError:
+    except (ValueError, OSError):  # damaged, or a store that does not answer just now
         return None
     return frozenset(paths)
 
@@ -72,7 +72,7 @@ def _there(table: Metadata, location: str) -> list[Any]:
     """A list of files, if it is there: an old metadata file may name expired ones."""
     try:
         return metadata.records(table.files, location)
-    except OSError:
+    except FileNotFoundError:
         return []
 
 

@@ -1,0 +1,103 @@
+"""What a store's failures and a spec's secrets lead to: nothing is deleted on a guess, and no value is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework import catalogs, clean
+from framework.catalogs._local_files import LocalFiles
+from framework.catalogs._s3_files import S3Files
+from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.maintain import others
+from framework.errors import CatalogAway
+from framework.model import SecretStore, Storage
+from framework.plan.passes import make
+
+STORE = Storage(endpoint="http://127.0.0.1:1", region="us-east-1", access_key="a", secret_key=None, profile=None)
+SNAPSHOT = {"snapshot-id": 1, "manifest-list": "list.avro", "timestamp-ms": 0}
+
+
+class Refusing(LocalFiles):
+    """A store that has a metadata file, and does not answer for lists of files."""
+
+    error: type[OSError] = PermissionError
+
+    def metadata(self, location: str) -> Any:
+        return {"table-uuid": "another", "snapshots": [SNAPSHOT]}
+
+    def read(self, location: str) -> bytes:
+        raise self.error(location)
+
+
+class Gone(Refusing):
+    error = FileNotFoundError
+
+
+def test_what_others_name_is_unknown_while_a_store_does_not_answer() -> None:
+    there = ["a/metadata/1.metadata.json"]
+    document = {"table-uuid": "own", "location": "a", "snapshots": []}
+    assert others.named(Metadata("own.metadata.json", document, Refusing("")), there) is None
+    assert others.named(Metadata("own.metadata.json", document, Gone("")), there) == frozenset({"list.avro"})
+
+
+def test_only_names_below_a_tables_folder_are_deleted() -> None:
+    files = S3Files("", STORE, SecretStore())
+    folders = files.folders("s3a://bucket/shop/orders/", "s3://bucket", "s3://bucket/", "/tmp/x")
+    assert folders == ("s3://bucket/shop/orders",)
+    named = [
+        "s3://bucket/shop/orders/a",
+        "s3://bucket/shop/orders_of_another/a",
+        "s3://other/shop/orders/a",
+        "s3n://bucket/shop/orders/b",
+    ]
+    inside, outside = files.split_deletable(named, folders)
+    assert inside == ("s3://bucket/shop/orders/a", "s3://bucket/shop/orders/b")
+    assert outside == ("s3://bucket/shop/orders_of_another/a", "s3://other/shop/orders/a")
+    assert files.split_deletable(named, ())[0] == ()
+    assert S3Files("s3://bucket/shop", STORE, SecretStore()).folders("s3://bucket/shop", "s3://bucket/shopping/a") == ()
+
+
+SPEC = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: lake
+{catalog}
+---
+topic: orders
+value: json
+columns: {{id: bigint}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+"""
+IN_BUCKET = "type: sql\nuri: sqlite:///.sluice/lake.db\nwarehouse: s3://bucket/lake\nstorage: {region: us-east-1}"
+BY_TOKEN = "type: rest\nuri: http://127.0.0.1:1\ntoken: ${secret:token}"
+
+
+@pytest.fixture
+def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    (tmp_path / "specs").mkdir()
+    return tmp_path / "specs"
+
+
+def test_a_catalog_goes_not_whole_where_its_files_are_elsewhere(specs: Path) -> None:
+    (specs / "a.yaml").write_text(SPEC.format(catalog=IN_BUCKET))
+    (catalog,) = make(specs).catalogs
+    assert catalogs.of(catalog).places()
+    assert not clean._goes_whole(catalog)
+
+
+def test_a_token_that_no_header_can_have_is_not_shown(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_TOKEN", "a-secret-token\n")
+    (specs / "a.yaml").write_text(SPEC.format(catalog=BY_TOKEN))
+    with pytest.raises(CatalogAway, match="has a line break") as away:
+        metadata.names(make(specs).catalogs[0])
+    assert "a-secret-token" not in str(away.value) + away.value.hint
