@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -10,9 +11,22 @@ from framework.model import SecretStore, Storage
 from framework.patience import STORE
 from framework.secrets import reveal
 
-_REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "403"}
-_REFUSED |= {"AccessDeniedException", "UnrecognizedClientException", "ExpiredTokenException"}
-_ABSENT = {"NoSuchKey", "404"}
+_CODES = {  # of answers, by the kind of trouble
+    "absent": ("NoSuchKey", "404"),
+    "no-bucket": ("NoSuchBucket",),
+    "refused": (
+        *(
+            "AccessDenied",
+            "AccessDeniedException",
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "UnrecognizedClientException",
+            "403",
+        ),
+        *("ExpiredToken", "ExpiredTokenException", "InvalidToken"),
+    ),
+}
+_KINDS = {code: kind for kind, codes in _CODES.items() for code in codes}
 
 
 @dataclass(frozen=True)
@@ -76,13 +90,24 @@ def _assumed(storage: Storage, login: Login | None) -> Any:
     return boto3.Session(botocore_session=session, region_name=storage.region)
 
 
-def current(storage: Storage, secrets: SecretStore, given: Login | None = None) -> Login | None:
-    """The keys as they are now, whoever gives them, for who cannot renew them."""
-    found = session(storage, given or login(storage, secrets)).get_credentials()
-    if found is None:
+def keys(of: Any) -> Login | None:
+    """The keys of a session as they are now, for who cannot renew them."""
+    login = of.get_credentials()
+    if login is None:
         return None
-    keys = found.get_frozen_credentials()
-    return Login(keys.access_key, keys.secret_key, keys.token)
+    frozen = login.get_frozen_credentials()
+    return Login(frozen.access_key, frozen.secret_key, frozen.token)
+
+
+def encryption(storage: Storage) -> Mapping[str, str]:
+    """What a request that writes a file says of its encryption."""
+    return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": storage.kms_key} if storage.kms_key else {}
+
+
+@lru_cache(maxsize=64)
+def kept_client(storage: Storage, login: Login | None, service: str = "s3", endpoint: str | None = None) -> Any:
+    """A client that is created once: that takes as long as a request."""
+    return client(session(storage, login), storage, service, endpoint)
 
 
 def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | None = None) -> Any:
@@ -112,16 +137,7 @@ def trouble(error: BaseException, storage: Storage) -> Trouble:
     cause = error.__context__ if isinstance(error.__context__, ClientError) else error
     if isinstance(cause, ClientError):
         code = str(cause.response.get("Error", {}).get("Code", ""))
-        kind = (
-            "absent"
-            if code in _ABSENT
-            else "no-bucket"
-            if code == "NoSuchBucket"
-            else "refused"
-            if code in _REFUSED
-            else "failed"
-        )
-        return Trouble(kind, code)
+        return Trouble(_KINDS.get(code, "failed"), code)
     if isinstance(error, NoCredentialsError):
         return Trouble("no-login", "there is no login")
     if isinstance(error, ProfileNotFound):

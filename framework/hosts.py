@@ -19,6 +19,11 @@ def url_is_loopback(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
+def is_open(url: str | None) -> bool:
+    """Whether others on the network can read what is sent to this address."""
+    return url is not None and url.startswith("http:") and not url_is_loopback(url)
+
+
 def others(addresses: str) -> tuple[str, ...]:
     """The Kafka addresses (`host:port` with commas between) of other machines."""
     hosts = (each.strip() for each in addresses.split(","))

@@ -27,8 +27,8 @@ from framework.errors import SluiceError
 from framework.model import Message, Pipeline, Plan
 from framework.plan.passes import make
 from framework.services import catalog as service
-from framework.services import s3
 from tests.between import Between, Request, between
+from tests.rest import DOCUMENT, login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,12 +39,7 @@ SPEC = """
 cluster: main
 bootstrap: 127.0.0.1:1
 ---
-catalog: {name}
-type: rest
-uri: {uri}
-oauth: {{client_id: "${{secret:oc_id}}", client_secret: "${{secret:oc_secret}}"}}
-storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
----
+{catalog}---
 topic: orders
 value: json
 key: {{format: string, as: id}}
@@ -150,9 +145,7 @@ def planned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: Between, quick_store: str, spark: SparkSession
 ) -> Callable[[str], Plan]:
     monkeypatch.chdir(tmp_path)
-    logins = {"OC_ID": service.CLIENT, "OC_SECRET": service.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
-    for secret, value in logins.items():
-        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", value)
+    login(monkeypatch)
 
     def plan(mode: str) -> Plan:
         steps, into = MODES[mode]
@@ -160,9 +153,7 @@ def planned(
         folder = tmp_path / f"specs{number}"
         folder.mkdir()
         spec = SPEC.format(
-            name=f"faults{number}",
-            uri=proxy.url,
-            store=quick_store,
+            catalog=DOCUMENT.format(name=f"faults{number}", uri=proxy.url, store=quick_store),
             mode=mode,
             steps=steps,
             into=into,

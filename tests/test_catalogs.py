@@ -24,11 +24,10 @@ from framework.engine.trials.trial import Trials
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
 from framework.reference import pages
-from framework.services import catalog as service
-from framework.services import s3
 from framework.spec.editor import as_data, document_schema
 from framework.spec.reader import read_text
 from tests import toys
+from tests.rest import STORAGE, login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,14 +58,13 @@ SERVICES = {
     "http://127.0.0.1:19200": "aws",
 }
 BUCKET = "sql in a bucket"
-IN_BUCKET = """\
+IN_BUCKET = f"""\
 catalog: lake
 type: sql
 uri: sqlite:///.sluice/lake.db
 warehouse: s3://sluice/warehouse
-storage: {endpoint: "http://127.0.0.1:19100", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
+{STORAGE.format(store="http://127.0.0.1:19100")}
 """
-LOGINS = {"OC_ID": service.CLIENT, "OC_SECRET": service.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +102,7 @@ def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: py
     for address, fixture in SERVICES.items():
         if address in own:
             own = own.replace(address, request.getfixturevalue(fixture))
-    for secret, value in LOGINS.items():
-        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", value)
+    login(monkeypatch)
     (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=own), encoding="utf-8")
     return make(tmp_path / "specs")
 

@@ -17,8 +17,8 @@ from framework.cli import main
 from framework.errors import SetupError
 from framework.plan.passes import make
 from framework.preflight import preflight
-from framework.services import catalog
 from framework.services.ports import free_port
+from tests.rest import DOCUMENT, STORAGE, login
 from tests.test_notify import mail_server
 
 
@@ -117,12 +117,7 @@ SPEC = """
 cluster: main
 bootstrap: {kafka}
 ---
-catalog: lake
-type: rest
-uri: {catalog}
-oauth: {{client_id: "${{secret:oc_id}}", client_secret: "${{secret:oc_secret}}"}}
-storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
----
+{rest}---
 catalog: local
 type: sql
 uri: sqlite:///.sluice/lake.db
@@ -132,7 +127,7 @@ catalog: bucket
 type: sql
 uri: sqlite:///.sluice/bucket.db
 warehouse: s3://sluice/doctor
-storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+{storage}
 ---
 mail: main
 host: 127.0.0.1
@@ -156,14 +151,15 @@ def test_what_the_specs_name_is_tried(
     kafka: str, rest_catalog: str, quick_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for secret, value in {"OC_ID": catalog.CLIENT, "OC_SECRET": catalog.SECRET, "S3_KEY": "any", "S3_SECRET": "any"}.items():
-        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", value)
+    login(monkeypatch)
     Path("specs").mkdir()
 
     def findings(**other: str) -> dict[str, str]:
         with mail_server() as (_, port):
             at = {"kafka": kafka, "catalog": rest_catalog, "store": quick_store, "mail": str(port), **other}
-            Path("specs/a.yaml").write_text(SPEC.format(**at))
+            rest = DOCUMENT.format(name="lake", uri=at["catalog"], store=at["store"])
+            spec = SPEC.format(kafka=at["kafka"], mail=at["mail"], rest=rest, storage=STORAGE.format(store=at["store"]))
+            Path("specs/a.yaml").write_text(spec)
             return {each.subject: each.state for each in preflight(make(Path("specs"))) if bool(each.hint) is bool(other)}
 
     assert "no topic `preflight`" in findings(kafka=kafka)["cluster main"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import threading
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -21,6 +20,7 @@ from botocore.credentials import RefreshableCredentials
 
 from framework.engine.export import bucket as buckets
 from framework.services import s3
+from tests.rest import login
 from tests.test_export import SPECS, export, put, utc
 from tests.test_notify import Mailbox, mail_server
 
@@ -36,22 +36,15 @@ STORAGE = 'storage: {endpoint: "%s", region: us-east-1, access_key: "${secret:s3
         pytest.param("versitygw", marks=[pytest.mark.long, pytest.mark.skipif(not shutil.which("go"), reason="no Go")]),
     ],
 )
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if request.param == "versitygw":
-        yield request.getfixturevalue("object_store")
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(s3, "_go", lambda: False)
-        with s3.running(tmp_path_factory.mktemp("moto")) as url:
-            yield url
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("object_store" if request.param == "versitygw" else "quick_store"))
 
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    monkeypatch.setenv("SLUICE_SECRET_S3_KEY", s3.KEY)
-    monkeypatch.setenv("SLUICE_SECRET_S3_SECRET", s3.SECRET)
+    login(monkeypatch)
     put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
     return tmp_path
 

@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient
 from framework.init import project
 from framework.plan.passes import draft
 from framework.reference.options import anchor
-from framework.services import catalog, s3
 from tests.followed import Follower, console, first_difference, kind, parse, pattern, put
 from tests.project import wait_for_partitions
+from tests.rest import environment as logins
 
 ROOT = Path(__file__).resolve().parent.parent
 HOWTO = ROOT / "docs" / "howto"
@@ -178,10 +178,9 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
     if "${var:STORE" in TEXTS[name]:
         store = "quick_store" if "${var:CATALOG" in TEXTS[name] else "object_store"  # the catalog is in front of that
         environment["SLUICE_VAR_STORE"] = request.getfixturevalue(store)
-        environment |= {"SLUICE_SECRET_S3_KEY": s3.KEY, "SLUICE_SECRET_S3_SECRET": s3.SECRET}
+        environment |= logins()
     if "${var:CATALOG" in TEXTS[name]:
         environment["SLUICE_VAR_CATALOG"] = request.getfixturevalue("rest_catalog")
-        environment |= {"SLUICE_SECRET_OC_ID": catalog.CLIENT, "SLUICE_SECRET_OC_SECRET": catalog.SECRET}
     (tmp_path / ".sluice").mkdir()
     if name not in WITHOUT_JARS:
         (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")

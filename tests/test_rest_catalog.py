@@ -24,6 +24,7 @@ from framework.model import Catalog
 from framework.plan.passes import make
 from framework.services import catalog as service
 from framework.services import s3
+from tests.rest import login
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,12 +51,6 @@ into: {{table: shop.orders}}
 """
 KEYS = ', access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"'
 FILES = [{"id": 1, "name": "id", "required": False, "type": "long"}]
-
-
-def login(patch: pytest.MonkeyPatch, **secrets: str) -> None:
-    values = {"OC_ID": service.CLIENT, "OC_SECRET": service.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET, **secrets}
-    for name, value in values.items():
-        patch.setenv(f"SLUICE_SECRET_{name}", value)
 
 
 @pytest.fixture
@@ -97,7 +92,7 @@ def test_a_table_is_read_without_a_jvm(planned: Callable[[str], Catalog], rest_c
         loaded = table_state.table(catalog, name)
         assert current is not None and loaded is not None
         assert current.uuid == str(loaded.metadata.table_uuid)
-        assert current.files.exists(current.file)
+        assert current.files.existing([current.file])
         assert current.files.metadata(current.file)["table-uuid"] == current.uuid
     assert metadata.read(catalog, name) is None
     assert metadata.read(catalog, "nowhere.t") is None

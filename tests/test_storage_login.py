@@ -46,14 +46,14 @@ into: {{table: shop.orders}}
 """
 
 
-class Seen:
+class Requests:
     """A proxy before moto that notes who asks for what."""
 
     def __init__(self, url: str) -> None:
         self.logins: set[str] = set()  # ids of keys that S3 was asked with
         self.assumed: list[str] = []  # bodies of requests to assume a role
         self.encrypted: set[str] = set()
-        seen = self
+        requested = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -67,11 +67,11 @@ class Seen:
                     key: value for key, value in self.headers.items() if key.lower() not in ("host", "content-length", "expect")
                 }
                 if b"Action=AssumeRole" in body:
-                    seen.assumed.append(body.decode())
+                    requested.assumed.append(body.decode())
                 elif key := re.search(r"Credential=(\w+)/", self.headers.get("Authorization", "")):
-                    seen.logins.add(key[1])
+                    requested.logins.add(key[1])
                 if self.headers.get("x-amz-server-side-encryption-aws-kms-key-id"):
-                    seen.encrypted.add(self.headers["x-amz-server-side-encryption-aws-kms-key-id"])
+                    requested.encrypted.add(self.headers["x-amz-server-side-encryption-aws-kms-key-id"])
                 answer = requests.request(self.command, url + self.path, data=body, headers=headers, stream=True)
                 content = answer.raw.read()
                 self.send_response(answer.status_code)
@@ -96,8 +96,8 @@ class Seen:
 
 
 @pytest.fixture
-def seen(aws: str) -> Iterator[Seen]:
-    proxy = Seen(aws)
+def requested(aws: str) -> Iterator[Requests]:
+    proxy = Requests(aws)
     yield proxy
     proxy.server.shutdown()
     proxy.server.server_close()
@@ -106,9 +106,14 @@ def seen(aws: str) -> Iterator[Seen]:
 @pytest.fixture
 def java_properties(spark: SparkSession) -> Iterator[Any]:
     jvm: Any = spark._jvm
+
+    def clear() -> None:
+        for name in ("aws.accessKeyId", "aws.secretAccessKey", "aws.profile", "aws.endpointUrlSts"):
+            jvm.System.clearProperty(name)
+
+    clear()  # what a test of Glue left
     yield jvm.System
-    for name in ("aws.accessKeyId", "aws.secretAccessKey", "aws.profile", "aws.endpointUrlSts"):
-        jvm.System.clearProperty(name)
+    clear()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def java_properties(spark: SparkSession) -> Iterator[Any]:
 def test_the_login_of_the_spec_is_used_by_all(
     login: str,
     with_role: bool,
-    seen: Seen,
+    requested: Requests,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     spark: SparkSession,
@@ -141,14 +146,16 @@ def test_the_login_of_the_spec_is_used_by_all(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_SECRET_KEY", "AKIAOFTHESPEC")
     monkeypatch.setenv("SLUICE_SECRET_SECRET", "a-secret")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", seen.url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", requested.url)
     (tmp_path / "aws").write_text("[reports]\naws_access_key_id = AKIAOFTHEPROFILE\naws_secret_access_key = another\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "aws"))
-    java_properties.setProperty("aws.endpointUrlSts", seen.url)
+    java_properties.setProperty("aws.endpointUrlSts", requested.url)
     java_properties.setProperty("aws.sharedCredentialsFile", str(tmp_path / "aws"))
     name = f"login_{abs(hash(tmp_path))}"
     Path("specs").mkdir()
-    Path("specs/a.yaml").write_text(SPEC.format(name=name, store=seen.url, login=login.replace("{{", "{").replace("}}", "}")))
+    Path("specs/a.yaml").write_text(
+        SPEC.format(name=name, store=requested.url, login=login.replace("{{", "{").replace("}}", "}"))
+    )
     plan = make(Path("specs"))
     for key, value in session.settings(plan).items():
         if key.startswith("spark.sql.catalog."):
@@ -158,15 +165,15 @@ def test_the_login_of_the_spec_is_used_by_all(
     lake: Lake = context.lake(pipeline)
     open_table(context, lake, pipeline)
     expected = "ASIA" if with_role else "AKIAOFTHEPROFILE" if "profile" in login else "AKIAOFTHESPEC"
-    assert all(each.startswith(expected) for each in seen.logins) and seen.logins, seen.logins
-    by_java, seen.logins = seen.logins, set()
+    assert all(each.startswith(expected) for each in requested.logins) and requested.logins, requested.logins
+    by_java, requested.logins = requested.logins, set()
     table = metadata.read(pipeline.table.catalog, "shop.orders")
     assert table is not None
     loaded = table_state.table(pipeline.table.catalog, "shop.orders")
     assert loaded is not None
     assert loaded.scan().to_arrow().num_rows == 0
     assert list(ask([pipeline.table.catalog], "select count(*) as n from shop.orders").rows()) == [[0]]
-    assert all(each.startswith(expected) for each in seen.logins) and seen.logins, (by_java, seen.logins)
-    assert bool(seen.assumed) is with_role
-    assert all("ExternalId=one" in body for body in seen.assumed) or "external_id" not in login
-    assert seen.encrypted == ({"arn:aws:kms:us-east-1:123456789012:key/one"} if "kms" in login else set())
+    assert all(each.startswith(expected) for each in requested.logins) and requested.logins, (by_java, requested.logins)
+    assert bool(requested.assumed) is with_role
+    assert all("ExternalId=one" in body for body in requested.assumed) or "external_id" not in login
+    assert requested.encrypted == ({"arn:aws:kms:us-east-1:123456789012:key/one"} if "kms" in login else set())

@@ -86,10 +86,6 @@ class Files(ABC):
     def existing(self, locations: Iterable[str]) -> set[str]:
         """Those of which there is a file."""
 
-    def exists(self, location: str) -> bool:
-        """Whether there is such a file."""
-        return bool(self.existing((location,)))
-
     @abstractmethod
     def size(self, files: Iterable[str]) -> int:
         """The bytes of files that may be deleted."""

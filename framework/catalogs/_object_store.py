@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from framework import buckets
 from framework.buckets import Login
 from framework.model import SecretStore, Storage
+from framework.spec.storage import Storage as Written
 
 JARS = ("aws",)
 _OF_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 FILE_IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
+
+
+def planned(written: Written | None) -> Storage:
+    """A `storage`, or what holds without one."""
+    return (written or Written()).planned()
 
 
 def settings(storage: Storage) -> Mapping[str, str]:
@@ -41,9 +47,9 @@ def of_process(login: Login | None) -> Mapping[str, str]:
     return {"aws.accessKeyId": login.key, "aws.secretAccessKey": login.secret} if login else {}
 
 
-def of_python(storage: Storage, secrets: SecretStore, given: Login | None = None) -> Mapping[str, str]:
+def of_python(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
     """The login of PyIceberg, which reads at once."""
-    return _keys(buckets.current(storage, secrets, given))
+    return _keys(buckets.keys(buckets.session(storage, buckets.login(storage, secrets))))
 
 
 def shared_login(storage: Storage) -> object | None:

@@ -110,14 +110,14 @@ class RestClient:
         if self._prefix is not None:
             return
         query = f"?{urlencode({'warehouse': self.address.warehouse})}" if self.address.warehouse else ""
-        said = self._answer("GET", f"/v1/config{query}", {})
-        self._settings = {**(said.get("defaults") or {}), **(said.get("overrides") or {})}
+        answer = self._answer("GET", f"/v1/config{query}", {})
+        self._settings = {**(answer.get("defaults") or {}), **(answer.get("overrides") or {})}
         prefix = str(self._settings.get("prefix") or "")
         self._prefix = f"{quote(prefix)}/" if prefix else ""
 
     def _answer(self, method: str, path: str, headers: Mapping[str, str]) -> Any:
         reply = self._sent(method, path, {**self._login(), **headers})
-        if reply.status == 401 and self._token is not None:  # it was taken back, or the catalog has begun anew
+        if reply.status == 401 and self._token is not None:  # it was taken back, or the server was started again
             self._token = None
             reply = self._sent(method, path, {**self._login(), **headers})
         return _content(reply)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from framework import buckets
@@ -90,10 +89,8 @@ class S3Files(Files):
             store = self._client()
         except buckets.errors() as error:
             raise self._error(error, folder) from None
-        kms = self.storage.kms_key
-        encrypted = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms} if kms else {}
         actions: dict[str, Callable[[], object]] = {
-            "s3:PutObject": lambda: store.put_object(**one, Body=b"sluice doctor", **encrypted),
+            "s3:PutObject": lambda: store.put_object(**one, Body=b"sluice doctor", **buckets.encryption(self.storage)),
             "s3:GetObject": lambda: store.get_object(**one)["Body"].read(),
             "s3:ListBucket": lambda: store.list_objects_v2(Bucket=bucket, Prefix=key),
             "s3:DeleteObject": lambda: store.delete_object(**one),
@@ -114,14 +111,14 @@ class S3Files(Files):
 
     def access(self, location: str) -> Access:
         try:
-            keys = buckets.current(self.storage, self.secrets, self.login)
-            region = self.storage.region or buckets.session(self.storage, self._login()).region_name
+            session = buckets.session(self.storage, self._login())
+            keys = buckets.keys(session)
         except buckets.errors() as error:
             raise self._error(error, location) from None
         bucket, _ = self._parts(location)
         return Access(
             scope=f"{self.path(location).rstrip('/')}/" if self.login else f"{SCHEME}{bucket}",  # keys that are given are of one table
-            endpoint=self.storage.endpoint, region=region, path_style=self.storage.path_style,
+            endpoint=self.storage.endpoint, region=session.region_name, path_style=self.storage.path_style,
             key=keys.key if keys else "", secret=keys.secret if keys else "", token=keys.token if keys else None,
         )  # fmt: skip
 
@@ -160,7 +157,7 @@ class S3Files(Files):
         return bucket, key
 
     def _client(self) -> Any:
-        return _client(self.storage, self._login())
+        return buckets.kept_client(self.storage, self._login())
 
     def _login(self) -> Login | None:
         return self.login or buckets.login(self.storage, self.secrets)
@@ -172,8 +169,3 @@ class S3Files(Files):
         if trouble.kind in ("refused", "failed", "no-bucket"):
             return PermissionError(f"the object store refused {self.path(location)}: {trouble.says}")
         return ConnectionError(f"{trouble.says}, for {self.path(location)}")
-
-
-@lru_cache(maxsize=64)
-def _client(storage: Storage, login: Login | None) -> Any:
-    return buckets.client(buckets.session(storage, login), storage)

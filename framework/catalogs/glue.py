@@ -15,7 +15,7 @@ from framework import buckets
 from framework.catalogs import Catalog, Cause, Current, Refused, _object_store
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
-from framework.hosts import url_is_loopback
+from framework.hosts import is_open
 from framework.model import Storage
 from framework.model.storage import SCHEME
 from framework.spec.options import Bound, option
@@ -58,7 +58,7 @@ class Options(Bound):
         if not self.warehouse.startswith(SCHEME):
             hint = "write `s3://bucket/path`"
             yield Problem(self.place("warehouse"), "bad-location", f"`{self.warehouse}` is in no bucket of S3", hint)
-        if self.endpoint and self.endpoint.startswith("http:") and not url_is_loopback(self.endpoint):
+        if is_open(self.endpoint):
             message = f"the login would be sent to {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
 
@@ -74,7 +74,7 @@ class Glue(Catalog):
 
     @cached_property
     def storage(self) -> Storage:
-        return (self.options.storage or WrittenStorage()).planned()
+        return _object_store.planned(self.options.storage)
 
     def files_of(self, identifier: str) -> S3Files:
         return S3Files(self._root, self.storage, self.secrets)
@@ -123,10 +123,7 @@ class Glue(Catalog):
         table = self._table(identifier)
         if table is None:
             return None
-        told = {
-            **_object_store.settings(self.storage),
-            **_object_store.of_python(self.storage, self.secrets),
-        }
+        told = {**_object_store.settings(self.storage), **_object_store.of_python(self.storage, self.secrets)}
         read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), told)
         return Table(tuple(identifier.split(".")), read.metadata, read.metadata_location, read.io, read.catalog)
 
@@ -158,10 +155,9 @@ class Glue(Catalog):
         """An answer of Glue; None where there is no such table or database."""
         account = {"CatalogId": self.options.account} if self.options.account else {}
         try:
-            session = buckets.session(self.storage, buckets.login(self.storage, self.secrets))
-            answer: Mapping[str, Any] = getattr(buckets.client(session, self.storage, "glue", self.options.endpoint), what)(
-                **asked, **account
-            )
+            login = buckets.login(self.storage, self.secrets)
+            client = buckets.kept_client(self.storage, login, "glue", self.options.endpoint)
+            answer: Mapping[str, Any] = getattr(client, what)(**asked, **account)
         except buckets.errors() as error:
             trouble = buckets.trouble(error, self.storage)
             if trouble.says == "EntityNotFoundException":

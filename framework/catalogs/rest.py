@@ -15,7 +15,7 @@ from framework.catalogs import Catalog, Current, Files, _object_store
 from framework.catalogs._rest_client import Address, RestClient
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
-from framework.hosts import url_is_loopback
+from framework.hosts import is_open
 from framework.model import Storage
 from framework.model.secret import SecretRef
 from framework.secrets import reveal
@@ -87,7 +87,7 @@ class Options(Bound):
             yield Problem(self.key_place("token"), "unused-key", "`token` has no effect beside `oauth`", "remove one of them")
         secret = self.oauth or self.token or any(isinstance(value, SecretRef) for value in self.headers.values())
         for key, uri in (("uri", self.uri), ("token_uri", self.oauth.token_uri if self.oauth else None)):
-            if secret and uri and uri.startswith("http:") and not url_is_loopback(uri):
+            if secret and is_open(uri):
                 of = self if key == "uri" or self.oauth is None else self.oauth
                 yield Problem(
                     of.place(key),
@@ -106,7 +106,7 @@ class Rest(Catalog):
 
     @cached_property
     def storage(self) -> Storage:
-        return (self.options.storage or WrittenStorage()).planned()
+        return _object_store.planned(self.options.storage)
 
     def files_of(self, identifier: str) -> Files:
         if self._vended and (current := self.current(identifier)) is not None:

@@ -164,7 +164,7 @@ class Sql(Catalog):
         """The object store of the warehouse, if it is in one."""
         if not self.options.warehouse.startswith(SCHEME):
             return None
-        return (self.options.storage or WrittenStorage()).planned()
+        return _object_store.planned(self.options.storage)
 
     def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
         if not self.database.exists():

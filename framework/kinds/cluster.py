@@ -8,7 +8,7 @@ from typing import Literal
 
 from framework import model
 from framework.errors import Problem
-from framework.hosts import others, url_is_loopback
+from framework.hosts import is_open, others
 from framework.model.secret import SecretRef
 from framework.plan.draft import Draft
 from framework.spec.kinds import DocumentKind
@@ -104,7 +104,7 @@ class Cluster(Kind):
             message = f"the login would be sent to {', '.join(hosts)} without encryption"
             where = self.security.place("protocol")
             yield Problem(where, "unencrypted-login", message, f"write `protocol: SASL_SSL`; {allow}")
-        if self.registry_auth and self.registry and self.registry.startswith("http:") and not url_is_loopback(self.registry):
+        if self.registry_auth and is_open(self.registry):
             message = f"the login would be sent to {self.registry} without encryption"
             yield Problem(self.place("registry"), "unencrypted-login", message, f"write `https://…`; {allow}")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from framework.errors import Problem
-from framework.hosts import url_is_loopback
+from framework.hosts import is_open
 from framework.model import storage as model
 from framework.model.secret import SecretRef
 from framework.spec.options import Bound, option
@@ -60,7 +60,7 @@ class Storage(Bound):
         elif self.access_key is not None and self.profile is not None:
             hint = "remove one of them"
             yield Problem(self.key_place("profile"), "unused-key", "`profile` has no effect beside `access_key`", hint)
-        if self.endpoint and self.endpoint.startswith("http:") and not url_is_loopback(self.endpoint):
+        if is_open(self.endpoint):
             message = f"rows would be sent to {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-storage", message, "write `https://…`")
 

@@ -41,9 +41,7 @@ class InBucket:
     def take(self, draft: Path, about: Mapping[str, str]) -> None:
         try:
             client = buckets.client(self._session(), self.storage)
-            key = self.storage.kms_key
-            encrypted = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key} if key else {}
-            extra = {"Metadata": dict(about), "ChecksumAlgorithm": "SHA256", **encrypted}
+            extra = {"Metadata": dict(about), "ChecksumAlgorithm": "SHA256", **buckets.encryption(self.storage)}
             client.upload_file(str(draft), self.bucket, self.key, ExtraArgs=extra)
         except buckets.errors() as error:
             raise self._failed(error) from None

@@ -16,7 +16,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.catalogs import Files
-from framework.errors import CatalogAway, SetupError, UnreachableError
+from framework.errors import CatalogAway, SetupError, SluiceError
 from framework.model import Catalog
 
 _DELETED = 2  # of a line in a list of files
@@ -88,8 +88,6 @@ def read(catalog: Catalog, identifier: str) -> Metadata | None:
             return None
         if not current.document["table-uuid"] or not current.document["schemas"]:
             raise ValueError(f"{current.location} is no metadata of a table")
-    except SetupError:  # a secret that is not there
-        raise
     except Exception as error:  # a broken catalog raises errors of its library or of the file system
         raise unreachable(catalog, error) from None
     return Metadata(current.location, current.document, current.files)
@@ -99,13 +97,14 @@ def names(catalog: Catalog) -> tuple[str, ...]:
     """The names of all tables of a catalog."""
     try:
         return catalogs.of(catalog).tables()
-    except SetupError:  # a secret that is not there
-        raise
     except Exception as error:
         raise unreachable(catalog, error) from None
 
 
-def unreachable(catalog: Catalog, error: Exception) -> UnreachableError:
+def unreachable(catalog: Catalog, error: Exception) -> SluiceError:
+    """The error of a catalog; that of a secret which is not there as it is."""
+    if isinstance(error, SetupError):
+        return error
     error_text = (str(error) or type(error).__name__).splitlines()[0]
     hint = error.hint if isinstance(error, catalogs.Refused) else ""
     named = dataclasses.fields(catalog.options)

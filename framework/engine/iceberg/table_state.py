@@ -14,7 +14,6 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position, Snapshot, TableState
 from framework.engine.rules.read_again import read_again, replay_undone
-from framework.errors import SetupError
 from framework.model import Catalog, Pipeline, Table
 from framework.plan.change import Existing
 
@@ -29,8 +28,6 @@ def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
     """The table as it is now, or None."""
     try:
         return catalogs.of(catalog).load(identifier)
-    except SetupError:  # a secret that is not there
-        raise
     except Exception as error:  # a broken catalog raises errors of PyIceberg, SQLAlchemy or the file system
         raise metadata.unreachable(catalog, error) from None
 
