@@ -14,7 +14,7 @@ from pathlib import Path
 
 from framework import catalogs, services, ui
 from framework import jars as jars_
-from framework.engine import class_archive, drop
+from framework.engine import class_archive, drop, unpublish
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.rules import attempts, protocol, run_record
 from framework.errors import RefusedError, SluiceError
@@ -55,7 +55,7 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     if address := ui.running():
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
-    going = [*_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
+    going = [*_published(plan), *_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
     return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
@@ -63,6 +63,14 @@ def _services() -> Iterator[Going]:
     for state in services.status():
         if state.pid is not None:
             yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
+
+
+def _published(plan: Plan) -> Iterator[Going]:
+    """What catalogs that are not deleted as a whole show of tables in others."""
+    for pipeline in plan.pipelines:
+        for each in unpublish.of_pipeline(plan, pipeline):
+            if each.there is not None and not _goes_whole(each.catalog):
+                yield Going(f"the name {each.words}", 0, partial(unpublish.end, each))
 
 
 def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:

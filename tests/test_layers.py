@@ -64,7 +64,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "kinds": ("errors", "components", "hosts", "notices", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
     "notices": ("errors", "amounts", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
-    "followers": (*ENGINE, "spec.options", "spec.scalars", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
+    "followers": (*ENGINE, "spec.options", "spec.scalars", "spec.kinds", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": (
         *("components", "errors", "buckets", "channel", "hosts", "patience", "secrets", "model", "spec.options", "spec.scalars"),
@@ -78,6 +78,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.follow": (
         *(*ENGINE, "components", "engine.context", "engine.feed", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     ),
+    "engine.unpublish": (*ENGINE, "engine.iceberg"),
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.rules"),
     "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),

@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 PACKAGE = "framework.catalogs"
+ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
 PROBE = ".sluice-doctor-"  # how the names of files begin that are written to try it
 
 
@@ -41,6 +42,10 @@ class Refused(Exception):
     def __init__(self, says: str, hint: str = "") -> None:
         super().__init__(says)
         self.hint = hint
+
+
+class Moved(Exception):
+    """Under a name is something else than when it was read."""
 
 
 DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
@@ -75,6 +80,10 @@ class Files(ABC):
         """Raises OSError where it cannot be read."""
 
     @abstractmethod
+    def write(self, location: str, content: bytes) -> None:
+        """A new file. Raises OSError where it cannot be written."""
+
+    @abstractmethod
     def folders(self, *locations: str) -> tuple[str, ...]:
         """Those of these folders in which files may be deleted: metadata can name any place."""
 
@@ -95,7 +104,7 @@ class Files(ABC):
         """Deletes files that may be deleted, and what this leaves empty of a table's folder."""
 
     @abstractmethod
-    def older(self, location: str, than: datetime) -> Iterator[str]:
+    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
         """The files in a folder that were last written before that."""
 
     @abstractmethod
@@ -139,6 +148,8 @@ class Catalog(ABC):
     options: Any
     secrets: model.SecretStore = field(default_factory=model.SecretStore)
 
+    writes_metadata: ClassVar[bool] = False
+    """Whether a server writes the tables' metadata files."""
     checks_all: ClassVar[bool] = True
     """Whether a commit is refused after any other one. Otherwise only after one that moved main, if it moves main itself."""
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
@@ -190,6 +201,11 @@ class Catalog(ABC):
     @abstractmethod
     def drop(self, identifier: str) -> None:
         """Forgets a table. Its files stay."""
+
+    @abstractmethod
+    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+        """Lists a table of another catalog, as this metadata has it. Raises `Moved` if the name has other metadata than `instead_of` by
+        now. A catalog that writes metadata itself gets a file for a new name only."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Creates what Spark needs before it starts."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from framework.catalogs import PROBE, Files
+from framework.catalogs import ANY_TIME, PROBE, Files
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class LocalFiles(Files):
 
     def read(self, location: str) -> bytes:
         return Path(self.path(location)).read_bytes()
+
+    def write(self, location: str, content: bytes) -> None:
+        path = Path(self.path(location))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
     def folders(self, *locations: str) -> tuple[str, ...]:
         root = Path(self.path(self.root)).resolve()
@@ -60,7 +65,7 @@ class LocalFiles(Files):
             with suppress(OSError):  # not empty, or not there
                 each.rmdir()
 
-    def older(self, location: str, than: datetime) -> Iterator[str]:
+    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
         for path in Path(self.path(location)).rglob("*"):
             with suppress(FileNotFoundError):  # it is being deleted
                 if (

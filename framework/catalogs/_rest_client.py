@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from framework.catalogs import Refused
+from framework.catalogs import Moved, Refused
 from framework.channel import Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import visible
 from framework.patience import CATALOG, CATALOG_AGAIN
@@ -39,6 +39,10 @@ class Answered(Refused):
 
 class Absent(Answered):
     """There is no such table or namespace."""
+
+
+class Conflict(Answered, Moved):
+    """Something else is there by now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,20 @@ class RestClient:
         with suppress(Absent):  # it is gone, perhaps by a first try whose answer was lost
             self._asked("DELETE", f"{self._table(namespace, name)}?purgeRequested=false")
 
+    def register(self, namespace: str, name: str, location: str) -> None:
+        """A table from its metadata file. Its namespace is created if it is missing."""
+        with suppress(Conflict):
+            self._asked("POST", "/namespaces", body={"namespace": [namespace], "properties": {}})
+        path = f"/namespaces/{_part(namespace)}/register"
+        self._asked("POST", path, body={"name": name, "metadata-location": location})
+
+    def commit(
+        self, namespace: str, name: str, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]
+    ) -> None:
+        identifier = {"namespace": [namespace], "name": name}
+        body = {"identifier": identifier, "requirements": requirements, "updates": updates}
+        self._asked("POST", self._table(namespace, name), body=body)
+
     def _table(self, namespace: str, name: str) -> str:
         return f"/namespaces/{_part(namespace)}/tables/{_part(name)}"
 
@@ -101,9 +119,9 @@ class RestClient:
             if not page:
                 return
 
-    def _asked(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Any:
+    def _asked(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: Any = None) -> Any:
         self._configure()
-        return self._answer(method, f"/v1/{self._prefix}{path.removeprefix('/')}", headers or {})
+        return self._answer(method, f"/v1/{self._prefix}{path.removeprefix('/')}", headers or {}, body)
 
     def _configure(self) -> None:
         """Asks once what the catalog says of itself: among it what its paths begin with."""
@@ -115,11 +133,11 @@ class RestClient:
         prefix = str(self._settings.get("prefix") or "")
         self._prefix = f"{quote(prefix)}/" if prefix else ""
 
-    def _answer(self, method: str, path: str, headers: Mapping[str, str]) -> Any:
-        reply = self._sent(method, path, {**self._login(), **headers})
+    def _answer(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Any:
+        reply = self._sent(method, path, {**self._login(), **headers}, body)
         if reply.status == 401 and self._token is not None:  # it was taken back, or the server was started again
             self._token = None
-            reply = self._sent(method, path, {**self._login(), **headers})
+            reply = self._sent(method, path, {**self._login(), **headers}, body)
         return _content(reply)
 
     def _login(self) -> Mapping[str, str]:
@@ -141,12 +159,13 @@ class RestClient:
         return self._token[0]
 
     def _sent(
-        self, method: str, path: str, headers: Mapping[str, str], form: Any = None, channel: Channel | None = None
-    ) -> Reply:
+        self, method: str, path: str, headers: Mapping[str, str], body: Any = None, *, form: Any = None,
+        channel: Channel | None = None,
+    ) -> Reply:  # fmt: skip
         """The answer. One that is busy is asked again, for some seconds."""
         for pause in (*CATALOG_AGAIN, None):
             try:
-                reply = (channel or self._channel).ask(method, path, None, CATALOG, form=form, headers=headers)
+                reply = (channel or self._channel).ask(method, path, body, CATALOG, form=form, headers=headers)
             except (Silent, Strange, Untrusted) as error:
                 if pause is None or method != "GET" or not isinstance(error, Silent):
                     raise ConnectionError(f"it {error}") from None
@@ -164,7 +183,7 @@ def _content(reply: Reply) -> Any:
         answer = None
     if reply.status >= 300 or answer is None:
         absent = reply.status == 404 and isinstance(answer, dict) and "error" in answer  # not a page of another server
-        raise (Absent if absent else Answered)(reply.status, _words(answer))
+        raise (Absent if absent else Conflict if reply.status == 409 else Answered)(reply.status, _words(answer))
     return answer
 
 

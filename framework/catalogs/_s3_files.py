@@ -17,7 +17,7 @@ from typing import Any
 
 from framework import buckets
 from framework.buckets import Login
-from framework.catalogs import PROBE, Access, Files
+from framework.catalogs import ANY_TIME, PROBE, Access, Files
 from framework.model import SecretStore, Storage
 from framework.model.storage import SCHEME
 
@@ -47,6 +47,13 @@ class S3Files(Files):
             raise self._error(error, location) from None
         return content
 
+    def write(self, location: str, content: bytes) -> None:
+        bucket, key = self._parts(location)
+        try:
+            self._client().put_object(Bucket=bucket, Key=key, Body=content, **buckets.encryption(self.storage))
+        except buckets.errors() as error:
+            raise self._error(error, location) from None
+
     def folders(self, *locations: str) -> tuple[str, ...]:
         paths = (self.path(each).rstrip("/") for each in locations)
         root = self.path(self.root).rstrip("/")
@@ -74,7 +81,7 @@ class S3Files(Files):
             for start in range(0, len(keys), _MOST):
                 self._delete(bucket, keys[start : start + _MOST])
 
-    def older(self, location: str, than: datetime) -> Iterator[str]:
+    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
         for each, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/"):
             if changed < than:
                 yield each

@@ -7,12 +7,13 @@ has changed since.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework import buckets
-from framework.catalogs import Catalog, Cause, Current, Refused, _object_store
+from framework.catalogs import Catalog, Cause, Current, Moved, Refused, _object_store
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
 from framework.hosts import is_open
@@ -32,6 +33,7 @@ endpoint: http://127.0.0.1:19200
 warehouse: s3://sluice/glue
 storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
 """
+_MOVED = ("AlreadyExistsException", "ConcurrentModificationException", "VersionMismatchException")
 _LOGIN = "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvider"
 
 
@@ -131,6 +133,29 @@ class Glue(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._asked("delete_table", DatabaseName=namespace, Name=name)
 
+    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+        from pyiceberg.catalog import glue
+        from pyiceberg.table.metadata import TableMetadataUtil
+
+        namespace, _, name = identifier.rpartition(".")
+        metadata = TableMetadataUtil.parse_obj(dict(shown.document))
+        if instead_of is None:
+            self._create_database(namespace)
+            table = glue._construct_table_input(name, shown.location, {}, metadata)
+            self._asked("create_table", DatabaseName=namespace, TableInput=table)
+            return
+        there = self._table(identifier)
+        if there is None or there["Parameters"]["metadata_location"] != instead_of.location:
+            raise Moved
+        table = glue._construct_table_input(name, shown.location, {}, metadata, there, instead_of.location)
+        # Glue compares the version, so that nobody's commit in between is lost.
+        self._asked("update_table", DatabaseName=namespace, TableInput=table, SkipArchive=True, VersionId=there.get("VersionId"))
+
+    def _create_database(self, namespace: str) -> None:
+        with suppress(Moved):
+            if self._asked("get_database", Name=namespace) is None:
+                self._asked("create_database", DatabaseInput={"Name": namespace})
+
     def _names(self) -> Iterator[str]:
         for database in self._pages("get_databases", "DatabaseList"):
             for table in self._pages("get_tables", "TableList", DatabaseName=database["Name"]):
@@ -151,7 +176,7 @@ class Glue(Catalog):
                 return
             token = {"NextToken": answer["NextToken"]}
 
-    def _asked(self, what: str, **asked: str) -> Mapping[str, Any] | None:
+    def _asked(self, what: str, **asked: Any) -> Mapping[str, Any] | None:
         """An answer of Glue; None where there is no such table or database."""
         account = {"CatalogId": self.options.account} if self.options.account else {}
         try:
@@ -162,6 +187,8 @@ class Glue(Catalog):
             trouble = buckets.trouble(error, self.storage)
             if trouble.says == "EntityNotFoundException":
                 return None
+            if trouble.says in _MOVED:
+                raise Moved from None
             hint = "give the login the rights of Glue that it needs" if trouble.kind == "refused" else ""
             raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer", hint) from None
         return answer

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework.catalogs import Catalog, Current, Files, _object_store
+from framework.catalogs import Catalog, Current, Files, _object_store, _rest_changes
 from framework.catalogs._rest_client import Address, RestClient
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
@@ -102,6 +102,7 @@ class Rest(Catalog):
     options: Options
 
     does = "is a server that speaks Iceberg's REST protocol"
+    writes_metadata = True
     checks_all = False
 
     @cached_property
@@ -176,6 +177,15 @@ class Rest(Catalog):
     def drop(self, identifier: str) -> None:
         namespace, _, name = identifier.rpartition(".")
         self._client.drop(namespace, name)
+
+    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+        namespace, _, name = identifier.rpartition(".")
+        if instead_of is None:
+            self._client.register(namespace, name, shown.location)
+            return
+        there = instead_of.document
+        changes = _rest_changes.between(there, shown.document)
+        self._client.commit(namespace, name, _rest_changes.requirements(there), changes)
 
     @property
     def _uri(self) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, _object_store
+from framework.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, Moved, _object_store
 from framework.catalogs._local_files import is_elsewhere, local_files
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
@@ -152,6 +152,31 @@ class Sql(Catalog):
     def drop(self, identifier: str) -> None:
         self._by_pyiceberg().drop_table(identifier)
 
+    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+        if instead_of is None:
+            self._register(identifier, shown.location)
+            return
+        namespace, _, name = identifier.rpartition(".")
+        statement = (
+            "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? "
+            "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
+        )
+        values = (shown.location, instead_of.location, self.name, namespace, name, instead_of.location)
+        with self._opened(_PATIENCE) as file, file:
+            if file.execute(statement, values).rowcount != 1:
+                raise Moved
+
+    def _register(self, identifier: str, location: str) -> None:
+        from pyiceberg.exceptions import TableAlreadyExistsError
+
+        self.prepare()
+        catalog = self._by_pyiceberg()
+        catalog.create_namespace_if_not_exists(identifier.rpartition(".")[0])
+        try:
+            catalog.register_table(identifier, location)
+        except TableAlreadyExistsError:
+            raise Moved from None
+
     def prepare(self) -> None:
         self.database.parent.mkdir(parents=True, exist_ok=True)
 
@@ -169,12 +194,15 @@ class Sql(Catalog):
     def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
         if not self.database.exists():
             return []
-        # Not read-only: SQLite then repairs what a killed writer left unfinished.
-        with closing(sqlite3.connect(f"{self.database.as_uri()}?mode=rw", uri=True, timeout=patience)) as file:
+        with self._opened(patience) as file:
             file.row_factory = sqlite3.Row
             if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
                 return []  # there is no table yet
             return file.execute(f"SELECT * FROM iceberg_tables WHERE catalog_name = ? {more}", (self.name, *values)).fetchall()
+
+    def _opened(self, patience: float) -> closing[sqlite3.Connection]:
+        # Not read-only: SQLite then repairs what a killed writer left unfinished.
+        return closing(sqlite3.connect(f"{self.database.as_uri()}?mode=rw", uri=True, timeout=patience))
 
     def _by_pyiceberg(self) -> Any:
         # The name is part of a table's key in the database: another name would see no tables.

@@ -37,18 +37,20 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     Example: sluice drop flagged_stock_trades --data
     """
     from framework import amounts
-    from framework.engine import drop
+    from framework.engine import drop, unpublish
     from framework.engine.rules import run_record
 
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
     topics = _topics(plan, pipeline) if with_topic else []
     tables = drop.of_pipeline(pipeline)
+    publications = list(unpublish.of_pipeline(plan, pipeline))
     if not tables and not topics:
         run_record.forget(name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
+        *(each.words for each in publications),
         *(f"table {table.words}, {amounts.size(table.bytes)}" for table in tables),
         *(line for _, line in topics),
         *(
@@ -61,6 +63,9 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.echo(f"  {line}")
     if not yes:
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
+    for each in publications:  # while its files are there
+        unpublish.end(each)
+        click.echo(f"{each.catalog.name}.{each.identifier}: no longer listed")
     for table in tables:
         left = drop.drop(table, data)
         what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files deleted"

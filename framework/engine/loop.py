@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from framework.engine.context import Context
 from framework.engine.follow import follow
@@ -24,6 +24,7 @@ from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, in_order
 
 _FOLLOW = 60.0  # seconds of batches after which followers catch up
+_LIST = 2.0  # the same, of those that list the table in another catalog
 _LOOK = 10.0  # seconds between two looks at what waits
 
 
@@ -63,7 +64,7 @@ def catch_up(
         try:
             run_record.refuse_paused(pipeline.name)
             published = False
-            follows = time.monotonic() + _FOLLOW
+            follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
                     published = True
@@ -73,6 +74,9 @@ def catch_up(
                     if time.monotonic() > follows:  # messages may come for ever
                         list(_followed(context, pipeline, stopped, on_followed))
                         follows = time.monotonic() + _FOLLOW
+                    if pipeline.published and time.monotonic() > lists:
+                        list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
+                        lists = time.monotonic() + _LIST
                 failures += _followed(context, pipeline, stopped, on_followed)
                 maintained = list(maintain.after_run(context, pipeline)) if published else []
                 for done in maintained:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from framework.errors import Problem
+from framework.kinds import catalog
+from framework.model import ListedTable
 from framework.model import Pipeline as Planned
 from framework.plan import followers, pipelines
 from framework.plan.draft import Draft
@@ -13,10 +15,13 @@ def resolve(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
     draft.pipelines = pipelines.resolve(draft, documents)
     _one_writer(draft)
     draft.problems.extend(followers.circles(draft.pipelines))
+    written = {each.table.catalog.name: each.table.catalog for each in draft.pipelines}
+    draft.problems.extend(catalog.other_logins(draft.written.of(catalog.Catalog), written.values()))
 
 
 def _one_writer(draft: Draft) -> None:
-    """Check that no two pipelines write the same table, and that none writes another's table of bad rows."""
+    """Check that no two pipelines write the same table, that none writes another's table of bad rows, and that none is listed under the
+    name of another."""
     taken: dict[tuple[str, str], Planned] = {}
     for pipeline in draft.pipelines:
         for name in (pipeline.table.identifier, pipeline.table.bad_rows):
@@ -27,6 +32,13 @@ def _one_writer(draft: Draft) -> None:
                 hint = f"the other is at {there}: give one of them another table"
                 draft.problems.append(Problem(here, "two-writers", message, hint))
                 break  # two pipelines with the same table also share its table of bad rows
+    for pipeline in draft.pipelines:
+        for follower in pipeline.published:
+            listed: ListedTable = follower.options
+            first = taken.setdefault((listed.catalog.name, listed.identifier), pipeline)
+            if first is not pipeline:
+                message = f"the catalog `{listed.catalog.name}` has the table `{listed.identifier}` of `{first.name}`"
+                draft.problems.append(Problem(follower.where, "two-writers", message, "give it another name by `as`"))
 
 
 KIND = DocumentKind(Pipeline, resolve, needs=("topic", "catalog"), same_everywhere=True)

@@ -2,7 +2,7 @@
 
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
-from framework.model.follower import FOLLOWED, Follower
+from framework.model.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
 from framework.model.pipeline import (
     Each,
     Engine,
@@ -26,6 +26,7 @@ from framework.model.table import (
     VERSION,
     Catalog,
     Keyed,
+    Listing,
     Maintain,
     PartitionField,
     Reader,
@@ -67,6 +68,7 @@ __all__ = [
     "LOST_BYTES",
     "OLD",
     "OPEN",
+    "PUBLISHED",
     "REPLAYED",
     "VERSION",
     "Catalog",
@@ -86,6 +88,8 @@ __all__ = [
     "GivenRow",
     "Joined",
     "Keyed",
+    "ListedTable",
+    "Listing",
     "Login",
     "Maintain",
     "MaskKey",

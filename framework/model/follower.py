@@ -7,13 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framework.errors import Where
+from framework.model.table import Catalog
 
 FOLLOWED = "sluice-also-"  # how the tags of followers begin
+PUBLISHED = f"{FOLLOWED}catalog-"  # the same, of those that list a table in another catalog
+
+
+@dataclass(frozen=True)
+class ListedTable:
+    """A table in another catalog."""
+
+    catalog: Catalog
+    identifier: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Follower:
-    """One item of `also`. `options` are as the file of `framework.followers` planned them."""
+    """One item of `also` or `publish`. `options` are as the file of `framework.followers` planned them."""
 
     type: str  # a file of `framework.followers`
     name: str  # of the place where rows are shown
@@ -23,6 +33,11 @@ class Follower:
     asset: tuple[str, ...] = ()  # its key as an asset; none where it is no thing of its own
     identity: str = ""  # what of the options decides which rows are shown, and where
     by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
+    newest: bool = False  # whether it shows the newest snapshot as it is, whatever came before
+
+    @property
+    def by_rows(self) -> bool:
+        return not (self.by_files or self.newest)
 
     @property
     def title(self) -> str:
@@ -31,6 +46,8 @@ class Follower:
     @property
     def tag(self) -> str:
         """The table's tag on the last snapshot that is shown; maintenance keeps the snapshot. Another `identity` begins again."""
+        if self.newest:  # readable, so that it can be ended without the spec
+            return f"{PUBLISHED}{self.name}"
         digest = hashlib.sha256(f"{self.name} {self.identity}".encode()).hexdigest()[:12]
         return f"{FOLLOWED}{self.type}-{digest}"
 

@@ -116,6 +116,11 @@ class Pipeline:
     also: tuple[Follower, ...] = ()  # what shows the rows of its table elsewhere
 
     @property
+    def published(self) -> tuple[Follower, ...]:
+        """Those that list the table in another catalog."""
+        return tuple(each for each in self.also if each.newest)
+
+    @property
     def topic(self) -> Topic:
         """The first topic. Several topics of one pipeline have the same columns."""
         return self.topics[0]

@@ -21,11 +21,21 @@ VERSION = {
 
 
 @dataclass(frozen=True)
+class Listing:
+    """What a catalog's document says of another catalog, which lists its tables too. Without `namespace` under their own names."""
+
+    catalog: str
+    namespace: str | None
+    where: Where = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Catalog:
     name: str
     type: str  # a file of `framework.catalogs`
     options: Any = None  # as that file declares them
     secrets: SecretStore = field(default_factory=SecretStore)  # those that the options name
+    publish: tuple[Listing, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         """With the options that are set in a row: a digest of plans, which is kept, is made of it."""

@@ -25,6 +25,7 @@ class Draft:
     secrets: SecretStore = field(default_factory=SecretStore)
     clusters: dict[str, Cluster] = field(default_factory=dict)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
+    homes: dict[str, Catalog] = field(default_factory=dict)  # those in which no other catalog's tables are listed
     topics: dict[str, Topic] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)  # topics that have problems
     unclear: set[str] = field(default_factory=set)  # topics whose columns are unknown

@@ -1,9 +1,10 @@
-"""Resolve `also`: what shows the rows of a pipeline's table elsewhere."""
+"""Resolve `also` and `publish`: what shows the rows of a pipeline's table elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 
 from framework import components
 from framework.errors import Problem
@@ -34,12 +35,21 @@ def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
 
 def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
     seen: set[tuple[str, tuple[str, ...]]] = set()
-    for written in spec.also:
-        follower = components.load(PACKAGE, written.known_by or "").resolve(written, pipeline, draft)
-        if follower is None:
-            continue
+    for follower in _each(draft, spec, pipeline):
         if (follower.title, follower.asset) in seen:
             message = f"the rows are shown in the {follower.title} already"
             draft.problems.append(Problem(follower.where, "duplicate-follower", message, "remove one of the two"))
         seen.add((follower.title, follower.asset))
         yield follower
+
+
+def _each(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
+    listings = pipeline.table.catalog.publish if spec.publish is None else ()
+    resolved = chain(
+        (
+            components.load(PACKAGE, each.known_by or "").resolve(each, pipeline, draft)
+            for each in (*spec.also, *(spec.publish or ()))
+        ),
+        (components.load(PACKAGE, "catalog").resolve_for_all(each, pipeline, draft) for each in listings),
+    )
+    yield from (follower for follower in resolved if follower is not None)

@@ -240,7 +240,11 @@ def _masked(steps: tuple[Step, ...], columns: Iterable[Column]) -> tuple[tuple[s
 
 def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
     into = spec.into
-    catalog = draft.catalogs.get(into.catalog) if into.catalog else only(draft, draft.catalogs, "catalog", into.place("table"))
+    catalog = (
+        draft.catalogs.get(into.catalog)
+        if into.catalog
+        else only(draft, draft.homes or draft.catalogs, "catalog", into.place("table"))
+    )
     if into.catalog and ("catalog", into.catalog) not in draft.written.names:
         unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
     catalog = catalog or Catalog("", "")  # the missing catalog was reported

@@ -88,12 +88,15 @@ class Files:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Marks a map with the options of one of a package's files, each of which declares them as `Options`, `known_by` the file's name."""
+    """Marks a map with the options of one of a package's files, each of which declares them as `Options`, `known_by` the file's name;
+    but for some of the files."""
 
     package: str
+    but: tuple[str, ...] = ()
 
     def declared(self) -> tuple[type[Bound], ...]:
-        return tuple(module.Options for module in components.load_all(self.package).values())
+        names = (each for each in components.names(self.package) if each not in self.but)
+        return tuple(components.load(self.package, name).Options for name in names)
 
 
 @dataclass(frozen=True)

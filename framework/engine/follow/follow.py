@@ -98,13 +98,14 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
                 run_record.record_follower(pipeline.name, follower.tag, None)
                 return
             was = None if step.since == NOTHING else step.since
-            if follower.showing not in table.refs:
+            if follower.showing not in table.refs and not follower.newest:
                 _tag(context, pipeline, {follower.showing: step.until}, {follower.tag: was, follower.showing: None})
                 context.at("begun")
             yield _show(context, pipeline, follower, table, step)
             context.at("shown")
-            done = {follower.tag: step.until, **({follower.before: step.since} if was and follower.by_files else {})}
-            _tag(context, pipeline, done, {follower.tag: was, follower.showing: step.until}, (follower.showing,))
+            done = {follower.tag: step.until, **({follower.before: step.since} if was and not follower.by_rows else {})}
+            showing = None if follower.newest else step.until
+            _tag(context, pipeline, done, {follower.tag: was, follower.showing: showing}, (follower.showing,))
             context.at("tagged")
 
 

@@ -26,7 +26,9 @@ class Step:
 
 
 def rows(table: Metadata, follower: Follower) -> int:
-    """About how many rows wait."""
+    """About how many rows wait; of a follower of the newest snapshot, how many commits."""
+    if follower.newest:
+        return _commits(table, _shown(table, follower))
     return sum(map(changed, _news(table, _shown(table, follower))))
 
 
@@ -36,7 +38,18 @@ def step(table: Metadata, follower: Follower) -> Step | None:
     begun = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
     if begun is not None:
         return _step(since, begun)
+    if follower.newest:
+        return _newest(table, since)
     return _by_files(table, since) if follower.by_files else by_rows(table, since)
+
+
+def _newest(table: Metadata, since: int) -> Step | None:
+    return None if table.main is None or table.main["snapshot-id"] == since else _step(since, table.main)
+
+
+def _commits(table: Metadata, since: int) -> int:
+    ids = [each["snapshot-id"] for each in table.ancestors()]
+    return ids.index(since) if since in ids else min(1, len(ids))
 
 
 def _by_files(table: Metadata, since: int) -> Step | None:

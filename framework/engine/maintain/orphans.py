@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from framework.catalogs import ANY_TIME
 from framework.engine.iceberg import deletable_files, metadata
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import second_pipeline
@@ -24,14 +25,14 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
         return 0
     files, location = table.files, str(table.document["location"])
     old = unnamed(lake, pipeline, name, now - timedelta(seconds=pipeline.maintain.orphans_after))
-    by_others = others.named(table, set(files.older(location, others.ANY_TIME))) if old else None
+    by_others = others.named(table, set(files.older(location))) if old else None
     if by_others is None:
         return 0
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
     return deletable_files.delete(files, old - by_others, folders)
 
 
-def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = others.ANY_TIME) -> set[str]:
+def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = ANY_TIME) -> set[str]:
     """The files in a table's folder that it does not name, but for metadata and a Delta log."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timezone
 from typing import Any
 
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import metadata, published
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol
 from framework.model import FOLLOWED
 
 METADATA = ".metadata.json"
 DELTA = "_delta_log"
-ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
 
 
 def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
@@ -25,9 +23,10 @@ def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
     try:
         for other in {each for each in there if each.endswith(METADATA)} - own:
             document = files.metadata(other)
+            same = document.get("table-uuid") == table.uuid
             # No other catalog shows a table of bad rows: what its log of versions has no more is its own.
-            if protocol.OF not in table.properties or document.get("table-uuid") != table.uuid:
-                paths |= {files.path(each) for each in _named_by(Metadata(other, document, files))}
+            if protocol.OF not in table.properties or not same:
+                paths |= {files.path(each) for each in _named_by(Metadata(other, document, files), same)}
     except (ValueError, OSError):  # damaged, or a store that does not answer just now
         return None
     return frozenset(paths)
@@ -56,11 +55,14 @@ def shows_delta(table: Metadata) -> bool:
 def beside(table: Metadata) -> list[str]:
     """The metadata files of a table's own folder, and the files of a Delta log."""
     location = str(table.document["location"])
-    return [each for name in ("metadata", DELTA) for each in table.files.older(f"{location}/{name}", ANY_TIME)]
+    return [each for name in ("metadata", DELTA) for each in table.files.older(f"{location}/{name}")]
 
 
-def _named_by(table: Metadata) -> Iterator[str]:
+def _named_by(table: Metadata, same: bool) -> Iterator[str]:
+    """The files that metadata names; without what the `same` table was shown with elsewhere, whose newest snapshot a tag keeps."""
     for snapshot in table.snapshots.values():
+        if same and published.is_shown(snapshot):
+            continue
         yield snapshot["manifest-list"]
         for manifest in _there(table, snapshot["manifest-list"]):
             yield manifest["manifest_path"]

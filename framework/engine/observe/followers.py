@@ -8,16 +8,18 @@ from typing import Literal
 
 from framework.amounts import counted
 from framework.engine.follow import waiting
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import published
+from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.run_record import FailedRun, RunRecord
 from framework.model import Follower, Pipeline
 
-State = Literal["pending", "connected", "lagging", "failing"]
+State = Literal["pending", "connected", "lagging", "failing", "left"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A follower at one moment: about how many rows it has not shown, and its last failure."""
+    """A follower at one moment: about how many rows, or commits, it has not shown, and its last failure. One that is `left` is no
+    longer in the spec."""
 
     follower: Follower
     state: State
@@ -26,12 +28,16 @@ class Shown:
 
     @property
     def words(self) -> str:
-        waits = f"{counted(self.rows, 'row')} wait" if self.rows else "has all rows"
+        if self.state == "left":
+            return "is still there, and the spec no longer names it"
+        thing = "commit" if self.follower.newest else "row"
+        waits = f"{counted(self.rows, thing)} wait" if self.rows else f"has all {thing}s"
         return "nothing was shown yet" if self.state == "pending" else f"{self.state}, {waits}"
 
 
-def shown(pipeline: Pipeline, record: RunRecord) -> Iterator[Shown]:
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
+def shown(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[Shown]:
+    for left in published.left(pipeline, table) if table else ():
+        yield Shown(follower=left, state="left", rows=0, failed=None)
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0
         waits = table is not None and waiting.step(table, follower) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Generic, TypeVar
@@ -57,6 +57,7 @@ class Progress:
     metadata: str = ""  # the current metadata file; none where there is no table, or the catalog does not answer
     snapshot: int | None = None
     offsets: tuple[Offsets, ...] = ()
+    now: Metadata | None = field(default=None, repr=False, compare=False)
 
     @property
     def catalog_away(self) -> bool:
@@ -126,7 +127,7 @@ def _table_progress(pipeline: Pipeline) -> _TableProgress:
     progress = replace(
         progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
         committed=table.published(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
-        snapshot=table.main["snapshot-id"] if table.main else None,
+        snapshot=table.main["snapshot-id"] if table.main else None, now=table,
     )  # fmt: skip
     return _TableProgress(progress, state, of_another)
 

@@ -104,7 +104,7 @@ def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: d
     progress, record = read[pipeline.name], run_record.read(pipeline.name)
     waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
     latest = None if progress.catalog_away else newest_event(pipeline)
-    followers = () if progress.catalog_away else tuple(shown(pipeline, record))
+    followers = () if progress.catalog_away else tuple(shown(pipeline, progress.now, record))
     return replace(status_from(pipeline, progress, record, latest, now, waits_before), followers=followers)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
 from framework.spec.kinds.tests import Test
-from framework.spec.options import Bound, Files, Kind, Named, OneOf, WrittenStep, later, option
+from framework.spec.options import Bound, Files, Kind, Named, OneOf, WrittenStep, option
 from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Schedule, Size, TableName
 
 EXPECT_EXAMPLE = """\
@@ -67,7 +67,7 @@ LANGUAGE_STEPS = (
     "join", "aggregate", "sql",
 )  # fmt: skip
 
-Also = Annotated[Bound, OneOf("framework.followers")]
+Also = Annotated[Bound, OneOf("framework.followers", but=("catalog",))]
 Step = Annotated[WrittenStep, Files("framework.steps", "step", later=LANGUAGE_STEPS)]
 
 
@@ -131,7 +131,9 @@ class Into(Bound):
     partly: ClassVar[bool] = True
 
     table: TableName = option("The table, with its namespace.", example="markets.trades", aka=["name"])
-    catalog: Name | None = option("The catalog; default: the only one in the specs.", default=None, example="lake")
+    catalog: Name | None = option(
+        "The catalog; default: the only one in the specs that no `publish` names.", default=None, example="lake"
+    )
     write: Annotated[str, WRITES] = option(
         "How rows are written to the table.",
         default="append", example="upsert", later=("accumulate",), aka=["mode"],
@@ -269,6 +271,18 @@ class Expectation(Bound):
 
 
 @dataclass(frozen=True)
+class Publish(Bound):
+    """List the table in another catalog."""
+
+    known_by: ClassVar[str | None] = "catalog"
+
+    catalog: Name = option("The other catalog, a `catalog` of the specs.", example="open_catalog")
+    as_: TableName | None = option(
+        "The table's name there; default: the same.", default=None, example="markets.flagged", aka=["name", "table"]
+    )
+
+
+@dataclass(frozen=True)
 class Thin(Bound):
     """How old snapshots are thinned out, before they are too old to be kept."""
 
@@ -357,7 +371,10 @@ class Pipeline(Kind):
         example="[{topic: flagged_trades, key: userid, where: \"anomaly_flag <> 'NORMAL'\"}]",
         aka=["and", "onward", "sinks"],
     )
-    publish: None = later("Further catalogs that list the table.")
+    publish: tuple[Publish, ...] | None = option(
+        "Other catalogs that list the same table, too; default: those of `publish` of its catalog. `[]`: none.",
+        default=None, example="[{catalog: open_catalog, as: markets.flagged}]",
+    )  # fmt: skip
     tests: tuple[Test, ...] = option(
         "Messages and the rows that they become, for `sluice test`.", default=(), aka=["test", "examples"],
         example="[{name: a price is kept, given: [{price: 5.0}], expect: [{price: 5.0}]}]",

@@ -1,0 +1,107 @@
+"""What of a table other catalogs show: metadata files of their own, which name main alone.
+
+Guarantee: whoever reads the table there sees no staged rows, and can neither expire its snapshots nor delete its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framework.catalogs import Current
+from framework.engine.iceberg import deletable_files, metadata
+from framework.engine.iceberg.metadata import Metadata
+from framework.model import PUBLISHED, Follower, Pipeline
+
+OURS = "sluice."  # how the names of properties begin that only the table itself has
+_FILE = "published-"
+_SHOWN = "published-by"  # in the summary of a snapshot that others see
+_LEFT_OUT = ("metadata-log", "statistics", "partition-statistics")
+_ADDED = {
+    "gc.enabled": "false",  # no engine expires snapshots or deletes files of it
+    # A catalog that writes metadata files itself does not leave them in the table's folder for ever.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+}
+
+
+def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
+    """The table's metadata as others see it: one snapshot with what it comes from."""
+    snapshots = [_without_ours(each) for each in reversed(list(table.ancestors(snapshot)))]
+    ids = {each["snapshot-id"] for each in snapshots}
+    log = [each for each in table.document.get("snapshot-log") or () if each["snapshot-id"] in ids]
+    if not log or log[-1]["snapshot-id"] != snapshot:
+        log.append({"snapshot-id": snapshot, "timestamp-ms": table.document["last-updated-ms"]})
+    properties = {name: value for name, value in table.properties.items() if not name.startswith(OURS)}
+    return {
+        **{name: value for name, value in table.document.items() if name not in _LEFT_OUT},
+        "current-snapshot-id": snapshot,
+        "refs": {"main": {"snapshot-id": snapshot, "type": "branch"}},
+        "snapshots": snapshots,
+        "snapshot-log": log,
+        "properties": {**properties, **_ADDED},
+    }
+
+
+def write(table: Metadata, shown: Mapping[str, Any], follower: Follower) -> Current:
+    """A new metadata file beside those of the table itself."""
+    number = shown["last-sequence-number"]
+    location = f"{_folder(table)}/{_prefix(follower)}{number:08}-{uuid.uuid4().hex[:12]}.metadata.json"
+    table.files.write(location, json.dumps(shown).encode())
+    return Current(location, shown, table.files)
+
+
+def is_own(table: Metadata, follower: Follower, location: str) -> bool:
+    """Whether a metadata file is one that was written for this follower."""
+    start = table.files.path(f"{_folder(table)}/{_prefix(follower)}")
+    return table.files.path(location).startswith(start)
+
+
+def files(table: Metadata, follower: Follower, there: Metadata | None = None) -> list[str]:
+    """The metadata files that were written for it, the oldest first; and those that the other catalog wrote, as far as its log goes back
+    and they show nothing else."""
+    listed = sorted(each for each in table.files.older(_folder(table)) if is_own(table, follower, each))
+    log = [*(each["metadata-file"] for each in there.document.get("metadata-log") or ()), there.file] if there else []
+    return [*listed, *(each for each in log if each not in listed and _shows_only(table, each))]
+
+
+def _shows_only(table: Metadata, location: str) -> bool:
+    try:
+        document = table.files.metadata(location)
+    except (OSError, ValueError):
+        return False
+    return document.get("table-uuid") == table.uuid and all(map(is_shown, document.get("snapshots") or ()))
+
+
+def is_shown(snapshot: Mapping[str, Any]) -> bool:
+    """Whether a snapshot in metadata of others is one that they were given."""
+    return _SHOWN in metadata.summary(snapshot)
+
+
+def delete(table: Metadata, file: str) -> None:
+    deletable_files.delete(table.files, [file], table.files.folders(_folder(table)))
+
+
+def left(pipeline: Pipeline, table: Metadata) -> Iterator[Follower]:
+    """Of other catalogs that list the table and that the spec no longer names."""
+    there = {tag for each in pipeline.published for tag in each.tags}
+    for tag in table.refs:
+        if tag.startswith(PUBLISHED) and tag not in there and not tag.endswith("-before"):
+            name = tag.removeprefix(PUBLISHED)
+            yield Follower(type="catalog", name=name, where=pipeline.table.places["table"], says=(), options=None, newest=True)
+
+
+def _folder(table: Metadata) -> str:
+    return f"{str(table.document['location']).rstrip('/')}/metadata"
+
+
+def _prefix(follower: Follower) -> str:
+    return f"{_FILE}{hashlib.sha256(follower.name.encode()).hexdigest()[:8]}-"
+
+
+def _without_ours(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
+    summary = {name: value for name, value in metadata.summary(snapshot).items() if not name.startswith(OURS)}
+    return {**snapshot, "summary": {**summary, _SHOWN: "sluice"}}

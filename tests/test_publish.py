@@ -1,0 +1,172 @@
+"""`publish`: the same table in other catalogs, what readers there see of it, and what becomes of it if somebody else changes it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from framework.engine import unpublish
+from framework.engine.follow import follow
+from framework.engine.iceberg import metadata, published, table_state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.maintain import maintain
+from framework.engine.observe.status import status_of
+from framework.engine.publish import accept
+from framework.engine.spark import session
+from framework.engine.undo import rollback
+from framework.errors import SluiceError
+from tests.following import ran
+from tests.project import Project
+from tests.rest import DOCUMENT, STORAGE, login
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+TOPIC = """
+topic: trades
+kafka_name: {{topic}}
+value: json
+columns: {{{{id: {{{{type: bigint, required: true}}}}, price: double{more}}}}}
+---
+pipeline: trades
+from: {{{{topic: trades}}}}
+into: {{{{table: {{namespace}}.trades{into}}}}}
+publish: [{{{{catalog: there_{{namespace}}, as: "seen_{{namespace}}.flagged"}}}}]
+---
+"""
+BESIDE = """\
+catalog: THERE
+type: sql
+uri: sqlite:///there.db
+warehouse: warehouse
+"""
+HOME = """\
+catalog: home
+type: sql
+uri: sqlite:///home.db
+warehouse: s3://sluice/home
+"""
+GLUE = """\
+catalog: THERE
+type: glue
+endpoint: {aws}
+warehouse: s3://sluice/glue
+"""
+WHERE = [
+    "sql",
+    pytest.param("rest", marks=pytest.mark.slow),
+    pytest.param("glue", marks=[pytest.mark.slow, pytest.mark.long]),
+]
+
+
+@pytest.fixture(params=WHERE)
+def shared(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project whose table another catalog lists, on this machine or in a bucket."""
+    login(monkeypatch)
+    kind: str = request.param
+    if kind == "sql":
+        project.template = of(BESIDE)
+    else:
+        store = request.getfixturevalue("quick_store")
+        storage = STORAGE.format(store=store)
+        if kind == "rest":
+            there = DOCUMENT.format(name="THERE", uri=request.getfixturevalue("rest_catalog"), store=store)
+        else:
+            there = GLUE.format(aws=request.getfixturevalue("aws")) + storage
+        project.template = of(f"{HOME}{storage}\n---\n{there}", ", catalog: home")
+    plan = project.plan
+    session.prepare(plan)
+    for key, value in session.settings(plan).items():
+        if key.startswith("spark.sql.catalog."):
+            project.spark.conf.set(key, value)
+    project.make_topic(1)
+    yield project
+    for each in unpublish.of_pipeline(project.plan, project.pipeline):
+        unpublish.end(each)
+
+
+def of(documents: str, into: str = "", more: str = "") -> str:
+    """With a name of its own for the other catalog: Spark keeps the first of a name."""
+    written = documents.replace("{", "{{").replace("}", "}}").replace("THERE", "there_{namespace}")
+    return TOPIC.format(into=into, more=more) + written
+
+
+def send(project: Project, *ids: int) -> None:
+    project.send([b'{"id": %d, "price": 1}' % id_ for id_ in ids], 0)
+
+
+def name(project: Project) -> str:
+    return f"seen_{project.namespace}.flagged"
+
+
+def there(project: Project) -> Any:
+    (catalog,) = [each for each in project.plan.catalogs if each.name.startswith("there_")]
+    return catalog
+
+
+def seen(project: Project) -> list[int]:
+    """The ids that a reader of the other catalog sees."""
+    table = table_state.table(there(project), name(project))
+    return sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) if table else []
+
+
+def state(project: Project) -> tuple[str, int]:
+    (each,) = status_of(project.plan, project.pipeline).followers
+    return each.state, each.rows
+
+
+def test_it_is_the_same_table(shared: Project) -> None:
+    assert state(shared) == ("pending", 0)
+    send(shared, 1, 2)
+    assert ran(shared) == []
+    assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
+    own = metadata.read(shared.pipeline.table.catalog, shared.pipeline.table.identifier)
+    other = metadata.read(there(shared), name(shared))
+    assert own is not None and other is not None
+    assert (other.uuid, other.main["snapshot-id"], set(other.refs)) == (own.uuid, own.main["snapshot-id"], {"main"})
+    assert not any("sluice." in name for name in (*other.properties, *metadata.summary(other.main)))
+    for number in range(3, 7):
+        send(shared, number)
+        ran(shared)
+    assert seen(shared) == [1, 2, 3, 4, 5, 6]
+    assert len(published.files(own, shared.pipeline.published[0])) in (1, 2)  # one where a server writes the others
+    context = shared.context()
+    list(maintain.maintain(context, context.plan.pipelines[0]))
+    assert ran(shared) == []
+    assert (seen(shared), state(shared)) == ([1, 2, 3, 4, 5, 6], ("connected", 0))
+    assert ran(shared) == []
+
+
+def test_columns_that_are_added_and_a_rollback(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    own = metadata.read(shared.pipeline.table.catalog, shared.pipeline.table.identifier)
+    shared.template = shared.template.replace("price: double", "price: double, note: string")
+    shared.send([b'{"id": 2, "note": "new"}'], 0)
+    ran(shared)
+    table = table_state.table(there(shared), name(shared))
+    assert table is not None
+    assert sorted((row["id"], row["note"]) for row in table.scan().to_arrow().to_pylist()) == [(1, None), (2, "new")]
+    context = shared.context()
+    pipeline = context.plan.pipelines[0]
+    accept.move(context, pipeline, rollback.judged(context, pipeline, own.main["snapshot-id"]).moves)
+    list(follow.after_run(context, pipeline))
+    assert seen(shared) == [1]
+    ran(shared)
+    assert seen(shared) == [1, 2]
+
+
+def test_what_another_program_changed_there_is_reported(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    Lake(shared.spark, there(shared))
+    shared.spark.sql(f"ALTER TABLE {there(shared).name}.{name(shared)} ADD COLUMN theirs bigint")
+    send(shared, 2)
+    with pytest.raises(SluiceError) as caught:
+        ran(shared)
+    assert caught.value.code == "published-changed"
+    assert seen(shared) == [1]
+    assert len(shared.rows()) == 2
+    (each,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
+    assert each.there is not None
