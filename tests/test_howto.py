@@ -88,6 +88,7 @@ def test_there_are_specs() -> None:
         "onward.md",
         "personal-data.md",
         "production.md",
+        "publish.md",
         "read-again.md",
         "rest-catalog.md",
         "schema-registry.md",

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from framework import catalogs
 from framework.engine import unpublish
 from framework.engine.follow import follow
 from framework.engine.iceberg import metadata, published, table_state
+from framework.engine.iceberg.jvm_state import names
 from framework.engine.iceberg.lake import Lake
-from framework.engine.maintain import maintain
+from framework.engine.iceberg.metadata import Metadata
+from framework.engine.maintain import expire, maintain
 from framework.engine.observe.status import status_of
 from framework.engine.publish import accept
 from framework.engine.spark import session
 from framework.engine.undo import rollback
 from framework.errors import SluiceError
+from framework.model import PUBLISHED
 from tests.following import ran
 from tests.project import Project
 from tests.rest import DOCUMENT, STORAGE, login
+from tests.test_keyed_model import Died
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -111,6 +119,14 @@ def seen(project: Project) -> list[int]:
     return sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) if table else []
 
 
+def both(project: Project) -> tuple[Metadata, Metadata]:
+    """The table's metadata here and there."""
+    own = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    other = metadata.read(there(project), name(project))
+    assert own is not None and other is not None
+    return own, other
+
+
 def state(project: Project) -> tuple[str, int]:
     (each,) = status_of(project.plan, project.pipeline).followers
     return each.state, each.rows
@@ -121,10 +137,8 @@ def test_it_is_the_same_table(shared: Project) -> None:
     send(shared, 1, 2)
     assert ran(shared) == []
     assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
-    own = metadata.read(shared.pipeline.table.catalog, shared.pipeline.table.identifier)
-    other = metadata.read(there(shared), name(shared))
-    assert own is not None and other is not None
-    assert (other.uuid, other.main["snapshot-id"], set(other.refs)) == (own.uuid, own.main["snapshot-id"], {"main"})
+    own, other = both(shared)
+    assert (other.uuid, other.refs["main"], set(other.refs)) == (own.uuid, own.refs["main"], {"main"})
     assert not any("sluice." in name for name in (*other.properties, *metadata.summary(other.main)))
     for number in range(3, 7):
         send(shared, number)
@@ -141,7 +155,7 @@ def test_it_is_the_same_table(shared: Project) -> None:
 def test_columns_that_are_added_and_a_rollback(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    own = metadata.read(shared.pipeline.table.catalog, shared.pipeline.table.identifier)
+    own, _ = both(shared)
     shared.template = shared.template.replace("price: double", "price: double, note: string")
     shared.send([b'{"id": 2, "note": "new"}'], 0)
     ran(shared)
@@ -150,7 +164,7 @@ def test_columns_that_are_added_and_a_rollback(shared: Project) -> None:
     assert sorted((row["id"], row["note"]) for row in table.scan().to_arrow().to_pylist()) == [(1, None), (2, "new")]
     context = shared.context()
     pipeline = context.plan.pipelines[0]
-    accept.move(context, pipeline, rollback.judged(context, pipeline, own.main["snapshot-id"]).moves)
+    accept.move(context, pipeline, rollback.judged(context, pipeline, own.refs["main"]).moves)
     list(follow.after_run(context, pipeline))
     assert seen(shared) == [1]
     ran(shared)
@@ -168,5 +182,121 @@ def test_what_another_program_changed_there_is_reported(shared: Project) -> None
     assert caught.value.code == "published-changed"
     assert seen(shared) == [1]
     assert len(shared.rows()) == 2
-    (each,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
-    assert each.there is not None
+    assert state(shared) == ("failing", 1)
+    (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
+    assert listed.there is not None
+    unpublish.end(listed)
+    untag(shared)
+    ran(shared)
+    assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
+
+
+def untag(project: Project) -> None:
+    """As `sluice unpublish` does."""
+    context = project.context()
+    lake = context.lake(context.plan.pipelines[0])
+    table = lake.load(project.pipeline.table.identifier)
+    assert table is not None
+    lake.untag(table, [tag for tag in names(table) if tag.startswith(PUBLISHED)])
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_what_was_removed_there_is_reported(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    catalogs.of(there(shared)).drop(name(shared))
+    send(shared, 2)
+    with pytest.raises(SluiceError, match="is not there any more"):
+        ran(shared)
+    untag(shared)
+    ran(shared)
+    assert seen(shared) == [1, 2]
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_another_table_of_that_name_stays(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    untag(shared)
+    before = shared.namespace
+    shared.template = shared.template.replace("{namespace}.trades", "second.trades").replace("{{namespace}}", "{namespace}")
+    with pytest.raises(SluiceError, match="another table is there"):
+        ran(shared)
+    assert (seen(shared), shared.namespace) == ([1], before)
+
+
+@pytest.mark.parametrize("point", ["shown", "tagged"])
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_a_run_dies_and_more_is_committed(shared: Project, point: str) -> None:
+    for first in (1, 2):  # with and without a commit that was shown before
+        send(shared, first)
+        with suppress(Died):
+            ran(shared, dies_at(point))
+        send(shared, first + 10)
+        ran(shared)
+        assert seen(shared) == sorted(row["id"] for row in shared.rows())
+        assert state(shared) == ("connected", 0)
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_between_two_looks_somebody_else_is_first(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    send(shared, 1)
+    ran(shared)
+    send(shared, 2)
+    shows = published.write
+
+    def then_another(*arguments: Any) -> Any:
+        written = shows(*arguments)
+        with sqlite3.connect(there(shared).options.uri.removeprefix("sqlite:///")) as file:
+            file.execute("UPDATE iceberg_tables SET metadata_location = metadata_location || '.theirs'")
+        return written
+
+    monkeypatch.setattr(published, "write", then_another)
+    with pytest.raises(SluiceError, match="another program changed it"):
+        ran(shared)
+    catalogs.of(there(shared)).drop(name(shared))
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_expired_files_go_and_those_that_are_listed_stay(shared: Project) -> None:
+    """Metadata files for others keep no file of an expired snapshot, and their newest snapshot stays readable."""
+    shared.template = shared.template.replace("publish:", "maintain: {{keep_snapshots_for: 1h, keep_at_least: 1}}\npublish:")
+    for number in range(4):
+        send(shared, number)
+        ran(shared)
+    context = shared.context()
+    pipeline = context.plan.pipelines[0]
+    lake = context.lake(pipeline)
+    own, _ = both(shared)
+    old = [each for each in own.snapshots if each not in own.refs.values()]
+    lists = [own.files.path(own.snapshots[each]["manifest-list"]) for each in old]
+    assert lists and all(Path(each).exists() for each in lists)
+    expire.expire(lake, pipeline.table.catalog, pipeline.table.identifier, old)
+    assert not any(Path(each).exists() for each in lists)
+    assert seen(shared) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_a_spec_without_it_keeps_the_listing_until_it_is_unpublished(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    listed = shared.template
+    shared.template = "\n".join(line for line in listed.splitlines() if not line.startswith("publish:")).replace(
+        "{namespace}.trades", "{namespace}.trades, catalog: lake"
+    )
+    assert state(shared) == ("left", 0)
+    context = shared.context()
+    list(maintain.maintain(context, context.plan.pipelines[0]))
+    assert state(shared) == ("left", 0)
+    shared.template = listed
+    send(shared, 2)
+    ran(shared)
+    assert seen(shared) == [1, 2]
+
+
+def dies_at(point: str) -> Any:
+    def at(reached: str) -> None:
+        if reached == point:
+            raise Died
+
+    return at

@@ -202,10 +202,10 @@ class Catalog(ABC):
     def drop(self, identifier: str) -> None:
         """Forgets a table. Its files stay."""
 
-    @abstractmethod
     def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
         """Lists a table of another catalog, as this metadata has it. Raises `Moved` if the name has other metadata than `instead_of` by
         now. A catalog that writes metadata itself gets a file for a new name only."""
+        raise Refused("it cannot list the tables of another catalog", "name another catalog under `publish`")
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Creates what Spark needs before it starts."""

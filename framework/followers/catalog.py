@@ -55,8 +55,10 @@ def _problem(own: Catalog, target: Catalog, where: Where) -> Problem | None:
     if own.name == target.name:
         hint = "name another catalog, or remove it"
         return Problem(where, "published-in-itself", f"the table is in the catalog `{target.name}` already", hint)
+    if not own.type:  # the missing catalog was reported
+        return None
     here, there = catalogs.of(own).on_this_machine, catalogs.of(target).on_this_machine
-    if own.type and here != there:
+    if here != there:
         message = f"the table's files are {_place(here)}, and the catalog `{target.name}` is for files {_place(there)}"
         hint = (
             "keep the table in an object store: a `warehouse` that begins with `s3://`"

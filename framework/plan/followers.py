@@ -45,11 +45,10 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterato
 
 def _each(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
     listings = pipeline.table.catalog.publish if spec.publish is None else ()
+    of_catalogs = components.load(PACKAGE, "catalog")
     resolved = chain(
-        (
-            components.load(PACKAGE, each.known_by or "").resolve(each, pipeline, draft)
-            for each in (*spec.also, *(spec.publish or ()))
-        ),
-        (components.load(PACKAGE, "catalog").resolve_for_all(each, pipeline, draft) for each in listings),
+        (components.load(PACKAGE, each.known_by or "").resolve(each, pipeline, draft) for each in spec.also),
+        (of_catalogs.resolve(each, pipeline, draft) for each in spec.publish or ()),
+        (of_catalogs.resolve_for_all(each, pipeline, draft) for each in listings),
     )
     yield from (follower for follower in resolved if follower is not None)

@@ -272,9 +272,7 @@ class Expectation(Bound):
 
 @dataclass(frozen=True)
 class Publish(Bound):
-    """List the table in another catalog."""
-
-    known_by: ClassVar[str | None] = "catalog"
+    """Another catalog that lists the table."""
 
     catalog: Name = option("The other catalog, a `catalog` of the specs.", example="open_catalog")
     as_: TableName | None = option(
