@@ -6,22 +6,30 @@ session. Everything is on this machine, so that no network is measured.
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+
+from confluent_kafka import Producer
 
 from bench import load
 from bench.quick import place, report, whole
 from framework.engine.context import Context
+from framework.engine.iceberg import metadata
+from framework.engine.loop import catch_up
+from framework.model import ListedTable
 from framework.plan.passes import make
 from framework.services import catalog, kafka, s3
 
 MESSAGES = 1_000_000
 TURNS = 5  # behind two that warm up
-BARS = {"rest_s3_vs_embedded": "≥ 0.7", "status_rest_s": "≤ 2"}
+COMMITS = 50
+BARS = {"rest_s3_vs_embedded": "≥ 0.7", "status_rest_s": "≤ 2", "publish_lag_p99_s": "≤ 5"}
 REST = """
 ---
 catalog: rest
@@ -29,6 +37,23 @@ type: rest
 uri: {catalog}
 oauth: {{client_id: "${{secret:oc_id}}", client_secret: "${{secret:oc_secret}}"}}
 storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+"""
+LISTED = """
+---
+catalog: home
+type: sql
+uri: sqlite:///home.db
+warehouse: s3://sluice/listed
+storage: {{endpoint: "{store}", region: us-east-1, access_key: "${{secret:s3_key}}", secret_key: "${{secret:s3_secret}}"}}
+---
+pipeline: listed
+from: {{topic: listed}}
+into: {{table: bench.listed, catalog: home}}
+publish: [{{catalog: rest, as: seen.listed}}]
+---
+topic: listed
+value: json
+columns: {{id: bigint}}
 """
 
 
@@ -49,7 +74,7 @@ def _measured(bootstrap: str, store: str, uri: str) -> dict[str, float]:
     file = folder / "bench.yaml"
     text = file.read_text().replace("into: {table: bench.embedded}", "into: {table: bench.embedded, catalog: lake}")
     text = text.replace("into: {table: bench.remote}", "into: {table: bench.remote, catalog: rest}")
-    file.write_text(text + REST.format(catalog=uri, store=store))
+    file.write_text(text + REST.format(catalog=uri, store=store) + LISTED.format(store=store))
     context = Context(make(folder))
     rates: dict[str, list[float]] = {"embedded": [], "remote": []}
     for turn in range(TURNS + 2):
@@ -60,13 +85,47 @@ def _measured(bootstrap: str, store: str, uri: str) -> dict[str, float]:
             if turn >= 2:
                 rates[name].append(MESSAGES / seconds)
             print(f"turn {turn} {name}: {seconds:.2f} s", flush=True)
+    lags = _lags(context, bootstrap)
     context.stop()
     return {
         "rest_s3_vs_embedded": statistics.median(rates["remote"]) / statistics.median(rates["embedded"]),
         "status_rest_s": statistics.median(_status(folder) for _ in range(TURNS)),
+        "publish_lag_p99_s": max(lags),  # of fifty
+        "publish_lag_median_s": statistics.median(lags),
         "embedded_rows_per_s": statistics.median(rates["embedded"]),
         "rest_s3_rows_per_s": statistics.median(rates["remote"]),
     }
+
+
+def _lags(context: Context, bootstrap: str) -> list[float]:
+    """Seconds from each commit of a table to the moment at which another catalog lists it, while the process runs."""
+    pipeline = context.plan.pipeline("listed")
+    assert pipeline is not None
+    listed: ListedTable = pipeline.published[0].options
+    shown: dict[int, float] = {}
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            there = metadata.read(listed.catalog, listed.identifier)
+            if there is not None:
+                shown.setdefault(there.refs["main"], time.time())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    producer = Producer({"bootstrap.servers": bootstrap})
+    committed: dict[int, float] = {}
+    for number in range(COMMITS):
+        producer.produce("listed", json.dumps({"id": number}))
+        producer.flush()
+        assert catch_up(context, [pipeline], lambda _: None, lambda: False) == ()
+        own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        assert own is not None and own.main is not None
+        committed[own.refs["main"]] = own.published(own.main).timestamp()
+    done.wait(0.5)
+    done.set()
+    watching.join()
+    return [shown[snapshot] - at for snapshot, at in committed.items()]
 
 
 def _status(folder: Path) -> float:

@@ -15,7 +15,7 @@ from framework.errors import SluiceError
 from framework.model import Catalog, Follower, Pipeline, Plan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Publication:
     """A table in another catalog: `there` as that has it now, if it is the same table."""
 
@@ -49,7 +49,7 @@ def of_pipeline(plan: Plan, pipeline: Pipeline) -> Iterator[Publication]:
             raise SluiceError("unknown-catalog", message, f"add its document `catalog: {name}` again until it is unpublished")
         other = metadata.read(catalog, identifier)
         same = other if other is not None and other.uuid == table.uuid else None
-        yield Publication(each, catalog, identifier, table, same, other)
+        yield Publication(follower=each, catalog=catalog, identifier=identifier, table=table, there=same, other=other)
 
 
 def end(publication: Publication) -> None:

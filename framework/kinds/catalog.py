@@ -40,7 +40,7 @@ class Catalog(Kind):
 def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
     for each in documents:
         publish = tuple(Listing(to.catalog, to.namespace, to.place("catalog")) for to in each.publish if not to.gaps)
-        draft.catalogs[each.name] = model.Catalog(each.name, each.type, each.options, draft.secrets, publish)
+        draft.catalogs[each.name] = model.Catalog(each.name, each.type, each.options, secrets=draft.secrets, publish=publish)
     elsewhere = {to.catalog for catalog in documents for to in catalog.publish if not to.gaps}
     elsewhere |= {to.catalog for pipeline in draft.written.of(Pipeline) for to in pipeline.publish or () if not to.gaps}
     draft.homes = {name: each for name, each in draft.catalogs.items() if name not in elsewhere}

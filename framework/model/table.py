@@ -34,6 +34,7 @@ class Catalog:
     name: str
     type: str  # a file of `framework.catalogs`
     options: Any = None  # as that file declares them
+    _: KW_ONLY
     secrets: SecretStore = field(default_factory=SecretStore)  # those that the options name
     publish: tuple[Listing, ...] = field(default=(), repr=False)
 
