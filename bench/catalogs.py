@@ -6,7 +6,6 @@ session. Everything is on this machine, so that no network is measured.
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import subprocess
@@ -14,8 +13,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-
-from confluent_kafka import Producer
 
 from bench import load
 from bench.quick import place, report, whole
@@ -113,12 +110,11 @@ def _lags(context: Context, bootstrap: str) -> list[float]:
 
     watching = threading.Thread(target=watch)
     watching.start()
-    producer = Producer({"bootstrap.servers": bootstrap})
     committed: dict[int, float] = {}
     for number in range(COMMITS):
-        producer.produce("listed", json.dumps({"id": number}))
-        producer.flush()
-        assert catch_up(context, [pipeline], lambda _: None, lambda: False) == ()
+        load.produce(bootstrap, "listed", [b'{"id": %d}' % number])
+        for failure in catch_up(context, [pipeline], lambda _: None, lambda: False):
+            raise failure.error
         own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         assert own is not None and own.main is not None
         committed[own.refs["main"]] = own.published(own.main).timestamp()
