@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from framework.model import SecretStore, Storage
+from framework.model.storage import SCHEME
 from framework.patience import STORE
 from framework.secrets import reveal
 
@@ -97,6 +99,28 @@ def keys(of: Any) -> Login | None:
         return None
     frozen = login.get_frozen_credentials()
     return Login(frozen.access_key, frozen.secret_key, frozen.token)
+
+
+def reader(storage: Storage, login: Login | None, location: str) -> Login:
+    """Keys of the storage's role, with which only what is below this location can be read, for an hour."""
+    bucket, _, prefix = location.removeprefix(SCHEME).partition("/")
+    prefix = prefix.rstrip("/")
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*"},
+            {
+                "Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{bucket}",
+                "Condition": {"StringLike": {"s3:prefix": f"{prefix}/*"}},
+            },
+        ],
+    }  # fmt: skip
+    external = {"ExternalId": storage.external_id} if storage.external_id else {}
+    answer = client(_own(storage, login), storage, "sts").assume_role(
+        RoleArn=storage.role, RoleSessionName="sluice-reader", Policy=json.dumps(policy), DurationSeconds=3600, **external
+    )
+    given = answer["Credentials"]
+    return Login(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
 
 
 def encryption(storage: Storage) -> Mapping[str, str]:

@@ -127,6 +127,7 @@ NOT_DONE = {
     "another-kafka.md": ("sluice topics --env prod",),  # a Kafka with TLS and a login, under a name that is not there
     "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
     "rest-catalog.md": ("sluice services", "export SLUICE_VAR", "export SLUICE_SECRET"),  # as for buckets.md
+    "serve.md": ("sluice serve",),  # it never ends: tests/test_serve.py runs it, and what is typed in DuckDB
     "production.md": ("export DAGSTER_HOME",),  # the daemon and the web server, which never end
 }
 """Commands and `sh` blocks that are not typed, by how they begin. Besides, DuckDB's SQL in read-tables.md: `INSTALL` downloads."""

@@ -21,7 +21,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
-        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "ui", "clean", "jvm"),
+        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
         *("preview_text", "components", "secrets", "preflight", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
@@ -107,6 +107,7 @@ MAY: dict[str, tuple[str, ...]] = {
         *("errors", "amounts", "patience", "catalogs", "doctor", "jars", "notices", "model", "engine.iceberg", "engine.kafka"),
     ),
     "doctor": ("processes", "errors", "home", "java", "jars", "jvm", "services"),
+    "serve": ("errors", "patience", "spelling", "buckets", "catalogs", "model", "engine.iceberg", "engine.rules"),
     "ui": ("patience", "processes", "errors", "home", "services"),
     "services": ("patience", "processes", "errors", "home", "java", "jars", "jvm"),
     "sql": ("model", "errors", "types", "spelling"),
@@ -135,6 +136,8 @@ ONLY: dict[str, tuple[str, ...]] = {
     "botocore": ("buckets",),
     "yaml": ("spec",),
     "jsonschema": ("formats",),
+    "starlette": ("serve",),
+    "uvicorn": ("serve",),
     "click": ("cli",),
     "rich": ("cli", "preview_text"),
 }

@@ -177,6 +177,14 @@ class Catalog(ABC):
         """What all catalogs of a plan must have in common, where they have it: Java keeps one for all."""
         return None
 
+    def for_readers(self) -> Mapping[str, str]:
+        """What readers of a served catalog are told of the tables' files."""
+        return {}
+
+    def keys_for(self, location: str) -> Mapping[str, str]:
+        """Keys with which a reader can read the files of this table, for an hour; none if there is no role of which they are."""
+        return {}
+
     def jars(self) -> tuple[str, ...]:
         """The sets of jars.lock that Spark needs for it, besides its own."""
         return ()

@@ -11,6 +11,7 @@ from framework.spec.storage import Storage as Written
 
 JARS = ("aws",)
 _OF_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
+_OF_WRITERS = ("client.factory", "client.assume-role", "s3.sse")
 FILE_IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
 
 
@@ -50,6 +51,21 @@ def of_process(login: Login | None) -> Mapping[str, str]:
 def of_python(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
     """The login of PyIceberg, which reads at once."""
     return _keys(buckets.keys(buckets.session(storage, buckets.login(storage, secrets))))
+
+
+def for_readers(storage: Storage) -> Mapping[str, str]:
+    """What readers are told of the store, whose login they do not get."""
+    return {name: value for name, value in settings(storage).items() if not name.startswith(_OF_WRITERS)}
+
+
+def keys_for(storage: Storage, secrets: SecretStore, location: str) -> Mapping[str, str]:
+    """Keys of the storage's role, with which only the files below this location can be read."""
+    if not storage.role:
+        return {}
+    try:
+        return _keys(buckets.reader(storage, buckets.login(storage, secrets), location))
+    except buckets.errors() as error:
+        raise PermissionError(f"the role {storage.role} gives no keys: {buckets.trouble(error, storage).says}") from None
 
 
 def shared_login(storage: Storage) -> object | None:

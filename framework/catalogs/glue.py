@@ -102,6 +102,12 @@ class Glue(Catalog):
     def login(self) -> object | None:
         return self.storage.profile, self.storage.access_key, self.storage.secret_key
 
+    def for_readers(self) -> Mapping[str, str]:
+        return _object_store.for_readers(self.storage)
+
+    def keys_for(self, location: str) -> Mapping[str, str]:
+        return _object_store.keys_for(self.storage, self.secrets, location)
+
     def jars(self) -> tuple[str, ...]:
         return _object_store.JARS
 

@@ -119,6 +119,12 @@ class Sql(Catalog):
     def on_this_machine(self) -> bool:
         return not self._storage
 
+    def for_readers(self) -> Mapping[str, str]:
+        return _object_store.for_readers(self._storage) if self._storage else {}
+
+    def keys_for(self, location: str) -> Mapping[str, str]:
+        return _object_store.keys_for(self._storage, self.secrets, location) if self._storage else {}
+
     def jars(self) -> tuple[str, ...]:
         return _object_store.JARS if self._storage else ()
 

@@ -24,6 +24,10 @@ def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]
     return _names(ctx, "topic", typed)
 
 
+def catalogs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    return _names(ctx, "catalog", typed)
+
+
 def exports(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     return _names(ctx, "export", typed)
 

@@ -15,7 +15,7 @@ ALSO_CALLED = ("unlist", "unregister")
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
-@click.argument("catalog", required=False)
+@click.argument("catalog", required=False, shell_complete=_complete.catalogs)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(name: str, catalog: str | None, yes: bool, specs: Path, environment: str) -> None:

@@ -1,0 +1,61 @@
+"""The login of readers by OAuth2's client credentials. A token is a random text, kept until it ends."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+LASTS = 3600  # seconds of a token
+_MOST = 10_000  # tokens at a time
+
+
+@dataclass
+class Tokens:
+    """The one client, and the tokens that it was given."""
+
+    client: str
+    secret: str = field(repr=False)
+    _ends: dict[str, float] = field(default_factory=dict, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def given(self, body: bytes, authorization: str) -> str | None:
+        """A new token for a request that has the login, in its form or its header."""
+        form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
+        # Both are compared, so that the time says nothing of either.
+        right = (_same(client, self.client), _same(secret, self.secret), form.get("grant_type") == "client_credentials")
+        if not all(right):
+            return None
+        token, now = secrets.token_urlsafe(32), time.monotonic()
+        with self._turn:
+            self._ends = {each: end for each, end in self._ends.items() if end > now}
+            while len(self._ends) >= _MOST:
+                self._ends.pop(next(iter(self._ends)))
+            self._ends[token] = now + LASTS
+        return token
+
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and self._ends.get(token.strip(), 0.0) > time.monotonic()
+
+
+def _basic(header: str) -> tuple[str, str] | None:
+    kind, _, encoded = header.partition(" ")
+    if kind.lower() != "basic":
+        return None
+    try:
+        client, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return "", ""
+    return client, secret
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
