@@ -8,7 +8,7 @@ import click
 
 from framework.cli import _specs
 
-SECTION, ORDER = "try and tidy", 5
+SECTION, ORDER = "try and tidy", 6
 
 
 @click.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-SECTION, ORDER = "try and tidy", 6
+SECTION, ORDER = "try and tidy", 7
 
 
 @click.command()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from framework.model import Plan, Topic
     from framework.services import State
 
-SECTION, ORDER = "try and tidy", 9
+SECTION, ORDER = "try and tidy", 10
 
 _MESSAGES = 12_000  # for each topic
 _BAD = {

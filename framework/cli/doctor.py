@@ -9,7 +9,7 @@ import click
 
 from framework.amounts import counted
 
-SECTION, ORDER = "try and tidy", 7
+SECTION, ORDER = "try and tidy", 8
 
 
 @click.command()

@@ -6,7 +6,7 @@ import time
 
 import click
 
-SECTION, ORDER = "try and tidy", 8
+SECTION, ORDER = "try and tidy", 9
 ALSO_CALLED = ("install",)
 _MORE = ("aws",)
 

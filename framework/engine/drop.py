@@ -56,6 +56,9 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
     table = table_state.table(catalog, identifier)
     if table is not None:
         owner = table.properties.get(protocol.OWNER)
+        if protocol.ADOPTED in table.properties:
+            message = f"the table {identifier} was there before `{pipeline.name}` took it over"
+            raise RefusedError("table-not-ours", message, "drop it with the program that created it")
         if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
             of = "one that Sluice created" if owner is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if owner is None else "table-of-another"

@@ -127,6 +127,7 @@ class Table:
     masked: tuple[tuple[str, ...], ...] = ()  # paths of columns and fields of which there are no statistics
     keyed: Keyed | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
+    adopt: bool = field(default=False, repr=False)  # whether a table that is there is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 

@@ -95,11 +95,15 @@ def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]
     """All differences; none if the table matches the spec."""
     if existing is None:
         return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), allowed=True),)
+    taken = "takes over the table, whose rows stay"
+    adopted = (
+        [Change("create", taken, _option(pipeline, "adopt"), allowed=True)] if pipeline.table.adopt and not existing.owner else []
+    )
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
     renamed = {(path, to) for column in pipeline.table.columns for path, to in column.renamed}
     differences = _inside((), Struct(existing.columns), planned, renamed)
     columns = [_column(pipeline, existing, *each) for each in differences]
-    return (*columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
+    return (*adopted, *columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
 def refusal_text(refused: Iterable[Change]) -> str:

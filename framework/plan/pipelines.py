@@ -261,12 +261,18 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
     if "table" in into.gaps:
         return None
     namespace, name = into.table.split(".")
-    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write")
+    step = next((each for each in steps if each.memory), None)
+    if into.adopt and (step or keys or mode(into.write).whole):
+        what = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
+        message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {what}"
+        hint = "use `write: append` without such a step, or load the older rows from a topic"
+        draft.problems.append(Problem(into.place("adopt"), "cannot-adopt", message, hint))
+    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write", "adopt")
     return Table(
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
         partition_by=partitions, sort_by=order,
         format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys,
-        step_states=memory.states(steps, columns, draft.problems),
+        step_states=memory.states(steps, columns, draft.problems), adopt=into.adopt,
         schema_changes=SchemaChanges(
             add=into.schema_changes.add,
             widen=into.schema_changes.widen,

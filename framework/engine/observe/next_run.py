@@ -89,7 +89,8 @@ def next_position(pipeline: Pipeline, state: TableState | None, source: Source) 
     """The position from which a run would continue, and the source's state now; raises what a run would refuse. A table that is
     missing, or has no rows of a topic yet, begins there as `start_from` says."""
     topic = source.topic_state()
-    position = refusals.check(pipeline, state, topic) if state else Position("", 0, topic.cluster, {}, {}, 0, 0)
+    is_ours = state is not None and not refusals.may_adopt(pipeline, state)
+    position = refusals.check(pipeline, state, topic) if state and is_ours else Position("", 0, topic.cluster, {}, {}, 0, 0)
     ends = {**position.ends, **source.starts(topic, position.topics)}
     return replace(position, ends=ends), topic
 

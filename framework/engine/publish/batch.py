@@ -18,6 +18,7 @@ from framework.engine.iceberg.jvm_state import staged, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.messages import schema_lookup
 from framework.engine.publish import bad_rows, side_tables
+from framework.engine.publish.adopt import adopt
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
@@ -156,6 +157,7 @@ class _Attempt:
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Batch | Verdict | None:
+        adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
         # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.

@@ -122,7 +122,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
             return table  # another pipeline's: nothing is changed in it, and the next check refuses it
         spec_changes = changes(pipeline, current)
         if any(not change.allowed for change in spec_changes):
-            raise _schema_change(pipeline, spec_changes)
+            raise schema_change(pipeline, spec_changes)
         wanted = [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
         if not wanted:
             return table
@@ -148,7 +148,7 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
     lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: accepted})
 
 
-def _schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
+def schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
     refused = [change for change in spec_changes if not change.allowed]
     message = f"{pipeline.table.identifier} is not what the spec says: {refusal_text(refused)}"
     return ColumnsChanged(

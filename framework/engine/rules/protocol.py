@@ -17,6 +17,7 @@ from framework.errors import RefusedError
 
 POSITION = "sluice.position"  # the table property that the publishing commit sets
 OWNER = "sluice.owner"
+ADOPTED = "sluice.adopted"  # that another program created the table
 ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and that were accepted
 PINNED = "sluice.pinned"  # in the summary of an empty snapshot, by which main moves with a commit
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot

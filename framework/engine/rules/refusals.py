@@ -63,7 +63,7 @@ def check_owner(pipeline: Pipeline, state: TableState) -> Position:
         raise NotOwned(
             "table-not-ours",
             f"the table {table} exists and Sluice did not create it",
-            f"give `{pipeline.name}` another table, or rename that one",
+            f"give `{pipeline.name}` another table, or rename that one; or take it over, with its rows, by `adopt: true` under `into`",
         )
     if not same_owner(state.owner, owner(pipeline)):
         raise NotOwned(
@@ -72,6 +72,11 @@ def check_owner(pipeline: Pipeline, state: TableState) -> Position:
             "two pipelines, topics or environments never share a table: give this one another table",
         )
     return state.position
+
+
+def may_adopt(pipeline: Pipeline, state: TableState) -> bool:
+    """Whether a run takes the table over: the spec says so, and it is no pipeline's."""
+    return pipeline.table.adopt and state.position is None and state.owner is None
 
 
 def no_table(pipeline: Pipeline) -> SluiceError:

@@ -172,6 +172,10 @@ class Into(Bound):
         "Whether the table has the columns `_kafka_partition`, `_kafka_offset` and `_kafka_timestamp`. With `upsert` and `history` it "
         "always has them, since they decide which row is newer.", default=True,
     )  # fmt: skip
+    adopt: bool = option(
+        "Whether the first run takes over an existing Iceberg table of the same columns, whose rows stay. For `write: append`.",
+        default=False, example="true", aka=["take_over", "existing"],
+    )  # fmt: skip
     format_version: Literal[2, 3] = option(
         "Iceberg's format version; 2 is for readers that do not support 3.", default=3, example="3"
     )

@@ -1,0 +1,64 @@
+"""Takes over a table that another program created: from now on it is the pipeline's, and its rows stay.
+
+Guarantee: one commit says that it is so and where reading begins, and only on the table as it was compared with the spec.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.engine.context import Context
+from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.publish.tables import LAYOUT, schema_change, write_properties
+from framework.engine.rules import protocol, refusals
+from framework.engine.rules.protocol import Position
+from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
+from framework.model import Pipeline
+from framework.plan.change import changes
+
+_TRIES = 5  # if other commits come between
+
+
+def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+    """Does nothing if the table is missing, has never had rows, or is a pipeline's."""
+    cause = ""
+    for _ in range(_TRIES):
+        table = lake.load(pipeline.table.identifier)
+        if table is None or table.currentSnapshot() is None or not refusals.may_adopt(pipeline, state(table)):
+            return
+        try:
+            _adopt(context, lake, pipeline, table)
+            return
+        except (CommitRefused, CommitUnknown) as error:  # looked at again, which also shows whether it was done
+            cause = str(error)
+    message = f"{_TRIES} times another commit to {pipeline.table.identifier} came before it could be taken over"
+    raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
+
+
+def _adopt(context: Context, lake: Lake, pipeline: Pipeline, table: Any) -> None:
+    wanted = changes(pipeline, lake.existing(table))
+    if any(not change.allowed for change in wanted):
+        raise schema_change(pipeline, wanted)
+    source = context.source(pipeline)
+    topic = source.topic_state()
+    transaction = lake.begin(table)
+    now = state(transaction.table())
+    position = Position(
+        protocol.BORN,
+        0,
+        topic.cluster,
+        topic.topics,
+        source.starts(topic, {}),
+        now.main,
+        now.snapshots[now.main].sequence,
+        pipeline.spec,
+    )
+    properties = {
+        **LAYOUT,
+        **write_properties(pipeline.table),
+        protocol.OWNER: refusals.owner(pipeline),
+        protocol.ADOPTED: "true",
+    }
+    lake.move_position(transaction, position, properties)

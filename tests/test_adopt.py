@@ -1,0 +1,125 @@
+"""`adopt: true`: a pipeline takes over a table that another program created."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from framework.engine import drop
+from framework.engine.iceberg import table_state
+from framework.engine.iceberg.lake import Lake
+from framework.engine.observe.next_run import next_runs
+from framework.engine.observe.status import status_of
+from framework.engine.rebuild.rebuild import check_rebuild
+from framework.errors import RefusedError, SluiceError
+from tests.project import Project
+from tests.test_keyed_model import Died
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+ADOPTING = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: {{type: bigint, required: true}}, price: double}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, adopt: true}}
+"""
+
+
+@pytest.fixture
+def theirs(project: Project) -> Project:
+    project.template = ADOPTING
+    project.make_topic(1)
+    project.sql("CREATE NAMESPACE lake." + project.namespace)
+    project.sql("CREATE TABLE {table} (id bigint NOT NULL, price double) USING iceberg TBLPROPERTIES ('format-version' = '3')")
+    project.sql("INSERT INTO {table} VALUES (-1, 1.0), (-2, 2.0)")
+    return project
+
+
+def ids(project: Project) -> list[int]:
+    return sorted(row["id"] for row in project.rows())
+
+
+def properties(project: Project) -> Any:
+    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None
+    return table.properties
+
+
+def test_its_rows_stay_and_new_ones_come_once(theirs: Project) -> None:
+    theirs.send_good(3, partition=0)
+    (planned,) = next_runs(theirs.plan, [theirs.pipeline])
+    assert "takes over the table, whose rows stay" in [change.what for change in planned.changes or ()]
+    assert status_of(theirs.plan, theirs.pipeline).progress.lag == 3
+    assert [batch.rows for batch in theirs.run()] == [3]
+    assert ids(theirs) == [-2, -1, 0, 1, 2]
+    theirs.send_good(1, partition=0)
+    assert [batch.rows for batch in theirs.run()] == [1]
+    assert theirs.run() == []
+    assert ids(theirs) == [-2, -1, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("point", ["opened", "staged", "published"])
+def test_a_run_dies(theirs: Project, point: str) -> None:
+    theirs.send_good(3, partition=0)
+
+    def die(at: str) -> None:
+        if at == point:
+            raise Died
+
+    with suppress(Died):
+        theirs.run(die)
+    theirs.run()
+    assert ids(theirs) == [-2, -1, 0, 1, 2]
+
+
+def test_without_adopt_it_is_refused_and_says_what_helps(theirs: Project) -> None:
+    theirs.template = theirs.template.replace(", adopt: true", "")
+    theirs.send_good(1, partition=0)
+    with pytest.raises(SluiceError) as caught:
+        theirs.run()
+    assert caught.value.code == "table-not-ours"
+    assert "adopt: true" in caught.value.hint
+    assert ids(theirs) == [-2, -1]
+
+
+def test_other_columns_are_refused_and_nothing_is_changed(theirs: Project) -> None:
+    theirs.template = theirs.template.replace("price: double", "price: string")
+    theirs.send_good(1, partition=0)
+    before = properties(theirs)
+    with pytest.raises(SluiceError) as caught:
+        theirs.run()
+    assert caught.value.code == "schema-change"
+    assert properties(theirs) == before
+
+
+def test_a_commit_comes_between(theirs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs.send_good(1, partition=0)
+    moves = Lake.move_position
+    others = iter([-3, -4])
+
+    def after_another(*arguments: Any) -> None:
+        with suppress(StopIteration):
+            theirs.sql(f"INSERT INTO {{table}} VALUES ({next(others)}, 0.0)")
+        moves(*arguments)
+
+    monkeypatch.setattr(Lake, "move_position", after_another)
+    theirs.run()
+    assert ids(theirs) == [-4, -3, -2, -1, 0]
+
+
+def test_what_another_program_wrote_is_not_deleted(theirs: Project) -> None:
+    theirs.send_good(1, partition=0)
+    theirs.run()
+    with pytest.raises(RefusedError, match="was there before"):
+        drop.of_pipeline(theirs.pipeline)
+    context = theirs.context()
+    with pytest.raises(RefusedError) as caught:
+        check_rebuild(context, context.plan.pipelines[0], False)
+    assert caught.value.code == "commits-of-others"
+    assert ids(theirs) == [-2, -1, 0]
