@@ -86,6 +86,7 @@ def test_a_worker_dies_while_it_writes(
         until(lambda: busy(workers) or run.poll() is not None, "no task runs", 90)
         assert run.poll() is None, run.stdout and run.stdout.read()
         workers.kill_a_worker()
+        assert run.poll() is None
         printed = run.communicate(timeout=300)[0]
     assert run.returncode == 0, printed
     monkeypatch.chdir(tmp_path)

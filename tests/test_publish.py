@@ -144,7 +144,7 @@ def test_it_is_the_same_table(shared: Project) -> None:
         send(shared, number)
         ran(shared)
     assert seen(shared) == [1, 2, 3, 4, 5, 6]
-    assert len(published.files(own, shared.pipeline.published[0])) in (1, 2)  # one where a server writes the others
+    assert len(published.files(own, shared.pipeline.published[0])) <= 2  # the listed one, and that before
     context = shared.context()
     list(maintain.maintain(context, context.plan.pipelines[0]))
     assert ran(shared) == []

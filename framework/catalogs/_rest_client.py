@@ -95,8 +95,11 @@ class RestClient:
 
     def register(self, namespace: str, name: str, location: str) -> None:
         """A table from its metadata file. Its namespace is created if it is missing."""
-        with suppress(Conflict):
-            self._asked("POST", "/namespaces", body={"namespace": [namespace], "properties": {}})
+        try:
+            self._asked("GET", f"/namespaces/{_part(namespace)}")
+        except Absent:
+            with suppress(Conflict):
+                self._asked("POST", "/namespaces", body={"namespace": [namespace], "properties": {}})
         path = f"/namespaces/{_part(namespace)}/register"
         self._asked("POST", path, body={"name": name, "metadata-location": location})
 

@@ -10,7 +10,7 @@ import click
 
 from framework.cli import _complete, _specs
 
-SECTION, ORDER = "run", 12
+SECTION, ORDER = "run", 13
 ALSO_CALLED = ("server", "expose")
 
 _SECRET = "SLUICE_SERVE_SECRET"

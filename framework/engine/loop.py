@@ -75,8 +75,8 @@ def catch_up(
                         list(_followed(context, pipeline, stopped, on_followed))
                         follows = time.monotonic() + _FOLLOW
                     if pipeline.published and time.monotonic() > lists:
-                        list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
-                        lists = time.monotonic() + _LIST
+                        failed = list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
+                        lists = time.monotonic() + (_FOLLOW if failed else _LIST)  # one that is away does not slow each batch
                 failures += _followed(context, pipeline, stopped, on_followed)
                 maintained = list(maintain.after_run(context, pipeline)) if published else []
                 for done in maintained:

@@ -75,40 +75,55 @@ def _place(on_this_machine: bool) -> str:
 
 def follow(to: Committed) -> int:
     listed: ListedTable = to.follower.options
-    target = catalogs.of(listed.catalog)
     there = metadata.read(listed.catalog, listed.identifier)
     shown = published.document(to.table, to.step.until)
     if there is not None:
         _refuse_changed(to, there, shown)
     elif not to.first:
         raise _changed(to, "it is not there any more")
-    if there is None or not _shows(there, shown):
-        # Until the tag is moved, a snapshot may be shown twice.
-        current = Current(there.file, there.document, there.files) if there else None
-        try:
-            _show(to, target, current, shown)
-        except Moved:
-            raise SluiceError(
-                "published-elsewhere",
-                f"another program changed it in `{listed.catalog.name}` just now",
-                "the next run looks again",
-            ) from None
-        except (catalogs.Refused, OSError) as error:
-            raise metadata.unreachable(listed.catalog, error) from None
-    for old in published.files(to.table, to.follower)[:-2]:
-        published.delete(to.table, old)
+    kept = {there.file} if there else set()  # readers may just have begun
+    if there is None or not _shows(there, shown):  # else a run died behind this
+        kept.add(_show(to, there, shown))
+    for old in published.files(to.table, to.follower):
+        if old not in {to.table.files.path(each) for each in kept}:
+            published.delete(to.table, old)
     return 0
 
 
-def _show(to: Committed, target: catalogs.Catalog, current: Current | None, shown: Mapping[str, Any]) -> None:
-    identifier = to.follower.options.identifier
+def _show(to: Committed, there: Metadata | None, shown: Mapping[str, Any]) -> str:
+    """Lists it; the location of its metadata, where that is a file of ours."""
+    listed: ListedTable = to.follower.options
+    target = catalogs.of(listed.catalog)
+    current = Current(there.file, there.document, there.files) if there else None
     if current is not None and target.writes_metadata:
-        target.show(identifier, current, Current(current.location, shown, current.files))
-        return
-    written = published.write(to.table, shown, to.follower)
-    if not target.writes_metadata:
-        target.files_of(identifier).read(written.location)  # what it cannot read, it does not list
-    target.show(identifier, current, written)
+        new = Current(current.location, shown, current.files)
+    else:
+        new = _written(to, target, shown)
+    try:
+        target.show(listed.identifier, current, new)
+    except Moved:
+        message = f"another program changed it in `{listed.catalog.name}` just now"
+        raise SluiceError("published-elsewhere", message, "the next run looks again") from None
+    except Exception as error:  # whatever its library raises
+        raise metadata.unreachable(listed.catalog, error, "did not list it") from None
+    return new.location
+
+
+def _written(to: Committed, target: catalogs.Catalog, shown: Mapping[str, Any]) -> Current:
+    listed: ListedTable = to.follower.options
+    try:
+        new = published.write(to.table, shown, to.follower)
+    except OSError as error:
+        raise metadata.unreachable(to.pipeline.table.catalog, error, "cannot be written to") from None
+    if target.writes_metadata:
+        return new
+    try:
+        target.files_of(listed.identifier).read(new.location)
+    except OSError as error:  # what it cannot read, it does not list
+        hint = f"give the login of `{listed.catalog.name}` the right to read the table's folder"
+        message = f"the catalog `{listed.catalog.name}` cannot read the table's files: {error}"
+        raise SluiceError("not-shared", message, hint) from None
+    return new
 
 
 def _shows(there: Metadata, shown: Mapping[str, Any]) -> bool:
@@ -128,12 +143,13 @@ def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterat
         yield f"another table is there, {there.document['location']}"
     elif any(name.startswith(published.OURS) for name in there.properties):
         yield "it is the table's own catalog, by another name"
-    elif (there.main or {}).get("snapshot-id") not in _may_show(to):
-        yield f"its newest snapshot is {(there.main or {}).get('snapshot-id')}, which Sluice did not list there"
-    elif set(there.refs) - {"main"}:
-        yield f"it has {', '.join(f'`{name}`' for name in sorted(set(there.refs) - {'main'}))} beside main"
-    elif not catalogs.of(to.follower.options.catalog).writes_metadata and not published.is_own(to.table, to.follower, there.file):
-        yield f"another program wrote its metadata, {there.files.path(there.file)}"
+    elif not catalogs.of(to.follower.options.catalog).writes_metadata:
+        if not published.is_own(to.table, to.follower, there.file):
+            yield f"another program wrote its metadata, {there.files.path(there.file)}"
+    elif there.refs.get("main") not in _may_show(to):
+        yield f"its newest snapshot is {there.refs.get('main')}, which Sluice did not list there"
+    elif others := sorted(set(there.refs) - {"main"}):
+        yield f"it has {', '.join(f'`{name}`' for name in others)} beside main"
     for forms, number in _FORMS:
         known = {each[number]: each["fields"] for each in shown[forms]}
         if any(known.get(each[number]) != each["fields"] for each in there.document[forms]):

@@ -101,7 +101,7 @@ def names(catalog: Catalog) -> tuple[str, ...]:
         raise unreachable(catalog, error) from None
 
 
-def unreachable(catalog: Catalog, error: Exception) -> SluiceError:
+def unreachable(catalog: Catalog, error: Exception, does: str = "cannot be read") -> SluiceError:
     """The error of a catalog; that of a secret which is not there as it is."""
     if isinstance(error, SetupError):
         return error
@@ -112,7 +112,7 @@ def unreachable(catalog: Catalog, error: Exception) -> SluiceError:
         f"`{each.name}`" for each in named if "option" in each.metadata and getattr(catalog.options, each.name)
     )
     hint = hint or f"see {options} of the catalog `{catalog.name}`"
-    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be read: {error_text}", hint)
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {does}: {error_text}", hint)
 
 
 @dataclass(frozen=True)

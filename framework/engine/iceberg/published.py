@@ -36,8 +36,12 @@ def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
     if not log or log[-1]["snapshot-id"] != snapshot:
         log.append({"snapshot-id": snapshot, "timestamp-ms": table.document["last-updated-ms"]})
     properties = {name: value for name, value in table.properties.items() if not name.startswith(OURS)}
+    rows = [each["first-row-id"] + each["added-rows"] for each in snapshots if each.get("first-row-id") is not None]
     return {
         **{name: value for name, value in table.document.items() if name not in _LEFT_OUT},
+        # Those of the table itself count what is staged, too, which a catalog would then refuse to add later.
+        "last-sequence-number": max(each.get("sequence-number") or 0 for each in snapshots),
+        **({"next-row-id": max(rows, default=0)} if "next-row-id" in table.document else {}),
         "current-snapshot-id": snapshot,
         "refs": {"main": {"snapshot-id": snapshot, "type": "branch"}},
         "snapshots": snapshots,
