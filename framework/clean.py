@@ -15,12 +15,13 @@ from pathlib import Path
 from framework import catalogs, services, ui
 from framework import jars as jars_
 from framework.engine import class_archive, drop, unpublish
-from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg import metadata, published, table_state
 from framework.engine.rules import attempts, protocol, run_record
+from framework.engine.unpublish import Publication
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
 from framework.jvm import build
-from framework.model import Catalog, Plan
+from framework.model import Catalog, Pipeline, Plan
 
 # Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
 # The functions below find services, Dagster, notes, catalogs and jars.
@@ -55,7 +56,7 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     if address := ui.running():
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
-    going = [*_published(plan), *_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
+    going = [*_listings(plan), *_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
     return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
@@ -65,12 +66,20 @@ def _services() -> Iterator[Going]:
             yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
 
 
-def _published(plan: Plan) -> Iterator[Going]:
-    """What catalogs that are not deleted as a whole show of tables in others."""
+def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
+    """What other catalogs show of tables that go."""
     for pipeline in plan.pipelines:
-        for each in unpublish.of_pipeline(plan, pipeline):
-            if each.there is not None and not _goes_whole(each.catalog):
-                yield Going(f"the name {each.words}", 0, partial(unpublish.end, each))
+        with suppress(RefusedError):
+            drop.of_pipeline(pipeline)
+            yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.there is not None)
+
+
+def _listings(plan: Plan) -> Iterator[Going]:
+    """Those in catalogs that are not deleted as a whole."""
+    whole = {catalog.name for catalog in plan.catalogs if _goes_whole(catalog)}
+    for pipeline, each in _publications(plan):
+        if each.catalog not in whole:
+            yield Going(f"the name {each.words}", 0, partial(unpublish.end, plan, pipeline, each))
 
 
 def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
@@ -89,6 +98,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
         asked = catalogs.of(catalog)
+        mine |= {each.identifier for _, each in _publications(plan) if each.catalog == catalog.name}
         others = sorted(set(metadata.names(catalog)) - mine)
         if where := asked.where():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"
@@ -105,8 +115,15 @@ def _goes_whole(catalog: Catalog) -> bool:
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:
+    """A table of a pipeline, or what lists one."""
     table = table_state.table(catalog, identifier)
-    return table is None or protocol.OWNER in table.properties or protocol.OF in table.properties
+    if table is None:
+        return True
+    if protocol.ADOPTED in table.properties:
+        return False
+    main = table.current_snapshot()
+    listed = main is not None and main.summary is not None and published.is_shown({"summary": main.summary.additional_properties})
+    return listed or protocol.OWNER in table.properties or protocol.OF in table.properties
 
 
 def _files(plan: Plan, jars: bool) -> Iterator[Going]:
@@ -116,8 +133,11 @@ def _files(plan: Plan, jars: bool) -> Iterator[Going]:
 
 
 def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
-    for catalog in filter(_goes_whole, plan.catalogs):
-        yield from catalogs.of(catalog).places()
+    whole = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
+    staying = [place for each in plan.catalogs if each not in whole for place in catalogs.of(each).places()]
+    for place in (place for catalog in whole for place in catalogs.of(catalog).places()):
+        if not any(_overlap(place.resolve(), each.resolve()) for each in staying):  # a warehouse may be of two
+            yield place
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
@@ -133,6 +153,10 @@ def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
             each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
         ]
         yield from [there] if there.is_symlink() else _whole(there, set_files)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
 
 
 def _whole(folder: Path, files: list[Path]) -> list[Path]:

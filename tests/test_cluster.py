@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 
-ROOT = Path(__file__).resolve().parent.parent
+SLUICE = str(Path(sys.executable).with_name("sluice"))
 SPEC = """
 cluster: main
 bootstrap: "{kafka}"
@@ -62,25 +63,34 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_worker_dies_while_it_writes(
-    mode: str, workers: Cluster, kafka: str, rest_catalog: str, quick_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def specs(
+    workers: Cluster, kafka: str, rest_catalog: str, quick_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], None]:
+    """Writes specs for a mode into the folder of the test, in which it then is, and sends messages."""
     login(monkeypatch)
+    monkeypatch.chdir(tmp_path)
     while len(workers._alive()) < 2:
         workers.add_worker()
-    topic = f"cluster_{mode}_{os.getpid()}"
-    send(kafka, topic)
-    steps, into = MODES[mode]
-    catalog = DOCUMENT.format(name="lake", uri=rest_catalog, store=quick_store)
-    text = SPEC.format(
-        kafka=kafka, master=workers.url, catalog=catalog, topic=topic, steps=steps, into=into, namespace=f"c_{topic}"
-    )
-    (tmp_path / "specs").mkdir()
-    (tmp_path / "specs" / "a.yaml").write_text(text, encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("sluice")), "run", "orders"]
+
+    def write(mode: str) -> None:
+        topic = f"cluster_{uuid.uuid4().hex[:8]}"
+        send(kafka, topic)
+        steps, into = MODES[mode]
+        catalog = DOCUMENT.format(name="lake", uri=rest_catalog, store=quick_store)
+        text = SPEC.format(kafka=kafka, master=workers.url, catalog=catalog, topic=topic, steps=steps, into=into, namespace=topic)
+        Path("specs").mkdir()
+        Path("specs/a.yaml").write_text(text, encoding="utf-8")
+
+    return write
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_worker_dies_while_it_writes(mode: str, workers: Cluster, specs: Callable[[str], None]) -> None:
+    specs(mode)
+    environ = {**os.environ, **environment()}
     with subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, **environment()}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [SLUICE, "run", "orders"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:
         until(lambda: bool(workers.executors()) or run.poll() is not None, "no executor starts", 90)
         until(lambda: busy(workers) or run.poll() is not None, "no task runs", 90)
@@ -89,8 +99,20 @@ def test_a_worker_dies_while_it_writes(
         assert run.poll() is None
         printed = run.communicate(timeout=300)[0]
     assert run.returncode == 0, printed
-    monkeypatch.chdir(tmp_path)
-    check(mode, make(tmp_path / "specs"))
+    check(mode, make(Path("specs")))
+
+
+def test_spark_submit_runs_what_plan_prints(specs: Callable[[str], None]) -> None:
+    specs("append")
+    environ = {**os.environ, **environment()}
+    printed = subprocess.run(
+        [SLUICE, "plan", "orders", "--spark-submit"], env=environ, capture_output=True, text=True, check=True
+    ).stdout
+    assert not any(secret in printed for secret in environment().values())
+    submit = printed.replace("spark-submit", str(Path(sys.executable).with_name("spark-submit")), 1)
+    done = subprocess.run(["sh", "-c", submit], env=environ, capture_output=True, text=True, timeout=300, check=False)
+    assert "orders is caught up" in done.stdout, done.stdout + done.stderr[-3000:]
+    check("append", make(Path("specs")))
 
 
 def busy(workers: Cluster) -> bool:

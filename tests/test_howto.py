@@ -81,6 +81,7 @@ def test_there_are_specs() -> None:
     assert {name for name, block in SPECS if kind(block)} == {
         "another-kafka.md",
         "buckets.md",
+        "cluster.md",
         "delta.md",
         "duplicates.md",
         "exports.md",
@@ -128,6 +129,7 @@ NOT_DONE = {
     "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
     "rest-catalog.md": ("sluice services", "export SLUICE_VAR", "export SLUICE_SECRET"),  # as for buckets.md
     "serve.md": ("sluice serve",),  # it never ends: tests/test_serve.py runs it, and what is typed in DuckDB
+    "cluster.md": ("sluice plan",),  # without that environment: tests/test_cluster.py runs what it prints
     "production.md": ("export DAGSTER_HOME",),  # the daemon and the web server, which never end
 }
 """Commands and `sh` blocks that are not typed, by how they begin. Besides, DuckDB's SQL in read-tables.md: `INSTALL` downloads."""

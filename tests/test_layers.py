@@ -18,7 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
 _BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
-    "pipelines": ("assets", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options", "spec.scalars"),  # the last for own steps
+    # `spec.scalars` for own steps, `cli` for what spark-submit runs
+    "pipelines": (
+        *("assets", "cli", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options"),
+        "spec.scalars",
+    ),
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
@@ -78,7 +82,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.follow": (
         *(*ENGINE, "components", "engine.context", "engine.feed", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
     ),
-    "engine.unpublish": (*ENGINE, "engine.iceberg"),
+    "engine.unpublish": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.rules"),
     "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from framework import catalogs
+from framework.catalogs import Current, _rest_changes
 from framework.engine import unpublish
 from framework.engine.follow import follow
 from framework.engine.iceberg import metadata, published, table_state
@@ -91,7 +92,7 @@ def shared(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest
     project.make_topic(1)
     yield project
     for each in unpublish.of_pipeline(project.plan, project.pipeline):
-        unpublish.end(each)
+        unpublish.end(project.plan, project.pipeline, each)
 
 
 def of(documents: str, into: str = "", more: str = "") -> str:
@@ -185,7 +186,7 @@ def test_what_another_program_changed_there_is_reported(shared: Project) -> None
     assert state(shared) == ("failing", 1)
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
     assert listed.there is not None
-    unpublish.end(listed)
+    unpublish.end(shared.plan, shared.pipeline, listed)
     untag(shared)
     ran(shared)
     assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
@@ -220,7 +221,7 @@ def test_another_table_of_that_name_stays(shared: Project) -> None:
     untag(shared)
     before = shared.namespace
     shared.template = shared.template.replace("{namespace}.trades", "second.trades").replace("{{namespace}}", "{namespace}")
-    with pytest.raises(SluiceError, match="another table is there"):
+    with pytest.raises(SluiceError, match="is another table"):
         ran(shared)
     assert (seen(shared), shared.namespace) == ([1], before)
 
@@ -292,6 +293,69 @@ def test_a_spec_without_it_keeps_the_listing_until_it_is_unpublished(shared: Pro
     send(shared, 2)
     ran(shared)
     assert seen(shared) == [1, 2]
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_the_table_itself_is_never_unpublished(shared: Project) -> None:
+    """It moved into the catalog that had listed it: under that name is the table itself."""
+    send(shared, 1)
+    ran(shared)
+    own, other = both(shared)
+    catalogs.of(there(shared)).show(name(shared), Current(other.file, {}, other.files), Current(own.file, {}, own.files))
+    (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
+    assert (listed.there, listed.there_is) == (None, "where another table is: that stays")
+    unpublish.end(shared.plan, shared.pipeline, listed)
+    assert seen(shared) == [1]
+
+
+@pytest.mark.parametrize("shared", ["sql"], indirect=True)
+def test_a_listing_whose_catalog_is_gone_is_forgotten(shared: Project) -> None:
+    send(shared, 1)
+    ran(shared)
+    file = Path(there(shared).options.uri.removeprefix("sqlite:///"))
+    before = file.read_bytes()
+    file.write_bytes(b"no database" * 100)
+    with pytest.raises(SluiceError):
+        list(unpublish.of_pipeline(shared.plan, shared.pipeline))
+    (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline, ask=False)
+    context = shared.context()
+    unpublish.end(shared.plan, shared.pipeline, listed)
+    unpublish.forget_tags(context, context.plan.pipelines[0], listed)
+    assert state(shared) == ("lagging", 1)
+    file.write_bytes(before)
+    catalogs.of(there(shared)).drop(name(shared))
+    ran(shared)
+    assert seen(shared) == [1]
+
+
+def test_changes_that_a_rest_catalog_takes() -> None:
+    """Nothing older than it has had, one removal each, and the newer format where its first snapshot is."""
+
+    def document(format_: int, *snapshots: tuple[int, bool]) -> dict[str, Any]:
+        listed = [
+            {"snapshot-id": id_, "sequence-number": id_, **({"first-row-id": 0} if numbered else {})}
+            for id_, numbered in snapshots
+        ]
+        parts = {"current-schema-id": 0, "default-spec-id": 0, "default-sort-order-id": 0, "properties": {}}
+        return {
+            **parts, "format-version": format_, "snapshots": listed, "current-snapshot-id": snapshots[-1][0],
+            "last-sequence-number": max(id_ for id_, _ in snapshots),
+        }  # fmt: skip
+
+    def done(there: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, Any]]:
+        told = _rest_changes.between(there, wanted)
+        return [
+            (each["action"], each.get("snapshot", {}).get("snapshot-id") or each.get("snapshot-ids") or each.get("snapshot-id"))
+            for each in told
+        ]
+
+    add, main, remove, upgrade = "add-snapshot", "set-snapshot-ref", "remove-snapshots", ("upgrade-format-version", None)
+    assert done(document(3, (1, True), (2, True)), document(3, (3, True), (4, True))) == [
+        (add, 3), (add, 4), (main, 4), (remove, [1]), (remove, [2]),
+    ]  # fmt: skip
+    assert done(document(3, (5, True)), document(3, (2, True), (6, True))) == [(add, 6), (main, 6), (remove, [5])]
+    assert done(document(2, (1, False)), document(3, (1, False), (2, False), (3, True))) == [upgrade, (add, 3), (main, 3)]
+    assert done(document(2, (1, False)), document(3, (1, False), (2, False))) == [(add, 2), (main, 2), upgrade]
 
 
 def dies_at(point: str) -> Any:

@@ -104,8 +104,8 @@ class Files(ABC):
         """Deletes files that may be deleted, and what this leaves empty of a table's folder."""
 
     @abstractmethod
-    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
-        """The files in a folder that were last written before that."""
+    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+        """The files in a folder that were last written before that, and whose names begin so."""
 
     @abstractmethod
     def left(self, folders: Iterable[str]) -> int:

@@ -65,8 +65,8 @@ class LocalFiles(Files):
             with suppress(OSError):  # not empty, or not there
                 each.rmdir()
 
-    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
-        for path in Path(self.path(location)).rglob("*"):
+    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+        for path in Path(self.path(location)).rglob(f"{start}*"):
             with suppress(FileNotFoundError):  # it is being deleted
                 if (
                     path.is_file()

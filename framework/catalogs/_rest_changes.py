@@ -23,12 +23,16 @@ def requirements(there: Document) -> list[Document]:
 
 
 def between(there: Document, wanted: Document) -> list[Document]:
-    return [*_of_form(there, wanted), *_of_snapshots(there, wanted)]
+    main = next(each for each in wanted["snapshots"] if each["snapshot-id"] == wanted["current-snapshot-id"])
+    format_ = wanted["format-version"]
+    upgrade = [{"action": "upgrade-format-version", "format-version": format_}] if there["format-version"] != format_ else []
+    # A snapshot of the older format has no number of its first row, and the newer format takes none without.
+    first = main.get("first-row-id") is not None
+    changes = [*_of_form(there, wanted), *_of_snapshots(there, wanted, main)]
+    return [*upgrade, *changes] if first else [*changes, *upgrade]
 
 
 def _of_form(there: Document, wanted: Document) -> Iterator[Document]:
-    if there["format-version"] != wanted["format-version"]:
-        yield {"action": "upgrade-format-version", "format-version": wanted["format-version"]}
     for schema in _new(there, wanted, "schemas", "schema-id"):
         yield {"action": "add-schema", "schema": schema, "last-column-id": wanted["last-column-id"]}
     if there["current-schema-id"] != wanted["current-schema-id"]:
@@ -47,15 +51,25 @@ def _of_form(there: Document, wanted: Document) -> Iterator[Document]:
         yield {"action": "set-properties", "updates": changed}
 
 
-def _of_snapshots(there: Document, wanted: Document) -> Iterator[Document]:
-    for snapshot in sorted(_new(there, wanted, "snapshots", "snapshot-id"), key=lambda each: each["sequence-number"]):
+def _of_snapshots(there: Document, wanted: Document, main: Document) -> Iterator[Document]:
+    """What main comes from is added as far as the catalog takes it: nothing older than what it has had."""
+    new = [
+        each
+        for each in _new(there, wanted, "snapshots", "snapshot-id")
+        if each is main or _is_taken(there, each, main.get("first-row-id") is not None)
+    ]
+    for snapshot in sorted(new, key=lambda each: each["sequence-number"]):
         yield {"action": "add-snapshot", "snapshot": snapshot}
     if there["current-snapshot-id"] != wanted["current-snapshot-id"]:
         yield {"action": "set-snapshot-ref", **_MAIN, "snapshot-id": wanted["current-snapshot-id"]}
     kept = {each["snapshot-id"] for each in wanted["snapshots"]}
-    gone = [each["snapshot-id"] for each in there["snapshots"] if each["snapshot-id"] not in kept]
-    if gone:
-        yield {"action": "remove-snapshots", "snapshot-ids": gone}
+    for gone in (each["snapshot-id"] for each in there["snapshots"] if each["snapshot-id"] not in kept):
+        yield {"action": "remove-snapshots", "snapshot-ids": [gone]}  # some servers take one at a time
+
+
+def _is_taken(there: Document, snapshot: Document, main_is_numbered: bool) -> bool:
+    numbered = not main_is_numbered or snapshot.get("first-row-id") is not None
+    return bool(numbered and snapshot["sequence-number"] > there["last-sequence-number"])
 
 
 def _new(there: Document, wanted: Document, what: str, key: str) -> list[Document]:

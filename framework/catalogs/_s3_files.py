@@ -81,8 +81,8 @@ class S3Files(Files):
             for start in range(0, len(keys), _MOST):
                 self._delete(bucket, keys[start : start + _MOST])
 
-    def older(self, location: str, than: datetime = ANY_TIME) -> Iterator[str]:
-        for each, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/"):
+    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+        for each, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/{start}"):
             if changed < than:
                 yield each
 

@@ -34,6 +34,7 @@ warehouse: s3://sluice/glue
 storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}
 """
 _MOVED = ("AlreadyExistsException", "ConcurrentModificationException", "VersionMismatchException")
+_COMMENT = 255  # characters
 _LOGIN = "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvider"
 
 
@@ -148,14 +149,16 @@ class Glue(Catalog):
         if instead_of is None:
             self._create_database(namespace)
             table = glue._construct_table_input(name, shown.location, {}, metadata)
-            self._asked("create_table", DatabaseName=namespace, TableInput=table)
+            self._asked("create_table", DatabaseName=namespace, TableInput=_short(table))
             return
         there = self._table(identifier)
         if there is None or there["Parameters"]["metadata_location"] != instead_of.location:
             raise Moved
         table = glue._construct_table_input(name, shown.location, {}, metadata, there, instead_of.location)
+        kept = {key: there[key] for key in ("Description", "Owner", "Retention") if there.get(key)}
         # Glue compares the version, so that nobody's commit in between is lost.
-        self._asked("update_table", DatabaseName=namespace, TableInput=table, SkipArchive=True, VersionId=there.get("VersionId"))
+        whole, version = {**_short(table), **kept}, there.get("VersionId")
+        self._asked("update_table", DatabaseName=namespace, TableInput=whole, SkipArchive=True, VersionId=version)
 
     def _create_database(self, namespace: str) -> None:
         with suppress(Moved):
@@ -202,6 +205,15 @@ class Glue(Catalog):
     @property
     def _root(self) -> str:
         return self.options.warehouse.rstrip("/")
+
+
+def _short(table: Any) -> dict[str, Any]:
+    """With comments of columns as Glue takes them: one short line each."""
+    columns = [
+        {**each, **({"Comment": " ".join(each["Comment"].split())[:_COMMENT]} if "Comment" in each else {})}
+        for each in table["StorageDescriptor"]["Columns"]
+    ]
+    return {**table, "StorageDescriptor": {**table["StorageDescriptor"], "Columns": columns}}
 
 
 def _is_iceberg(table: Mapping[str, Any]) -> bool:

@@ -64,8 +64,8 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     if not yes:
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
     for each in publications:  # while its files are there
-        unpublish.end(each)
-        click.echo(f"{each.catalog.name}.{each.identifier}: no longer listed")
+        unpublish.end(plan, pipeline, each)
+        click.echo(f"{each.catalog}.{each.identifier}: no longer listed")
     for table in tables:
         left = drop.drop(table, data)
         what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files deleted"

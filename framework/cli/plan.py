@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from framework.engine.observe.next_run import NextRun, Recompute
     from framework.engine.rebuild.estimate import Estimate
     from framework.errors import Problem, SluiceError, Where
-    from framework.model import Pipeline, TableSource
+    from framework.model import Pipeline, Plan, TableSource
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -29,8 +29,9 @@ SECTION, ORDER = "write", 3
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @click.option("--no-look", is_flag=True, help="Plan from the specs alone: ask neither Kafka nor the catalog.")
+@click.option("--spark-submit", "submit", is_flag=True, help="Print only the command by which spark-submit runs them.")
 @_specs.with_specs
-def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, environment: str) -> None:
+def command(names: tuple[str, ...], as_json: bool, no_look: bool, submit: bool, specs: Path, environment: str) -> None:
     """Show what will run, what it changes, and what waits.
 
     Shows columns and types after every step, tables and bad rows; then the next run: what it changes
@@ -53,6 +54,9 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
         click.echo(json.dumps([_problem(problem) for problem in error.problems], indent=2))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
+    if submit:
+        click.echo(" \\\n".join(_submitted(plan, [each.name for each in pipelines], specs, environment)))
+        return
     lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]
     lines += [] if names else document_lines(plan)
     if not as_json:
@@ -77,6 +81,16 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, specs: Path, e
             click.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(next_run.would_run for next_run in checked):
         sys.exit(1)
+
+
+def _submitted(plan: Plan, names: list[str], specs: Path, environment: str) -> Iterator[str]:
+    from importlib.util import find_spec
+
+    from framework.engine.spark import submit
+
+    program = find_spec("pipelines.submit")
+    assert program is not None and program.origin is not None
+    return submit.lines(plan, program.origin, ["run", *names, "--specs", str(specs.absolute()), "--env", environment])
 
 
 def _print(next_run: NextRun) -> None:

@@ -73,8 +73,8 @@ def catch_up(
                         return tuple(failures)
                     if time.monotonic() > follows:  # messages may come for ever
                         list(_followed(context, pipeline, stopped, on_followed))
-                        follows = time.monotonic() + _FOLLOW
-                    if pipeline.published and time.monotonic() > lists:
+                        follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
+                    elif pipeline.published and time.monotonic() > lists:
                         failed = list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
                         lists = time.monotonic() + (_FOLLOW if failed else _LIST)  # one that is away does not slow each batch
                 failures += _followed(context, pipeline, stopped, on_followed)

@@ -1,64 +1,104 @@
 """Ends what other catalogs show of a table: its name there goes, and the files that were written for it. The table itself stays.
 
-Guarantee: another table under that name stays, and so do files that another program wrote.
+Guarantee: another table under that name stays, the pipeline's own in its catalog too, and so do files that another program wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from framework import catalogs
+from framework.engine.context import Context
 from framework.engine.iceberg import metadata, published
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rules import protocol, refusals
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import SluiceError
 from framework.model import Catalog, Follower, Pipeline, Plan
+
+_TRIES = 5  # if other commits come between
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """A table in another catalog: `there` as that has it now, if it is the same table."""
+    """A table in another catalog: `there` as that has it now, if it is the same table and was asked."""
 
     follower: Follower
-    catalog: Catalog
+    catalog: str
     identifier: str
     table: Metadata
     there: Metadata | None
-    other: Metadata | None
+    there_is: str  # in words
 
     @property
     def words(self) -> str:
-        name = f"{self.catalog.name}.{self.identifier}"
-        if self.there is not None:
-            return f"{name}, which lists the same table"
-        return f"{name}, where another table is: that stays" if self.other else f"{name}, where no table is any more"
+        return f"{self.catalog}.{self.identifier}, {self.there_is}"
 
 
-def of_pipeline(plan: Plan, pipeline: Pipeline) -> Iterator[Publication]:
-    """Each other catalog that lists the pipeline's table, in the spec or no longer."""
+def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask: bool = True) -> Iterator[Publication]:
+    """Each other catalog, or that one, which lists the pipeline's table, in the spec or no longer. Without `ask`, as the table knows it."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    if table is None:
+    owner = table.properties.get(protocol.OWNER) if table else None
+    if table is None or owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
         return
     for each in (*pipeline.published, *published.left(pipeline, table)):
-        if each.tag not in table.refs:
-            continue
         name, _, identifier = each.name.partition(".")
-        catalog = next((catalog for catalog in plan.catalogs if catalog.name == name), None)
-        if catalog is None:
-            message = f"{pipeline.table.identifier} is listed in the catalog `{name}`, which the specs no longer have"
-            raise SluiceError("unknown-catalog", message, f"add its document `catalog: {name}` again until it is unpublished")
-        other = metadata.read(catalog, identifier)
-        same = other if other is not None and other.uuid == table.uuid else None
-        yield Publication(follower=each, catalog=catalog, identifier=identifier, table=table, there=same, other=other)
+        if catalog not in (None, name):
+            continue
+        create = partial(Publication, follower=each, catalog=name, identifier=identifier, table=table)
+        if not ask:
+            if each.tag in table.refs:
+                yield create(there=None, there_is="which is not asked")
+            continue
+        there = metadata.read(_catalog(plan, pipeline, name), identifier)
+        same = there is not None and _is_listing(pipeline, name, identifier, table, there)
+        if same or each.tag in table.refs:
+            other = "where another table is: that stays" if there else "where no table is any more"
+            yield create(there=there if same else None, there_is="which lists the same table" if same else other)
 
 
-def end(publication: Publication) -> None:
+def end(plan: Plan, pipeline: Pipeline, publication: Publication) -> None:
     """Removes the name from the other catalog, and deletes the metadata files that it had."""
-    there = publication.there
-    if there is not None:
-        try:
-            catalogs.of(publication.catalog).drop(publication.identifier)
-        except (catalogs.Refused, OSError) as error:
-            raise metadata.unreachable(publication.catalog, error) from None
-    for file in published.files(publication.table, publication.follower, there):
+    if publication.there is not None:
+        catalog = _catalog(plan, pipeline, publication.catalog)
+        now = metadata.read(catalog, publication.identifier)  # somebody may have thought about it for a while
+        if now is not None and _is_listing(pipeline, publication.catalog, publication.identifier, publication.table, now):
+            try:
+                catalogs.of(catalog).drop(publication.identifier)
+            except Exception as error:  # whatever its library raises
+                raise metadata.unreachable(catalog, error, "did not remove it") from None
+    for file in published.files(publication.table, publication.follower, publication.there):
         published.delete(publication.table, file)
+
+
+def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) -> None:
+    """Lets the snapshots go that were kept for it."""
+    lake = context.lake(pipeline)
+    for _ in range(_TRIES):
+        table = lake.load(pipeline.table.identifier)
+        if table is None:
+            return
+        try:
+            lake.untag(table, [tag for tag in publication.follower.tags if table.refs().containsKey(tag)])
+            return
+        except (CommitRefused, CommitUnknown):
+            continue
+    message = f"{_TRIES} times another commit to {pipeline.table.identifier} came first"
+    raise SluiceError("table-busy", message, "give the same command again")
+
+
+def _is_listing(pipeline: Pipeline, catalog: str, identifier: str, table: Metadata, there: Metadata) -> bool:
+    """Whether it is the same table, and not in its own catalog: that has what only the table itself has."""
+    own = (catalog, identifier) == (pipeline.table.catalog.name, pipeline.table.identifier)
+    return there.uuid == table.uuid and not own and not any(name.startswith(published.OURS) for name in there.properties)
+
+
+def _catalog(plan: Plan, pipeline: Pipeline, name: str) -> Catalog:
+    catalog = next((each for each in plan.catalogs if each.name == name), None)
+    if catalog is None:
+        message = f"{pipeline.table.identifier} is listed in the catalog `{name}`, which the specs no longer have"
+        hint = f"add its document `catalog: {name}` again, or `sluice unpublish {pipeline.name} {name} --forget`"
+        raise SluiceError("unknown-catalog", message, hint)
+    return catalog

@@ -8,6 +8,7 @@ from; one that has expired is listed until the next commit.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,10 +82,12 @@ def follow(to: Committed) -> int:
         _refuse_changed(to, there, shown)
     elif not to.first:
         raise _changed(to, "it is not there any more")
+    # Listed before: what another machine writes from here on may be what is listed then.
+    older = published.files(to.table, to.follower)
     kept = {there.file} if there else set()  # readers may just have begun
     if there is None or not _shows(there, shown):  # else a run died behind this
         kept.add(_show(to, there, shown))
-    for old in published.files(to.table, to.follower):
+    for old in older:
         if old not in {to.table.files.path(each) for each in kept}:
             published.delete(to.table, old)
     return 0
@@ -102,6 +105,8 @@ def _show(to: Committed, there: Metadata | None, shown: Mapping[str, Any]) -> st
     try:
         target.show(listed.identifier, current, new)
     except Moved:
+        if current is None:
+            raise _taken(to, "a view, or a table of another kind") from None
         message = f"another program changed it in `{listed.catalog.name}` just now"
         raise SluiceError("published-elsewhere", message, "the next run looks again") from None
     except Exception as error:  # whatever its library raises
@@ -133,15 +138,15 @@ def _shows(there: Metadata, shown: Mapping[str, Any]) -> bool:
 
 def _refuse_changed(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> None:
     """Refuses if the name shows another table, or what another program has made of this one."""
+    if there.uuid != to.table.uuid:
+        raise _taken(to, f"another table, {there.document['location']}")
     reason = next(_changes(to, there, shown), None)
     if reason:
         raise _changed(to, reason)
 
 
 def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterator[str]:
-    if there.uuid != to.table.uuid:
-        yield f"another table is there, {there.document['location']}"
-    elif any(name.startswith(published.OURS) for name in there.properties):
+    if any(name.startswith(published.OURS) for name in there.properties):
         yield "it is the table's own catalog, by another name"
     elif not catalogs.of(to.follower.options.catalog).writes_metadata:
         if not published.is_own(to.table, to.follower, there.file):
@@ -151,16 +156,27 @@ def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterat
     elif others := sorted(set(there.refs) - {"main"}):
         yield f"it has {', '.join(f'`{name}`' for name in others)} beside main"
     for forms, number in _FORMS:
-        known = {each[number]: each["fields"] for each in shown[forms]}
-        if any(known.get(each[number]) != each["fields"] for each in there.document[forms]):
+        known = {each[number]: _text(each) for each in shown[forms]}
+        if any(known.get(each[number]) != _text(each) for each in there.document[forms]):
             yield f"its {forms} are others"
+
+
+def _text(form: Mapping[str, Any]) -> str:
+    """Its fields, to compare: servers write `decimal(9,2)` and `decimal(9, 2)`."""
+    return json.dumps(form["fields"], sort_keys=True).replace(" ", "")
 
 
 def _may_show(to: Committed) -> set[int]:
     """The snapshot that was shown last, and those since: a run that died may have shown one of them."""
     number = {id_: each.get("sequence-number") or 0 for id_, each in to.table.snapshots.items()}
     last = number.get(to.step.since, 0)
-    return {to.step.since, *(id_ for id_, each in number.items() if each > last)}
+    return {to.step.since, to.step.until, *(id_ for id_, each in number.items() if each > last)}
+
+
+def _taken(to: Committed, by: str) -> SluiceError:
+    listed: ListedTable = to.follower.options
+    message = f"in the catalog `{listed.catalog.name}` {listed.identifier} is {by}"
+    return SluiceError("name-taken", message, "give the table another name there by `as`, or remove the other one")
 
 
 def _changed(to: Committed, reason: str) -> SluiceError:

@@ -16,7 +16,7 @@ from framework.engine.context import Context
 from framework.engine.follow import follow, waiting
 from framework.engine.forget.expiring import Deleted, Expiring
 from framework.engine.forget.rows import AGAIN, again
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import metadata, published
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.maintain import expire, readers
@@ -63,7 +63,12 @@ def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, until: int
 
 
 def catch_up(context: Context, lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
-    """Lets followers show what changed, and moves their tags."""
+    """Lets followers show what changed, and moves their tags. Refused while another catalog lists the table that the spec no longer
+    names: it would go on with files that are gone."""
+    left = ", ".join(each.name for each in published.left(pipeline, _read(pipeline)))
+    if left:
+        message = f"{pipeline.table.identifier} is still listed as {left}, which the spec no longer names"
+        raise RefusedError("still-listed", message, f"`sluice unpublish {pipeline.name}`, then {AGAIN}")
     for followed in follow.after_run(context, pipeline):
         if followed.trouble is not None:
             hint = f"{followed.trouble.hint or 'correct that'}; then {AGAIN}"

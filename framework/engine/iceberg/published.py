@@ -67,7 +67,7 @@ def is_own(table: Metadata, follower: Follower, location: str) -> bool:
 def files(table: Metadata, follower: Follower, there: Metadata | None = None) -> list[str]:
     """The metadata files that were written for it, the oldest first; and those that the other catalog wrote, as far as its log goes back
     and they show nothing else."""
-    listed = sorted(each for each in table.files.older(_folder(table)) if is_own(table, follower, each))
+    listed = sorted(each for each in table.files.older(_folder(table), start=_prefix(follower)))
     log = [*(each["metadata-file"] for each in there.document.get("metadata-log") or ()), there.file] if there else []
     return [*listed, *(each for each in log if each not in listed and _shows_only(table, each))]
 

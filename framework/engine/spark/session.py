@@ -68,10 +68,10 @@ def settings(plan: Plan) -> dict[str, str]:
     if conf["spark.master"].startswith("local"):
         return {**conf, **LOCAL_SETTINGS}
     # Executors on other machines get the jars from the driver.
-    return {"spark.jars": ",".join(map(str, (*jars.files("spark"), build.built(), *_more_jars(plan)))), **conf}
+    return {"spark.jars": ",".join(map(str, (*jars.files("spark"), build.built(), *more_jars(plan)))), **conf}
 
 
-def _more_jars(plan: Plan) -> list[Path]:
+def more_jars(plan: Plan) -> list[Path]:
     """What the catalogs need besides Spark's own jars."""
     needed = dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars())
     return [file for name in needed for file in jars.files(name)]
@@ -99,7 +99,7 @@ def prepare(plan: Plan) -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.
     before = os.environ.get(_CLASS_PATH, "").split(os.pathsep)
-    os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*before, *map(str, _more_jars(plan))])))
+    os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*before, *map(str, more_jars(plan))])))
     private("spark")
     for catalog in plan.catalogs:
         catalogs.of(catalog).prepare()
