@@ -82,14 +82,18 @@ def _assumed(storage: Storage, login: Login | None) -> Any:
     own = _own(storage, login)
     if own.get_credentials() is None:
         raise NoCredentialsError()
-    external = {"ExternalId": storage.external_id} if storage.external_id else {}
     fetcher = AssumeRoleCredentialFetcher(
         client_creator=lambda service, **login: own.client(service, **login), source_credentials=own.get_credentials(),
-        role_arn=storage.role, extra_args={"RoleSessionName": "sluice", **external},
+        role_arn=storage.role, extra_args={"RoleSessionName": "sluice", **_external(storage)},
     )  # fmt: skip
     session = get_session()
     session._credentials = DeferredRefreshableCredentials(refresh_using=fetcher.fetch_credentials, method="assume-role")
     return boto3.Session(botocore_session=session, region_name=storage.region)
+
+
+def _external(storage: Storage) -> Mapping[str, str]:
+    """What a request to assume the role says besides."""
+    return {"ExternalId": storage.external_id} if storage.external_id else {}
 
 
 def keys(of: Any) -> Login | None:
@@ -115,9 +119,12 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
             },
         ],
     }  # fmt: skip
-    external = {"ExternalId": storage.external_id} if storage.external_id else {}
     answer = client(_own(storage, login), storage, "sts").assume_role(
-        RoleArn=storage.role, RoleSessionName="sluice-reader", Policy=json.dumps(policy), DurationSeconds=3600, **external
+        RoleArn=storage.role,
+        RoleSessionName="sluice-reader",
+        Policy=json.dumps(policy),
+        DurationSeconds=3600,
+        **_external(storage),
     )
     given = answer["Credentials"]
     return Login(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])

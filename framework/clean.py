@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -56,7 +56,9 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     if address := ui.running():
         raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
     staying: list[str] = []
-    going = [*_listings(plan), *_tables(plan, staying), *_services(), *_files(plan, jars)]  # a catalog may be a service
+    publications = tuple(_publications(plan))
+    # A catalog may be a service.
+    going = [*_listings(plan, publications), *_tables(plan, publications, staying), *_services(), *_files(plan, jars)]
     return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
@@ -74,15 +76,15 @@ def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
             yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.there is not None)
 
 
-def _listings(plan: Plan) -> Iterator[Going]:
+def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]]) -> Iterator[Going]:
     """Those in catalogs that are not deleted as a whole."""
     whole = {catalog.name for catalog in plan.catalogs if _goes_whole(catalog)}
-    for pipeline, each in _publications(plan):
+    for pipeline, each in publications:
         if each.catalog not in whole:
             yield Going(f"the name {each.words}", 0, partial(unpublish.end, plan, pipeline, each))
 
 
-def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
+def _tables(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], staying: list[str]) -> Iterator[Going]:
     """The tables of these specs, in catalogs that are not deleted as a whole."""
     for catalog in plan.catalogs:
         if _goes_whole(catalog):
@@ -98,7 +100,7 @@ def _tables(plan: Plan, staying: list[str]) -> Iterator[Going]:
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
         asked = catalogs.of(catalog)
-        mine |= {each.identifier for _, each in _publications(plan) if each.catalog == catalog.name}
+        mine |= {each.identifier for _, each in publications if each.catalog == catalog.name}
         others = sorted(set(metadata.names(catalog)) - mine)
         if where := asked.where():
             also = f", which still has {', '.join(others)}" if others else ", then without tables"

@@ -59,12 +59,12 @@ class Cluster:
         )
 
     def add_worker(self) -> None:
-        known = len(self._alive())
+        before = len(self._alive())
         work = str(self.folder / f"work{len(self.processes)}")
         worker = "org.apache.spark.deploy.worker.Worker"
         pages = str(free_port())
         self.start(worker, "--host", _HOST, "--cores", "1", "--memory", "1g", "--webui-port", pages, "-d", work, self.url)
-        until(lambda: len(self._alive()) > known, "the worker does not join", 60)
+        until(lambda: len(self._alive()) > before, "the worker does not join", 60)
 
     def _alive(self) -> list[object]:
         workers = self.told()["workers"]
@@ -90,16 +90,16 @@ def _children(pid: int) -> dict[int, int]:
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     """Running until the end of the block, with all that it started."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, free_port(), free_port())
+    running = Cluster(folder, free_port(), free_port())
     master = "org.apache.spark.deploy.master.Master"
     try:
-        made.start(master, "--host", _HOST, "--port", str(made.port), "--webui-port", str(made.pages))
-        until(made.answers, "the master does not answer", 60)
+        running.start(master, "--host", _HOST, "--port", str(running.port), "--webui-port", str(running.pages))
+        until(running.answers, "the master does not answer", 60)
         for _ in range(workers):
-            made.add_worker()
-        yield made
+            running.add_worker()
+        yield running
     finally:
-        for process in reversed(made.processes):
+        for process in reversed(running.processes):
             if process.poll() is None:
                 for pid in (*_children(process.pid), process.pid):
                     os.kill(pid, signal.SIGKILL)

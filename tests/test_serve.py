@@ -28,25 +28,12 @@ from framework.model import Plan
 from framework.plan.passes import make
 from framework.serve import server
 from framework.services.ports import free_port
+from tests.spec_parts import ORDERS
 from tests.test_storage_login import Requests
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPEC = """
-cluster: main
-bootstrap: 127.0.0.1:1
----
-{catalog}
----
-topic: orders
-value: json
-columns: {{id: bigint}}
----
-pipeline: orders
-from: {{topic: orders}}
-into: {{table: shop.orders}}
-"""
 LOCAL = "catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: warehouse\n"
 IN_BUCKET = """
 catalog: lake
@@ -63,7 +50,7 @@ CLIENT, SECRET = "reader", "a secret of readers"
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: str = LOCAL) -> Plan:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "specs").mkdir(exist_ok=True)
-    (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=catalog), encoding="utf-8")
+    (tmp_path / "specs" / "a.yaml").write_text(ORDERS.format(catalog=catalog), encoding="utf-8")
     return make(tmp_path / "specs")
 
 

@@ -16,6 +16,7 @@ from framework.engine.maintain import others
 from framework.errors import CatalogAway
 from framework.model import SecretStore, Storage
 from framework.plan.passes import make
+from tests.spec_parts import ORDERS
 
 STORE = Storage(endpoint="http://127.0.0.1:1", region="us-east-1", access_key="a", secret_key=None, profile=None)
 SNAPSHOT = {"snapshot-id": 1, "manifest-list": "list.avro", "timestamp-ms": 0}
@@ -61,21 +62,6 @@ def test_only_names_below_a_tables_folder_are_deleted() -> None:
     assert S3Files("s3://bucket/shop", STORE, SecretStore()).folders("s3://bucket/shop", "s3://bucket/shopping/a") == ()
 
 
-SPEC = """
-cluster: main
-bootstrap: 127.0.0.1:1
----
-catalog: lake
-{catalog}
----
-topic: orders
-value: json
-columns: {{id: bigint}}
----
-pipeline: orders
-from: {{topic: orders}}
-into: {{table: shop.orders}}
-"""
 IN_BUCKET = "type: sql\nuri: sqlite:///.sluice/lake.db\nwarehouse: s3://bucket/lake\nstorage: {region: us-east-1}"
 BY_TOKEN = "type: rest\nuri: http://127.0.0.1:1\ntoken: ${secret:token}"
 
@@ -89,7 +75,7 @@ def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_catalog_goes_not_whole_where_its_files_are_elsewhere(specs: Path) -> None:
-    (specs / "a.yaml").write_text(SPEC.format(catalog=IN_BUCKET))
+    (specs / "a.yaml").write_text(ORDERS.format(catalog="catalog: lake\n" + IN_BUCKET))
     (catalog,) = make(specs).catalogs
     assert catalogs.of(catalog).places()
     assert not clean._goes_whole(catalog)
@@ -97,7 +83,7 @@ def test_a_catalog_goes_not_whole_where_its_files_are_elsewhere(specs: Path) -> 
 
 def test_a_token_that_no_header_can_have_is_not_shown(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_SECRET_TOKEN", "a-secret-token\n")
-    (specs / "a.yaml").write_text(SPEC.format(catalog=BY_TOKEN))
+    (specs / "a.yaml").write_text(ORDERS.format(catalog="catalog: lake\n" + BY_TOKEN))
     with pytest.raises(CatalogAway, match="has a line break") as away:
         metadata.names(make(specs).catalogs[0])
     assert "a-secret-token" not in str(away.value) + away.value.hint

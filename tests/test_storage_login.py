@@ -20,29 +20,19 @@ from framework.engine.query.one_select import ask
 from framework.engine.spark import session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.plan.passes import make
+from tests.spec_parts import ORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
-SPEC = """
-cluster: main
-bootstrap: 127.0.0.1:1
----
+CATALOG = """\
 catalog: {name}
 type: sql
 uri: sqlite:///{name}.db
 warehouse: s3://sluice/{name}
 storage: {{endpoint: "{store}", region: us-east-1, {login}}}
----
-topic: orders
-value: json
-columns: {{id: bigint}}
----
-pipeline: orders
-from: {{topic: orders}}
-into: {{table: shop.orders}}
 """
 
 
@@ -154,7 +144,7 @@ def test_the_login_of_the_spec_is_used_by_all(
     name = f"login_{abs(hash(tmp_path))}"
     Path("specs").mkdir()
     Path("specs/a.yaml").write_text(
-        SPEC.format(name=name, store=requested.url, login=login.replace("{{", "{").replace("}}", "}"))
+        ORDERS.format(catalog=CATALOG.format(name=name, store=requested.url, login=login.replace("{{", "{").replace("}}", "}")))
     )
     plan = make(Path("specs"))
     for key, value in session.settings(plan).items():

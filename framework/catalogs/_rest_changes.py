@@ -45,8 +45,8 @@ def _of_form(there: Document, wanted: Document) -> Iterator[Document]:
         yield {"action": "add-sort-order", "sort-order": order}
     if there["default-sort-order-id"] != wanted["default-sort-order-id"]:
         yield {"action": "set-default-sort-order", "sort-order-id": wanted["default-sort-order-id"]}
-    known = there.get("properties") or {}
-    changed = {name: value for name, value in wanted["properties"].items() if known.get(name) != value}
+    current = there.get("properties") or {}
+    changed = {name: value for name, value in wanted["properties"].items() if current.get(name) != value}
     if changed:
         yield {"action": "set-properties", "updates": changed}
 
@@ -73,5 +73,5 @@ def _is_taken(there: Document, snapshot: Document, main_is_numbered: bool) -> bo
 
 
 def _new(there: Document, wanted: Document, what: str, key: str) -> list[Document]:
-    known = {each[key] for each in there.get(what) or ()}
-    return [each for each in wanted.get(what) or () if each[key] not in known]
+    existing = {each[key] for each in there.get(what) or ()}
+    return [each for each in wanted.get(what) or () if each[key] not in existing]

@@ -32,14 +32,15 @@ def command(catalog: str | None, port: int, client: str, specs: Path, environmen
 
     Example: sluice serve lake
     """
+    from framework.engine.loop import until_interrupted
     from framework.serve import server
 
     plan = _specs.plan(specs, environment)
     chosen = server.chosen(plan, catalog)
     given = os.environ.get(_SECRET)
     secret = given or secrets.token_urlsafe(24)
-    with server.running(plan, chosen, port, client, secret) as address:
+    with until_interrupted() as stop, server.running(plan, chosen, port, client, secret) as address:
         click.echo(f"{address}: catalog {chosen.name}, read-only. Ctrl-C stops it")
         click.echo(f"client id {client}, client secret {f'that of {_SECRET}' if given else secret}")
         click.echo(f"tokens come from {address}/v1/oauth/tokens")
-        server.until_stopped()
+        stop.wait()

@@ -12,13 +12,11 @@ from functools import partial
 from framework import catalogs
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, published
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol, refusals
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import SluiceError
 from framework.model import Catalog, Follower, Pipeline, Plan
-
-_TRIES = 5  # if other commits come between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +41,7 @@ def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask:
     owner = table.properties.get(protocol.OWNER) if table else None
     if table is None or owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
         return
-    for each in (*pipeline.published, *published.left(pipeline, table)):
+    for each in (*pipeline.published, *published.left(pipeline, table.refs)):
         name, _, identifier = each.name.partition(".")
         if catalog not in (None, name):
             continue
@@ -75,24 +73,20 @@ def end(plan: Plan, pipeline: Pipeline, publication: Publication) -> None:
 
 def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) -> None:
     """Lets the snapshots go that were kept for it."""
-    lake = context.lake(pipeline)
-    for _ in range(_TRIES):
-        table = lake.load(pipeline.table.identifier)
-        if table is None:
-            return
-        try:
-            lake.untag(table, [tag for tag in publication.follower.tags if table.refs().containsKey(tag)])
-            return
-        except (CommitRefused, CommitUnknown):
-            continue
-    message = f"{_TRIES} times another commit to {pipeline.table.identifier} came first"
-    raise SluiceError("table-busy", message, "give the same command again")
+    lake, name = context.lake(pipeline), pipeline.table.identifier
+
+    def once() -> None:
+        table = lake.load(name)
+        if table is not None:
+            lake.unpin(table, publication.follower.tags)
+
+    again(name, once)
 
 
 def _is_listing(pipeline: Pipeline, catalog: str, identifier: str, table: Metadata, there: Metadata) -> bool:
     """Whether it is the same table, and not in its own catalog: that has what only the table itself has."""
     own = (catalog, identifier) == (pipeline.table.catalog.name, pipeline.table.identifier)
-    return there.uuid == table.uuid and not own and not any(name.startswith(published.OURS) for name in there.properties)
+    return there.uuid == table.uuid and not own and not published.is_table_itself(there)
 
 
 def _catalog(plan: Plan, pipeline: Pipeline, name: str) -> Catalog:

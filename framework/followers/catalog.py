@@ -146,7 +146,7 @@ def _refuse_changed(to: Committed, there: Metadata, shown: Mapping[str, Any]) ->
 
 
 def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterator[str]:
-    if any(name.startswith(published.OURS) for name in there.properties):
+    if published.is_table_itself(there):
         yield "it is the table's own catalog, by another name"
     elif not catalogs.of(to.follower.options.catalog).writes_metadata:
         if not published.is_own(to.table, to.follower, there.file):
@@ -156,8 +156,8 @@ def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterat
     elif others := sorted(set(there.refs) - {"main"}):
         yield f"it has {', '.join(f'`{name}`' for name in others)} beside main"
     for forms, number in _FORMS:
-        known = {each[number]: _text(each) for each in shown[forms]}
-        if any(known.get(each[number]) != _text(each) for each in there.document[forms]):
+        own = {each[number]: _text(each) for each in shown[forms]}
+        if any(own.get(each[number]) != _text(each) for each in there.document[forms]):
             yield f"its {forms} are others"
 
 

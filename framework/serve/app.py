@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from framework.errors import SluiceError
 from framework.serve.tables import Tables
 from framework.serve.tokens import LASTS, Tokens
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 _LEVELS = "\x1f"  # between the levels of a namespace
 _MOST = 64 << 10  # bytes of a request
@@ -30,10 +32,6 @@ _log = logging.getLogger(__name__)
 
 
 def app(tables: Tables, tokens: Tokens) -> Starlette:
-    from starlette.applications import Starlette
-    from starlette.exceptions import HTTPException
-    from starlette.routing import Route
-
     space = "/v1/namespaces/{namespace}"
     told: Mapping[str, Callable[[Tables, Request], Response]] = {
         "/v1/config": _config, "/v1/namespaces": _namespaces, space: _namespace, f"{space}/tables": _tables,
@@ -47,8 +45,6 @@ def app(tables: Tables, tokens: Tokens) -> Starlette:
 
 
 async def _token(tokens: Tokens, request: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     body = b""
     async for part in request.stream():
         body += part
@@ -62,7 +58,6 @@ async def _token(tokens: Tokens, request: Request) -> Response:
 
 def _guarded(tokens: Tokens, answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
     """Answers who has a token. What fails is told without a word of how it failed: readers are others than who runs this."""
-    from starlette.concurrency import run_in_threadpool
 
     async def guarded(request: Request) -> Response:
         if not tokens.knows(request.headers):
@@ -77,49 +72,37 @@ def _guarded(tokens: Tokens, answer: Callable[[Request], Response]) -> Callable[
 
 
 def _config(_: Tables, __: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     return JSONResponse({"defaults": {}, "overrides": {}, "endpoints": _ENDPOINTS})
 
 
 def _namespaces(tables: Tables, request: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     below = request.query_params.get("parent")
     names = [] if below else sorted({namespace for namespace, _ in tables.names()})
     return JSONResponse({"namespaces": [[name] for name in names]})
 
 
 def _namespace(tables: Tables, request: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     name = request.path_params["namespace"]
     if not any(tables.names(name)):
-        return _absent("NoSuchNamespaceException", f"there is no namespace {name}")
+        return _error(404, "NoSuchNamespaceException", f"there is no namespace {name}")
     return JSONResponse({"namespace": name.split(_LEVELS), "properties": {}})
 
 
 def _tables(tables: Tables, request: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     name = request.path_params["namespace"]
     return JSONResponse({"identifiers": [{"namespace": [of], "name": table} for of, table in tables.names(name)]})
 
 
 def _table(tables: Tables, request: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     namespace, name = request.path_params["namespace"], request.path_params["table"]
     vended = "vended-credentials" in request.headers.get("x-iceberg-access-delegation", "")
     loaded = tables.loaded(namespace, name, vended and request.method == "GET")
     if loaded is None:
-        return _absent("NoSuchTableException", f"there is no table {namespace}.{name}")
+        return _error(404, "NoSuchTableException", f"there is no table {namespace}.{name}")
     return JSONResponse(loaded)
 
 
 def _views(_: Tables, __: Request) -> Response:
-    from starlette.responses import JSONResponse
-
     return JSONResponse({"identifiers": []})
 
 
@@ -129,11 +112,5 @@ async def _strange(_: Request, error: Any) -> Response:
     return _error(error.status_code, "BadRequestException", "this catalog has no such path: it can only be read")
 
 
-def _absent(type_: str, message: str) -> Response:
-    return _error(404, type_, message)
-
-
 def _error(status: int, type_: str, message: str) -> Response:
-    from starlette.responses import JSONResponse
-
     return JSONResponse({"error": {"message": message, "type": type_, "code": status}}, status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -61,17 +60,6 @@ def running(plan: Plan, catalog: Catalog, port: int, client: str, secret: str) -
         server.should_exit = True
         thread.join()
         listening.close()
-
-
-def until_stopped() -> None:
-    """Waits for Ctrl-C or SIGTERM."""
-    stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        stop.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _listening(port: int) -> socket.socket:

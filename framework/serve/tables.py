@@ -49,6 +49,5 @@ class Tables:
 def _shown(table: Metadata) -> Mapping[str, Any]:
     if table.main is not None:
         return published.document(table, table.main["snapshot-id"])
-    properties = {name: value for name, value in table.properties.items() if not name.startswith(published.OURS)}
-    nothing: Mapping[str, Any] = {"refs": {}, "snapshots": [], "snapshot-log": [], "metadata-log": [], "properties": properties}
-    return {**table.document, **nothing}
+    nothing: Mapping[str, Any] = {"refs": {}, "snapshots": [], "snapshot-log": [], "metadata-log": []}
+    return {**table.document, **nothing, "properties": published.properties(table)}

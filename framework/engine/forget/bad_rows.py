@@ -12,7 +12,8 @@ from py4j.protocol import Py4JJavaError
 
 from framework.engine.context import Context
 from framework.engine.forget.keys import Key
-from framework.engine.forget.rows import again, without_deleted
+from framework.engine.forget.rows import without_deleted
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.rows.bad_rows import sealed

@@ -17,6 +17,7 @@ from framework.engine.forget import bad_rows, elsewhere, exports, keys, rows, sn
 from framework.engine.forget.expiring import Deleted
 from framework.engine.forget.keys import Key
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.again import AGAIN
 from framework.engine.iceberg.jvm_state import attempting, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import second_pipeline
@@ -141,7 +142,7 @@ def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
 
 def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
     if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
-        hint = f"`sluice pause {pipeline.name}`, and {rows.AGAIN}"
+        hint = f"`sluice pause {pipeline.name}`, and {AGAIN}"
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 
 

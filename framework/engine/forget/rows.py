@@ -6,7 +6,6 @@ Guarantee: from the first commit on no batch adds a row of the key, also none th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,35 +13,20 @@ from typing import Any
 from framework.engine.context import Context
 from framework.engine.forget.keys import Key
 from framework.engine.iceberg import state_branches
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain.compact import compact
 from framework.engine.maintain.due import Due
 from framework.engine.rules import attempts, forgotten, protocol
 from framework.engine.rules.forgotten import DELETING, FORGETS, PROPERTY, Forgotten
-from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.errors import SluiceError
 from framework.model import Pipeline
 from framework.sql.quote import identifier
 
-AGAIN = "give the same command again: it continues where it stopped"
-_TRIES = 5
 _SUMMARY = f"spark.sql.iceberg.snapshot-property.{FORGETS}"
 _REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
-
-
-def again(identifier_: str, once: Callable[[], object]) -> None:
-    """Does it again while other commits come between."""
-    cause = ""
-    for _ in range(_TRIES):
-        try:
-            once()
-            return
-        except (CommitRefused, CommitUnknown) as error:
-            cause = str(error)
-    message = f"the catalog did not accept a commit to {identifier_} in {_TRIES} tries"
-    raise commit_failed("table-busy", message, cause, AGAIN)
 
 
 def condition(table: Any, key: Key) -> str:

@@ -15,8 +15,8 @@ from framework import amounts
 from framework.engine.context import Context
 from framework.engine.follow import follow, waiting
 from framework.engine.forget.expiring import Deleted, Expiring
-from framework.engine.forget.rows import AGAIN, again
 from framework.engine.iceberg import metadata, published
+from framework.engine.iceberg.again import AGAIN, again
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.maintain import expire, readers
@@ -65,7 +65,7 @@ def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, until: int
 def catch_up(context: Context, lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
     """Lets followers show what changed, and moves their tags. Refused while another catalog lists the table that the spec no longer
     names: it would go on with files that are gone."""
-    left = ", ".join(each.name for each in published.left(pipeline, _read(pipeline)))
+    left = ", ".join(each.name for each in published.left(pipeline, _read(pipeline).refs))
     if left:
         message = f"{pipeline.table.identifier} is still listed as {left}, which the spec no longer names"
         raise RefusedError("still-listed", message, f"`sluice unpublish {pipeline.name}`, then {AGAIN}")

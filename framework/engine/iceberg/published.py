@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from framework.catalogs import Current
@@ -16,7 +16,7 @@ from framework.engine.iceberg import deletable_files, metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.model import PUBLISHED, Follower, Pipeline
 
-OURS = "sluice."  # how the names of properties begin that only the table itself has
+_OURS = "sluice."  # how the names of properties begin that only the table itself has
 _FILE = "published-"
 _SHOWN = "published-by"  # in the summary of a snapshot that others see
 _LEFT_OUT = ("metadata-log", "statistics", "partition-statistics")
@@ -35,7 +35,6 @@ def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
     log = [each for each in table.document.get("snapshot-log") or () if each["snapshot-id"] in ids]
     if not log or log[-1]["snapshot-id"] != snapshot:
         log.append({"snapshot-id": snapshot, "timestamp-ms": table.document["last-updated-ms"]})
-    properties = {name: value for name, value in table.properties.items() if not name.startswith(OURS)}
     rows = [each["first-row-id"] + each["added-rows"] for each in snapshots if each.get("first-row-id") is not None]
     return {
         **{name: value for name, value in table.document.items() if name not in _LEFT_OUT},
@@ -46,8 +45,18 @@ def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
         "refs": {"main": {"snapshot-id": snapshot, "type": "branch"}},
         "snapshots": snapshots,
         "snapshot-log": log,
-        "properties": {**properties, **_ADDED},
+        "properties": {**properties(table), **_ADDED},
     }
+
+
+def properties(table: Metadata) -> Mapping[str, str]:
+    """Without those that only the table itself has."""
+    return {name: value for name, value in table.properties.items() if not name.startswith(_OURS)}
+
+
+def is_table_itself(there: Metadata) -> bool:
+    """Whether this is not what others see of a table."""
+    return len(properties(there)) < len(there.properties)
 
 
 def write(table: Metadata, shown: Mapping[str, Any], follower: Follower) -> Current:
@@ -89,10 +98,10 @@ def delete(table: Metadata, file: str) -> None:
     deletable_files.delete(table.files, [file], table.files.folders(_folder(table)))
 
 
-def left(pipeline: Pipeline, table: Metadata) -> Iterator[Follower]:
-    """Of other catalogs that list the table and that the spec no longer names."""
+def left(pipeline: Pipeline, refs: Iterable[str]) -> Iterator[Follower]:
+    """Of other catalogs that list the table, by its tags, and that the spec no longer names."""
     there = {tag for each in pipeline.published for tag in each.tags}
-    for tag in table.refs:
+    for tag in refs:
         if tag.startswith(PUBLISHED) and tag not in there and not tag.endswith("-before"):
             name = tag.removeprefix(PUBLISHED)
             yield Follower(type="catalog", name=name, where=pipeline.table.places["table"], says=(), options=None, newest=True)
@@ -107,5 +116,5 @@ def _prefix(follower: Follower) -> str:
 
 
 def _without_ours(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
-    summary = {name: value for name, value in metadata.summary(snapshot).items() if not name.startswith(OURS)}
+    summary = {name: value for name, value in metadata.summary(snapshot).items() if not name.startswith(_OURS)}
     return {**snapshot, "summary": {**summary, _SHOWN: "sluice"}}

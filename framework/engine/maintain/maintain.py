@@ -10,7 +10,7 @@ from typing import Any
 
 from framework import amounts
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata, published
+from framework.engine.iceberg import published
 from framework.engine.iceberg.jvm_state import names, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import compact, expire, orphans
@@ -79,9 +79,7 @@ def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> I
 def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever; but those of catalogs that
     still list the table."""
-    now = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    left = published.left(pipeline, now) if now else ()
-    there = {tag for follower in (*pipeline.also, *left) for tag in follower.tags}
+    there = {tag for follower in (*pipeline.also, *published.left(pipeline, names(table))) for tag in follower.tags}
     gone = [name for name in names(table) if name.startswith(FOLLOWED) and name not in there]
     with suppress(CommitRefused, CommitUnknown):  # the next time
         lake.untag(table, gone)

@@ -36,7 +36,7 @@ class Shown:
 
 
 def shown(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[Shown]:
-    for left in published.left(pipeline, table) if table else ():
+    for left in published.left(pipeline, table.refs) if table else ():
         yield Shown(follower=left, state="left", rows=0, failed=None)
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0

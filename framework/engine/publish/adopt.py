@@ -5,39 +5,30 @@ Guarantee: one commit says that it is so and where reading begins, and only on t
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from framework.engine.context import Context
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.tables import LAYOUT, schema_change, write_properties
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import commit_failed
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.model import Pipeline
 from framework.plan.change import changes
 
-_TRIES = 5  # if other commits come between
+_HINT = "run again when the other writer is done; nothing was lost"
 
 
 def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """Does nothing if the table is missing, has never had rows, or is a pipeline's."""
-    cause = ""
-    for _ in range(_TRIES):
-        table = lake.load(pipeline.table.identifier)
-        if table is None or table.currentSnapshot() is None or not refusals.may_adopt(pipeline, state(table)):
-            return
-        try:
-            _adopt(context, lake, pipeline, table)
-            return
-        except (CommitRefused, CommitUnknown) as error:  # looked at again, which also shows whether it was done
-            cause = str(error)
-    message = f"{_TRIES} times another commit to {pipeline.table.identifier} came before it could be taken over"
-    raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
+    again(pipeline.table.identifier, partial(_adopt, context, lake, pipeline), _HINT)
 
 
-def _adopt(context: Context, lake: Lake, pipeline: Pipeline, table: Any) -> None:
+def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+    table = lake.load(pipeline.table.identifier)
+    if table is None or table.currentSnapshot() is None or not refusals.may_adopt(pipeline, state(table)):
+        return
     wanted = changes(pipeline, lake.existing(table))
     if any(not change.allowed for change in wanted):
         raise schema_change(pipeline, wanted)

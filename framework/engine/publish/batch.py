@@ -157,7 +157,8 @@ class _Attempt:
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Batch | Verdict | None:
-        adopt(self.context, self.lake, self.pipeline)
+        if self.pipeline.table.adopt:
+            adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
         # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.
