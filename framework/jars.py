@@ -30,6 +30,7 @@ from framework.jar_cache import digest
 from framework.java import java
 
 LOCK = Path(__file__).with_name("jars.lock")
+MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _SETTINGS = "SLUICE_IVY_SETTINGS"
 _PACKAGES = "`make setup`, in the clone of Sluice"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
@@ -82,6 +83,12 @@ def folder(name: str, lock: Path = LOCK) -> Path:
             f"`sluice setup{'' if name in sets(lock) else f' {name}'}` downloads them",
         )
     return place
+
+
+def _download(name: str, lock: Path) -> str:
+    if name in sets(lock):
+        return "setup"
+    return f"setup {name}" if name in MORE else f"services up {name}"
 
 
 def class_path(name: str, lock: Path = LOCK) -> str:

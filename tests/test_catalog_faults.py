@@ -15,7 +15,9 @@ import requests
 from framework.catalogs._rest_client import Address, RestClient
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
 from framework.engine.iceberg.lake import Lake
+from framework.engine.maintain import expire
 from framework.engine.publish.batch import next_batch
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
@@ -229,43 +231,86 @@ def test_a_fault_leaves_the_table_of_a_run_without(
     assert not [name for name in table.refs if name.startswith("sluice_")]
 
 
-def test_a_position_does_not_move_after_another_commit_moved_main(
-    planned: Callable[[str], Plan], proxy: Between, rest_catalog: str, spark: SparkSession
-) -> None:
-    """The server refuses it: the other commit comes between Iceberg's last look and its own."""
+class Slipped:
+    """Lets changes come between Iceberg's last look at a table and the commit that it makes then."""
+
+    def __init__(self, plan: Plan, proxy: Between, rest_catalog: str) -> None:
+        (pipeline,) = plan.pipelines
+        self.table, self.catalog, self.proxy = pipeline.table.identifier, pipeline.table.catalog, proxy
+        namespace, _, name = self.table.partition(".")
+        self.url = f"{rest_catalog}/v1/namespaces/{namespace}/tables/{name}"
+        self.login = RestClient(Address(uri=rest_catalog, warehouse=None, client=FORM))._login()
+
+    def read(self) -> Metadata:
+        table = metadata.read(self.catalog, self.table)
+        assert table is not None and table.main is not None
+        return table
+
+    def before(self, when: Callable[[Request], bool], *changes: dict[str, Any]) -> None:
+        def strike(request: Request) -> None:
+            answer = requests.post(self.url, json={"requirements": [], "updates": changes}, headers=self.login)
+            assert answer.status_code == 200, answer.text
+            request.answer(*request.forward())
+
+        self.proxy.faults.append(at(when, strike))
+
+    def back(self) -> dict[str, Any]:
+        main = self.read().main
+        assert main is not None
+        return {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": main["parent-snapshot-id"]}
+
+
+@pytest.fixture
+def slipped(planned: Callable[[str], Plan], proxy: Between, rest_catalog: str, spark: SparkSession) -> Slipped:
     plan = planned("append")
-    (pipeline,) = plan.pipelines
     run(plan, spark)
-    table, catalog = pipeline.table.identifier, pipeline.table.catalog
-    lake = Lake(spark, catalog)
-    late = lake.begin(lake.load(table))
-    before = metadata.read(catalog, table)
-    assert before is not None
-    assert before.main is not None
+    return Slipped(plan, proxy, rest_catalog)
+
+
+def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipped, spark: SparkSession) -> None:
+    lake = Lake(spark, slipped.catalog)
+    late, before = lake.begin(lake.load(slipped.table)), slipped.read()
     position = Position.read(before.properties[protocol.POSITION])
-
-    def another(request: Request) -> bool:
-        if not request.changes():
-            return False
-        assert before.main is not None
-        back = {
-            "action": "set-snapshot-ref",
-            "ref-name": "main",
-            "type": "branch",
-            "snapshot-id": before.main["parent-snapshot-id"],
-        }
-        namespace, _, name = table.partition(".")
-        path = f"/namespaces/{namespace}/tables/{name}"
-        client = RestClient(Address(uri=rest_catalog, warehouse=None, client=FORM))
-        answer = requests.post(f"{rest_catalog}/v1{path}", json={"requirements": [], "updates": [back]}, headers=client._login())
-        assert answer.status_code == 200
-        request.answer(*request.forward())
-        return True
-
-    proxy.faults.append(another)
+    slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
         lake.move_position(late, replace(position, batch=position.batch + 1))
-    assert proxy.faults == []
-    after = metadata.read(catalog, table)
-    assert after is not None
-    assert after.properties[protocol.POSITION] == before.properties[protocol.POSITION]
+    assert slipped.proxy.faults == []
+    assert slipped.read().properties[protocol.POSITION] == before.properties[protocol.POSITION]
+
+
+def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped, spark: SparkSession) -> None:
+    """A server would take main away with it, and the table would be empty."""
+    before = slipped.read()
+    assert before.main is not None
+    to = before.main["parent-snapshot-id"]
+    slipped.before(lambda request: bool(request.changes()), slipped.back())
+    with pytest.raises(CommitRefused):
+        expire.expire(Lake(spark, slipped.catalog), slipped.catalog, slipped.table, [to])
+    assert slipped.read().refs["main"] == to
+
+
+def test_an_attempt_whose_branch_was_swept_publishes_nothing(
+    planned: Callable[[str], Plan], plain: dict[str, tuple[Any, ...]], proxy: Between, rest_catalog: str, spark: SparkSession
+) -> None:
+    """Another machine took it for dead, and sweeps its bad rows next."""
+    plan = planned("append")
+    slipped = Slipped(plan, proxy, rest_catalog)
+
+    def sweep() -> None:
+        def strike(request: Request) -> None:
+            (gone,) = (each for each in request.changes() if each["action"] == "remove-snapshot-ref")
+            assert requests.post(slipped.url, json={"requirements": [], "updates": [gone]}, headers=slipped.login).ok
+            status, body = request.forward()
+            answers.append(status)
+            request.answer(status, body)
+
+        proxy.faults.append(at(publishes, strike))
+
+    answers: list[int] = []
+    run(plan, spark, sweep)
+    assert answers == [409]
+    if "append" not in plain:
+        without = planned("append")
+        run(without, spark)
+        plain["append"] = content(without.pipelines[0])
+    assert content(plan.pipelines[0]) == plain["append"]

@@ -16,6 +16,10 @@ SMALL = 10_000
 LARGE = 60_000
 
 
+IN_REST = {Broken.UNPINNED, Broken.EXPIRE_UNPINNED, Broken.UNCLAIMED}  # done wrong where a catalog merges commits alone
+CATALOGS = pytest.mark.parametrize("merges", [False, True], ids=["compares all", "merges"])
+
+
 def some() -> Iterator[Schedule]:
     return scattered(7, 8_000, without="r")
 
@@ -57,21 +61,26 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.OLDER_POSITION: (some, {"rollback"}, "lost: the row"),
     Broken.SETTLE_BLINDLY: (some, {"rollback"}, "lost: the row"),
     Broken.SETTLE_LATE: (some, set(), "times the row"),
+    Broken.UNPINNED: (some, set(), "times the row"),
+    Broken.EXPIRE_UNPINNED: (many, {"rollback"}, "a batch gives up"),
+    Broken.UNCLAIMED: (mistaken, {"lose"}, "lost: the bad row"),
     Broken.AGAIN_COUNTED: (overtaken, set(), "a batch gives up"),
 }
 
 
 @pytest.mark.slow
-def test_a_small_search() -> None:
-    found = search(scattered(1, SMALL))
+@CATALOGS
+def test_a_small_search(merges: bool) -> None:
+    found = search(scattered(1, SMALL), merges=merges)
     assert found.wrong is None
     assert found.reached == set(KILL_POINTS)
     assert found.happened >= set(HAPPENINGS)
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_schedules() -> None:
-    found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), scattered(2, LARGE)))
+@CATALOGS
+def test_a_hundred_thousand_schedules(merges: bool) -> None:
+    found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), scattered(2, LARGE)), merges=merges)
     assert found.wrong is None
     assert found.schedules >= 100_000
 
@@ -80,11 +89,12 @@ def test_a_hundred_thousand_schedules() -> None:
 @pytest.mark.parametrize("broken", Broken, ids=lambda broken: broken.name.lower())
 def test_what_is_broken_is_found(broken: Broken) -> None:
     schedules, needed, says = FINDS[broken]
-    found = search((schedule for schedule in schedules() if needed.issubset(schedule)), broken)
+    merges = broken in IN_REST
+    found = search((schedule for schedule in schedules() if needed.issubset(schedule)), broken, merges)
     assert found.wrong is not None, f"{found.schedules} schedules, and none finds this: {broken.value}"
     shortest, said = found.wrong
     assert says in said, shortest
-    play(shortest)  # it is not the schedule that is wrong
+    play(shortest, merges=merges)  # it is not the schedule that is wrong
 
 
 def test_a_foreign_commit_on_a_table_that_was_rolled_back() -> None:

@@ -8,7 +8,6 @@ import click
 
 SECTION, ORDER = "try and tidy", 9
 ALSO_CALLED = ("install",)
-_MORE = ("aws",)
 
 
 @click.command()
@@ -30,8 +29,8 @@ def command(more: tuple[str, ...]) -> None:
     dagster_home()
     every = jars.sets(later=True)
     for name in more:
-        if name not in _MORE:
-            raise SetupError("unknown-jars", f"there are no jars named `{name}` to set up", f"one of: {', '.join(_MORE)}")
+        if name not in jars.MORE:
+            raise SetupError("unknown-jars", f"there are no jars named `{name}` to set up", f"one of: {', '.join(jars.MORE)}")
     for name, locked in ((name, every[name]) for name in (*jars.sets(), *more)):
         try:
             jars.folder(name)

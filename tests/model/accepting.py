@@ -95,13 +95,16 @@ def _move(world: World, me: str, refused: TableState, accepts: Acceptance) -> St
     base = world.table.current() if world.broken is Broken.LATE_ACCEPTANCE else base
     said = replace(moved, forget=None) if world.broken is Broken.FORGET_ONCE else moved
     new = base._replace(position=said, tag=moved.snapshot, main=base.main if accepts.main is None else accepts.main)
+    if world.broken is not Broken.UNPINNED:
+        new = world.table.pinned(new)
     try:
         world.table.commit(base, new)
     finally:
-        if world.table.now is new and new.main != base.main:
+        done = world.table.now is not None and world.table.now.position is said
+        if done and accepts.main not in (None, base.main):
             world.rolled_away.add(base.main)
             world.settled.clear()
-        if world.table.now is new and refused.position is not None:
+        if done and refused.position is not None:
             before = refused.position.ends if refused.position.topics["t"] == moved.topics["t"] else {}
             world.skips(moved.topics["t"], before, moved.ends)
     if moved.forget is not None and world.broken is Broken.FORGET_BY_OFFSET:

@@ -1,4 +1,8 @@
-"""An Iceberg catalog as far as the protocol can tell: metadata that never changes, replaced by optimistic commits."""
+"""An Iceberg catalog as far as the protocol can tell: metadata that never changes, replaced by optimistic commits.
+
+One that merges is a REST catalog: it refuses a commit only if a branch or tag that it sets is elsewhere than where it was, and applies
+its changes to whatever is there by then.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,8 @@ class Metadata(NamedTuple):
 class Catalog:
     """What all tables share: the rows of each snapshot, its parent even when it is expired, and the next answer's fate."""
 
-    def __init__(self) -> None:
+    def __init__(self, merges: bool = False) -> None:
+        self.merges = merges
         self.rows: dict[int, tuple[Span, ...]] = {}
         self.parents: dict[int, int | None] = {}
         self.answer = ""  # "lost" or "refused": what becomes of the next commit
@@ -70,12 +75,15 @@ class Table:
         self.catalog = catalog
         self.now = now
 
-    def commit(self, base: Metadata, new: Metadata) -> None:
-        """Takes effect only on the metadata that it was made for."""
+    def commit(self, base: Metadata, new: Metadata, claims: str = "") -> None:
+        """Takes effect only on the metadata that it was made for, or on what a catalog that merges takes for that. It `claims` a branch
+        that it removes if it is refused where that is elsewhere or gone."""
         answer, self.catalog.answer = self.catalog.answer, ""
-        if self.now is not base or answer == "refused":
+        if answer == "refused" or (self.now is not base and not self.catalog.merges):
             raise Refused
-        self.now = new
+        if claims and (self.now is None or self.now.branches.get(claims) != base.branches.get(claims)):
+            raise Refused
+        self.now = new if self.now is base else merged(self.now, base, new)
         if answer == "lost":
             raise AnswerLost
 
@@ -125,7 +133,7 @@ class Table:
         elif tip.attempt == attempt:
             added = self.catalog.rows[tip.id][len(self.catalog.rows[tip.parent or 0]) :]
             new = self._grown(base, None, base.main, self.catalog.rows[base.main] + added, None, None)
-        self.commit(base, new._replace(branches=branches))
+        self.commit(base, new._replace(branches=branches), claims=branch)
 
     def fast_forwarded(self, base: Metadata, branch: str) -> Metadata:
         """Main at the tip of the branch, which is gone."""
@@ -149,18 +157,22 @@ class Table:
         left = kept(base)
         self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in left})
 
-    def expire_only(self, chosen: Collection[int]) -> None:
-        """expire_snapshots with these ids: Iceberg loads the table again, and what a branch or tag stands on by now stays."""
-        base = self.current()
+    def expire_only(self, base: Metadata, chosen: Collection[int], pins: bool = True) -> None:
+        """expire_snapshots with these ids: Iceberg has loaded the table again, and what a branch or tag stands on by then stays."""
         left = kept(base)
         gone = [at for at in chosen if at not in left]
-        self.commit(base, base._replace(snapshots={at: each for at, each in base.snapshots.items() if at not in gone}))
+        new = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at not in gone})
+        self.commit(base, self.pinned(new) if pins and gone else new)
 
     def compact(self, position: str | None) -> None:
         """Other files with the same rows, on whatever main is then."""
         base = self.current()
         rows = self.catalog.rows[base.main]
         self.commit(base, self._grown(base, None, base.main, rows, None, position, compacts=True))
+
+    def pinned(self, new: Metadata) -> Metadata:
+        """Main moves, too, so that a catalog that merges compares where it was."""
+        return self._grown(new, None, new.main, self.catalog.rows[new.main], None, None) if self.catalog.merges else new
 
     def _grown(
         self, base: Metadata, branch: str | None, parent: int, rows: tuple[Span, ...], attempt: str | None, position: str | None,
@@ -172,6 +184,34 @@ class Table:
         if branch is None:
             return base._replace(main=made, snapshots=snapshots, sequence=base.sequence + 1)
         return base._replace(branches={**base.branches, branch: made}, snapshots=snapshots, sequence=base.sequence + 1)
+
+
+def merged(now: Metadata | None, base: Metadata, new: Metadata) -> Metadata:
+    """What a REST catalog makes of a commit on another base: a new snapshot needs a new sequence number, a branch or tag that is set
+    has to be where it was, and one whose snapshot goes is gone."""
+    if now is None or now.uuid != base.uuid:
+        raise Refused
+    added = {at: each for at, each in new.snapshots.items() if at not in base.snapshots}
+    left = {at: each for at, each in now.snapshots.items() if at not in base.snapshots or at in new.snapshots}
+    snapshots = {**left, **added}
+    refs, were, are = ({"main": each.main, "tag": each.tag, **each.branches} for each in (new, base, now))
+    changed = {name: at for name, at in refs.items() if were.get(name) != at}
+    if (added and now.sequence != base.sequence) or any(are.get(name) != were.get(name) for name in changed):
+        raise Refused
+    if any(at not in snapshots for at in changed.values()):
+        raise Refused
+    kept = {name: at for name, at in are.items() if (name in refs or name not in were) and at in snapshots}
+    after = {**kept, **changed}
+    main, tag = after.pop("main", 0), after.pop("tag", None)
+    return now._replace(
+        main=main or 0,
+        tag=tag,
+        branches={name: at for name, at in after.items() if at is not None},
+        snapshots=snapshots,
+        sequence=max(now.sequence, new.sequence),
+        position=now.position if new.position == base.position else new.position,
+        of=now.of if new.of == base.of else new.of,
+    )
 
 
 def lineage(table: Metadata) -> Iterator[Snapshot]:

@@ -30,14 +30,18 @@ def maintain(world: World, _me: Actor) -> Steps:
     if to is not None:
         yield ""
         base = world.table.current() if world.broken is Broken.SETTLE_LATE else base
-        world.table.commit(base, base._replace(position=to, tag=to.snapshot))
+        new = base._replace(position=to, tag=to.snapshot)
+        world.table.commit(base, new if world.broken is Broken.UNPINNED else world.table.pinned(new))
     yield ""
     table = world.table.current()
     if world.is_rolled_back():
         return
     chosen = table.snapshots.keys() - _needed(table)
     yield ""
-    world.table.expire_only(chosen)
+    base = world.table.current()
+    if world.catalog.merges:
+        yield ""
+    world.table.expire_only(base, chosen, pins=world.broken is not Broken.EXPIRE_UNPINNED)
 
 
 def _needed(table: Metadata) -> set[int | None]:

@@ -33,9 +33,9 @@ class Found:
     wrong: tuple[Schedule, str] | None = None
 
 
-def play(schedule: Schedule, broken: Broken | None = None, beyond_limit: bool = False) -> tuple[World, Schedule]:
+def play(schedule: Schedule, broken: Broken | None = None, beyond_limit: bool = False, merges: bool = False) -> tuple[World, Schedule]:
     """Runs a schedule, then all that is calm; what took effect of it. Raises `Wrong`."""
-    world = World(broken, beyond_limit)
+    world = World(broken, beyond_limit, merges)
     world.actors["a"].go(MANY)
     effective = []
     for event in schedule:
@@ -110,15 +110,15 @@ def changed() -> Iterator[Schedule]:
         yield ("grow", f"a{first}", one, f"a{second}", other, "a*")
 
 
-def search(schedules: Iterable[Schedule], broken: Broken | None = None, beyond_limit: bool = False) -> Found:
+def search(schedules: Iterable[Schedule], broken: Broken | None = None, merges: bool = False) -> Found:
     """Stops at the first schedule that goes wrong."""
     found = Found()
     seen: set[Schedule] = set()
     for schedule in schedules:
         try:
-            world, effective = play(schedule, broken, beyond_limit)
+            world, effective = play(schedule, broken, merges=merges)
         except Wrong:
-            found.wrong = shortest(schedule, broken, beyond_limit)
+            found.wrong = shortest(schedule, broken, merges)
             break
         seen.add(effective)
         found.reached |= world.reached
@@ -127,12 +127,12 @@ def search(schedules: Iterable[Schedule], broken: Broken | None = None, beyond_l
     return found
 
 
-def shortest(schedule: Schedule, broken: Broken | None, beyond_limit: bool = False) -> tuple[Schedule, str]:
+def shortest(schedule: Schedule, broken: Broken | None, merges: bool = False) -> tuple[Schedule, str]:
     """Leaves out and shortens whatever is not needed for going wrong, and says what goes wrong then."""
 
     def fails(tried: Schedule) -> str:
         try:
-            play(tried, broken, beyond_limit)
+            play(tried, broken, merges=merges)
         except Wrong as wrong:
             return str(wrong)
         return ""

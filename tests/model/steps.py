@@ -64,6 +64,9 @@ class Broken(Enum):
     OLDER_POSITION = "a compaction's snapshot says the position that was there when it began"
     SETTLE_BLINDLY = "the position moves to main behind a compaction, whatever else came between"
     SETTLE_LATE = "the same, on whatever was committed since that was asked"
+    UNPINNED = "a position moves alone, in a catalog that compares nothing but branches and tags"
+    EXPIRE_UNPINNED = "snapshots expire without main, there, though it may be at one of them by now"
+    UNCLAIMED = "a batch is published, there, though its branch was swept"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 
 
@@ -267,7 +270,8 @@ def _publish(world: World, me: str, opened: TableState, topic: TopicState, made:
                 base = new = world.table.current()
             if made.snapshot not in new.snapshots:
                 raise Invalid
-            world.table.commit(base, new._replace(position=made, tag=made.snapshot))
+            claims = "" if world.broken is Broken.UNCLAIMED else branch_of(world, me)
+            world.table.commit(base, new._replace(position=made, tag=made.snapshot), claims=claims)
         except (Refused, AnswerLost, Invalid):
             continue
         return Verdict.DONE
@@ -343,7 +347,7 @@ def _withdraw(world: World, me: str) -> Steps:
         yield ""
         if table.now is not None and name in table.now.branches:
             yield ""
-            _swept(table, name)
+            yield from _swept(table, name)
 
 
 def _sweep(world: World, me: str) -> Steps:
@@ -360,7 +364,7 @@ def _sweep(world: World, me: str) -> Steps:
         yield from _sweep_bad_rows(world, waiting, world.table.now, gone)
     for name in _dead(world, me, world.table):
         yield ""
-        if _swept(world.table, name):
+        if (yield from _swept(world.table, name)):
             gone.add(name)
     yield ""
     table = before if world.broken is Broken.SWEEP_LOOKED_BEFORE else world.table.now
@@ -379,7 +383,7 @@ def _sweep_bad_rows(world: World, waiting: list[str], table: Metadata, gone: set
         mine = mine and world.broken is not Broken.SWEEP_PUBLISHED
         may_publish = name in table.branches and world.broken not in (Broken.SWEEP_FIRST, Broken.SWEEP_UNASKED)
         yield ""
-        if not mine and not may_publish and _swept(world.bad, name):
+        if not mine and not may_publish and (yield from _swept(world.bad, name)):
             gone.add(name)
         else:
             gone.discard(name)
@@ -390,8 +394,15 @@ def _dead(world: World, me: str, table: Table) -> list[str]:
     return [name for name in names if name != BRANCH + me and world.is_dead(name[len(BRANCH) :])]
 
 
-def _swept(table: Table, name: str) -> bool:
+def _swept(table: Table, name: str) -> Generator[str, None, bool]:
+    """The branch goes, and then its snapshot."""
     with suppress(Refused, AnswerLost, Invalid):
+        tip = staged(table.current(), name)
         table.sweep(name)
+        base = table.current()
+        if table.catalog.merges and tip is not None and BRANCH + (tip.attempt or "") == name:
+            yield ""
+            with suppress(Refused, AnswerLost):
+                table.expire_only(base, [tip.id], pins=False)
         return True
     return False

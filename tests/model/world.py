@@ -75,11 +75,11 @@ class Actor:
 
 
 class World:
-    def __init__(self, broken: Broken | None = None, beyond_limit: bool = False) -> None:
+    def __init__(self, broken: Broken | None = None, beyond_limit: bool = False, merges: bool = False) -> None:
         self.broken = broken
         self.beyond_limit = beyond_limit
         self.pipeline, self.owner = PIPELINE, OWNER
-        self.catalog = Catalog()
+        self.catalog = Catalog(merges)
         self.table, self.bad = Table(self.catalog, None), Table(self.catalog, None)
         self.topic = TopicState("kafka", {"t": "topic1"}, {"t/0": 0}, {"t/0": 3})
         self.topics = 1

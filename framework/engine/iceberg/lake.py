@@ -5,7 +5,8 @@ Limit: needs a JVM next to this process; Spark Connect has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import commit_failed, is_spark_gone, spark_ended
-from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
 from framework.model import Catalog, Column, PartitionField, Table
@@ -230,14 +231,16 @@ class Lake:
     def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
         """Main, position, tag, branch and state change together or not at all; `forget` are branches of state that are no longer needed."""
         with commit_answers():
+            before = transaction.table().currentSnapshot().snapshotId()
             set_properties(transaction, {protocol.POSITION: position.text()})
             snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot).removeBranch(protocol.BRANCH + attempt)
+            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot)
             for branch in state_branches.staged(transaction.table(), attempt):
                 snapshots = state_branches.publish(transaction.table(), snapshots, branch, attempt)
             for branch in forget:
                 snapshots = snapshots.removeBranch(branch)
             snapshots.commit()
+            self._remove_own(transaction, protocol.BRANCH + attempt, before)
             self.commit(transaction)
 
     def move_position(
@@ -270,11 +273,12 @@ class Lake:
         if tip is None:
             return
         with commit_answers():
-            snapshots = transaction.manageSnapshots()
+            before = now.currentSnapshot().snapshotId()
             if tip.summary().get(protocol.ATTEMPT) == attempt:
-                behind = tip.parentId() == now.currentSnapshot().snapshotId()
-                snapshots = snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())
-            snapshots.removeBranch(branch).commit()
+                snapshots = transaction.manageSnapshots()
+                behind = tip.parentId() == before
+                (snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())).commit()
+            self._remove_own(transaction, branch, before)
             self.commit(transaction)
 
     def advance(
@@ -286,12 +290,10 @@ class Lake:
         if now.currentSnapshot().snapshotId() != base:
             raise CommitRefused("another commit came before it")
         with commit_answers():
-            snapshots = transaction.manageSnapshots()
             if now.snapshot(protocol.BRANCH + attempt).snapshotId() != base:
-                snapshots = snapshots.fastForwardBranch("main", protocol.BRANCH + attempt)
+                transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt).commit()
             for name in filter(None, (attempt, and_branch)):
-                snapshots = snapshots.removeBranch(protocol.BRANCH + name)
-            snapshots.commit()
+                self._remove_own(transaction, protocol.BRANCH + name, base)
             set_properties(transaction, properties or {})
             if not self.of.checks_all:
                 self._pin(transaction, base)
@@ -347,6 +349,8 @@ class Lake:
             for branch in state_branches.staged(table, attempt):
                 snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
             snapshots.commit()
+        # Refused, it stays for the next expiry: the branch is gone.
+        with suppress(CommitRefused, CommitUnknown), commit_answers():
             if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(table, tip):
                 # Older than 1970: nothing else is expired on this occasion.
                 table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
@@ -366,6 +370,29 @@ class Lake:
         if files.root:
             files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
         return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
+
+    def _remove_own(self, transaction: Any, branch: str, before: int) -> None:
+        """Removes the branch that a commit publishes; refused if another has removed it, who took the attempt for dead.
+
+        A catalog that compares only what a commit sets is asked to set it: back to where main was before.
+        """
+        tip = transaction.table().snapshot(branch)
+        if not self.of.checks_all and tip is not None and tip.snapshotId() != before:
+            transaction.manageSnapshots().replaceBranch(branch, before).commit()
+        transaction.manageSnapshots().removeBranch(branch).commit()
+
+    def expire(self, table: Any, snapshots: Collection[int], collected: Any) -> None:
+        """Removes these snapshots and no others. A catalog that compares only what a commit sets compares main, too: it may have gone
+        back to one of them, and would be gone with it."""
+        with commit_answers():
+            transaction = None if self.of.checks_all else table.newTransaction()
+            action = (transaction or table).expireSnapshots().expireOlderThan(0)  # older than 1970
+            for snapshot in snapshots:
+                action = action.expireSnapshotId(snapshot)
+            action.deleteWith(collected).commit()
+            if transaction is not None:
+                self._pin(transaction)
+                transaction.commitTransaction()
 
     def _pin(self, transaction: Any, main: int | None = None) -> None:
         """Makes a transaction fail if anything was committed since it began: `main` is where main was then, if it has moved since.

@@ -8,7 +8,7 @@ from framework.engine.iceberg import deletable_files, metadata
 from framework.engine.iceberg.jvm_state import names
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import others
-from framework.engine.spark.java_errors import CommitRefused, commit_answers
+from framework.engine.spark.java_errors import CommitRefused
 from framework.model import Catalog
 
 
@@ -24,11 +24,7 @@ def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[
     if not going:
         return 0, 0
     collected = lake.spark._jvm.sluice.Collected()
-    with commit_answers():
-        action = table.expireSnapshots().expireOlderThan(0)  # older than 1970: those named are expired, and no others
-        for snapshot in going:
-            action = action.expireSnapshotId(snapshot)
-        action.deleteWith(collected).commit()
+    lake.expire(table, going, collected)
     locations = collected.lines().split("\n") if collected.lines() else []
     files, folders = lake.own_files(table)
     now = metadata.read(catalog, identifier)
