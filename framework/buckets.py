@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from framework import aws_policy
 from framework.model import SecretStore, Storage
 from framework.model.storage import SCHEME
 from framework.patience import STORE
@@ -107,22 +107,15 @@ def keys(of: Any) -> Login | None:
 
 def reader(storage: Storage, login: Login | None, location: str) -> Login:
     """Keys of the storage's role, with which only what is below this location can be read, for an hour."""
-    bucket, _, prefix = location.removeprefix(SCHEME).partition("/")
-    prefix = prefix.rstrip("/")
-    policy = {
-        "Version": "2012-10-17",
-        "Statement": [
-            {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*"},
-            {
-                "Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{bucket}",
-                "Condition": {"StringLike": {"s3:prefix": f"{prefix}/*"}},
-            },
-        ],
-    }  # fmt: skip
+    prefix = location.removeprefix(SCHEME).partition("/")[2].rstrip("/")
+    policy = aws_policy.policy(
+        aws_policy.allow(["s3:GetObject"], aws_policy.of_objects(location)),
+        aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), where={"StringLike": {"s3:prefix": f"{prefix}/*"}}),
+    )
     answer = client(_own(storage, login), storage, "sts").assume_role(
         RoleArn=storage.role,
         RoleSessionName="sluice-reader",
-        Policy=json.dumps(policy),
+        Policy=policy,
         DurationSeconds=3600,
         **_external(storage),
     )

@@ -33,6 +33,9 @@ class Untrusted(Exception):
     """The server has a certificate that this machine does not trust."""
 
 
+TRUST = "name the certificates that vouch for it in the environment variable REQUESTS_CA_BUNDLE"
+
+
 class Strange(Exception):
     """An answer that no such server gives."""
 

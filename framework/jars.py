@@ -85,7 +85,7 @@ def folder(name: str, lock: Path = LOCK) -> Path:
     return place
 
 
-def _download(name: str, lock: Path) -> str:
+def _downloaded_by(name: str, lock: Path) -> str:
     if name in sets(lock):
         return "setup"
     return f"setup {name}" if name in MORE else f"services up {name}"

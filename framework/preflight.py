@@ -6,7 +6,8 @@ mail is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,12 +15,15 @@ from framework import catalogs, jars
 from framework.amounts import counted
 from framework.doctor import Finding
 from framework.engine.iceberg import metadata
+from framework.engine.kafka import acls
 from framework.engine.kafka.cluster import Kafka
-from framework.errors import SluiceError
-from framework.model import Catalog, Cluster, Plan, Topic
+from framework.errors import NoTopic, SluiceError, UnreachableError
+from framework.model import Catalog, Cluster, Plan, Storage, Topic
 from framework.model.notice import Mail
 from framework.notices import email
 from framework.patience import KAFKA_WATCHED
+
+_STORAGE = "give the login this right, or correct `storage` and `warehouse` of the catalog"
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,7 @@ class _Check:
         except SluiceError as error:
             return Finding(self.subject, error.message, error.hint or f"see the code `{error.code}` in docs/operations.md")
         except (OSError, catalogs.Refused) as error:
-            return Finding(
-                self.subject, str(error), "give the login this right, or correct `storage` and `warehouse` of the catalog"
-            )
+            return Finding(self.subject, str(error), getattr(error, "hint", "") or _STORAGE)
 
 
 def preflight(plan: Plan) -> Iterator[Finding]:
@@ -48,28 +50,56 @@ def preflight(plan: Plan) -> Iterator[Finding]:
 
 def _checks(plan: Plan) -> Iterator[_Check]:
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
-    clusters = {topic.cluster.name: topic.cluster for topic in topics.values()}
+    sent = {each.sends_to for pipeline in plan.pipelines for each in pipeline.also if each.sends_to}
+    clusters = {cluster.name: cluster for cluster in (*(topic.cluster for topic in topics.values()), *(of for of, _ in sent))}
     for cluster in clusters.values():
         own = [topic for topic in topics.values() if topic.cluster == cluster]
-        yield _Check(f"cluster {cluster.name}", partial(_kafka, plan, cluster, own))
+        written = sorted(name for of, name in sent if of == cluster)
+        yield _Check(f"cluster {cluster.name}", partial(_kafka, plan, cluster, own, written))
         if registered := [topic for topic in own if topic.registered]:
             yield _Check(f"registry of {cluster.name}", partial(_registry, registered))
     for catalog in plan.catalogs:
-        yield _Check(f"catalog {catalog.name}", partial(_catalog, catalog))
+        yield _Check(f"catalog {catalog.name}", partial(_catalog, plan, catalog))
         yield _Check(f"files of {catalog.name}", partial(_files, plan, catalog))
     for name in dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()):
         yield _Check(f"{name} jars", partial(_jars, name))
+    for export in (document.value for document in plan.documents_of("export")):
+        if export.storage is not None:
+            yield _Check(f"files of {export.name}", partial(_exported, plan, export.to, export.storage))
     for document in plan.documents_of("mail"):
         yield _Check(f"mail {document.name}", partial(_mail, plan, document.value))
 
 
-def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic]) -> str:
-    """Reads what a batch reads first, and some messages."""
+def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]) -> str:
+    """Asks what the login may do, and reads what a batch reads first, and some messages."""
     kafka = Kafka(cluster, plan.secrets, KAFKA_WATCHED)
+    missing = dict(_missing(plan, kafka, {topic.kafka_name: acls.READING for topic in topics}))
+    missing |= dict(_missing(plan, kafka, dict.fromkeys(written, acls.WRITING)))
+    if missing:
+        message = f"the login lacks rights on {counted(len(missing), 'topic')}: {', '.join(missing)}"
+        raise SluiceError("kafka-refused", message, "an administrator allows it: " + "; ".join(missing.values()))
     for topic in topics:
         state = kafka.topic_state(topic)
         kafka.message_size([(each, start) for each, start in state.starts.items() if start < state.ends[each]], most=1)
-    return f"{cluster.bootstrap}, {counted(len(topics), 'topic')} can be read"
+    reads = f"{counted(len(topics), 'topic')} can be read"
+    return f"{cluster.bootstrap}, {reads}" + (f", {len(written)} written" if written else "")
+
+
+def _missing(plan: Plan, kafka: Kafka, needed: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Of each topic whose rights do not suffice what is missing, and the command that allows it."""
+    for topic, operations in needed.items():
+        try:
+            rights = kafka.rights(topic)
+        except NoTopic:  # rows that are sent create it; one that is read is named next
+            continue
+        except UnreachableError as error:
+            if error.code != "kafka-refused":
+                raise
+            rights = frozenset()
+        lacking = [each for each in operations if each not in rights]
+        if lacking:
+            told = f"`{topic}` ({', '.join(each.lower() for each in lacking)})"
+            yield told, acls.allow(kafka.cluster, plan.secrets, topic, operations)
 
 
 def _registry(topics: list[Topic]) -> str:
@@ -79,8 +109,14 @@ def _registry(topics: list[Topic]) -> str:
     return f"has the schemas of {counted(len(topics), 'topic')}"
 
 
-def _catalog(catalog: Catalog) -> str:
-    return f"{catalogs.of(catalog).where() or 'is created by the first run'}, {counted(len(metadata.names(catalog)), 'table')}"
+def _catalog(plan: Plan, catalog: Catalog) -> str:
+    """What is there, and whether the tables of the specs may be created and changed."""
+    asked = catalogs.of(catalog)
+    listed = [each.options for pipeline in plan.pipelines for each in pipeline.published]
+    own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
+    for identifier in (*own, *(each.identifier for each in listed if each.catalog == catalog)):
+        asked.probe(identifier)
+    return f"{asked.where() or 'is created by the first run'}, {counted(len(metadata.names(catalog)), 'table')}"
 
 
 def _files(plan: Plan, catalog: Catalog) -> str:
@@ -88,14 +124,22 @@ def _files(plan: Plan, catalog: Catalog) -> str:
     own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
     if not own:
         return "no pipeline has its table here"
-    tables = (metadata.read(catalog, identifier) for identifier in own)
-    table = next((table for table in tables if table is not None), None)
+    table = None
+    with suppress(SluiceError):  # which the catalog's own check names
+        tables = (metadata.read(catalog, identifier) for identifier in own)
+        table = next((table for table in tables if table is not None), None)
     files = table.files if table else asked.files_of(own[0])
     folder = str(table.document["location"]) if table else files.root
     if not folder:
         return "the catalog alone knows where they will be: check again when it has a table"
     files.probe(folder)
     return f"{files.path(folder)}: a file can be written, read, listed and deleted"
+
+
+def _exported(plan: Plan, to: str, storage: Storage) -> str:
+    folder = to.partition("{")[0].rpartition("/")[0]
+    catalogs.in_bucket(folder, storage, plan.secrets).probe(folder)
+    return f"{folder}: a file can be written, read, listed and deleted"
 
 
 def _jars(name: str) -> str:

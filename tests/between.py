@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+Answer = tuple[int, bytes, Mapping[str, str]]
+_JSON = {"Content-Type": "application/json"}
+_BETWEEN = ("host", "accept-encoding", "expect", "connection")
+_OF_A_CONNECTION = ("connection", "keep-alive", "transfer-encoding", "content-encoding", "content-length", "date", "server")
 Fault = Callable[["Request"], bool]  # answers the request by itself, or leaves it to the catalog
 
 
@@ -23,7 +29,9 @@ class Request:
     method: str
     path: str
     body: bytes
-    forward: Callable[[], tuple[int, bytes]]
+    headers: Mapping[str, str]
+    behind: str  # the URL that it is for, without a path
+    forward: Callable[[], Answer]
 
     def changes(self) -> list[dict[str, Any]]:
         """What a commit of a table asks for."""
@@ -34,10 +42,12 @@ class Request:
     def moves(self, ref: str) -> bool:
         return any(each.get("action") == "set-snapshot-ref" and each.get("ref-name") == ref for each in self.changes())
 
-    def answer(self, status: int, body: bytes) -> None:
+    def answer(self, status: int, body: bytes, headers: Mapping[str, str] = _JSON) -> None:
         self.handler.send_response(status)
-        self.handler.send_header("Content-Type", "application/json")
-        self.handler.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.handler.send_header(name, value)
+        if self.method != "HEAD":
+            self.handler.send_header("Content-Length", str(len(body)))
         self.handler.end_headers()
         self.handler.wfile.write(body)
 
@@ -56,12 +66,20 @@ class Between:
     url: str
     faults: list[Fault] = field(default_factory=list)
     struck: int = 0
+    errors: list[Exception] = field(default_factory=list)  # of faults themselves
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def strike(self, request: Request) -> bool:
         with self._lock:
             for fault in self.faults:
-                if fault(request):
+                try:
+                    struck = fault(request)
+                except OSError:
+                    raise
+                except Exception as error:
+                    self.errors.append(error)
+                    raise
+                if struck:
                     self.faults.remove(fault)
                     self.struck += 1
                     return True
@@ -69,8 +87,8 @@ class Between:
 
 
 @contextmanager
-def between(url: str) -> Iterator[Between]:
-    """A proxy in front of this URL."""
+def between(url: str, certified: tuple[Path, Path] | None = None) -> Iterator[Between]:
+    """A proxy in front of this URL, by HTTPS if it has a certificate and its key."""
     target = urlsplit(url)
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,33 +106,37 @@ def between(url: str) -> Iterator[Between]:
         def _pass(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-            def forward() -> tuple[int, bytes]:
+            def forward() -> Answer:
                 connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
-                headers = {key: value for key, value in self.headers.items() if key.lower() not in ("host", "accept-encoding")}
+                headers = {key: value for key, value in self.headers.items() if key.lower() not in _BETWEEN}
                 connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()
                 content = answer.read()
                 connection.close()
-                return answer.status, content
+                kept = {key: value for key, value in answer.getheaders() if key.lower() not in _OF_A_CONNECTION}
+                if self.command == "HEAD":
+                    kept["Content-Length"] = answer.getheader("Content-Length") or "0"
+                return answer.status, content, kept
 
-            request = Request(self, self.command, self.path, body, forward)
+            behind = f"{target.scheme}://{target.netloc}"
+            request = Request(self, self.command, self.path, body, dict(self.headers), behind, forward)
             if not proxy.strike(request):
-                status, content = forward()
-                if self.command == "HEAD" or status == 204:
-                    self.send_response(status)
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
-                else:
-                    request.answer(status, content)
+                request.answer(*forward())
 
-        do_GET = do_POST = do_DELETE = do_HEAD = _pass
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    proxy = Between(f"http://127.0.0.1:{server.server_address[1]}{target.path}")
+    if certified:
+        encrypted = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        encrypted.load_cert_chain(*certified)
+        server.socket = encrypted.wrap_socket(server.socket, server_side=True)
+    proxy = Between(f"{'https' if certified else 'http'}://127.0.0.1:{server.server_address[1]}{target.path}")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield proxy
     finally:
         server.shutdown()
         server.server_close()
+    if proxy.errors:
+        raise proxy.errors[0]

@@ -71,7 +71,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "followers": (*ENGINE, "spec.options", "spec.scalars", "spec.kinds", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
     "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": (
-        *("components", "errors", "buckets", "channel", "hosts", "patience", "secrets", "model", "spec.options", "spec.scalars"),
+        *("aws_policy", "components", "errors", "buckets", "channel", "hosts", "patience", "secrets", "model"),
+        *("spec.options", "spec.scalars"),
         "spec.storage",
     ),
     "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
@@ -104,7 +105,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "schemas": ("types", "model"),
     "registry": ("formats", "errors", "channel", "home", "patience", "model", "secrets"),
     "channel": ("hosts", "patience"),
-    "buckets": ("patience", "model", "secrets"),
+    "aws_policy": ("model",),
+    "buckets": ("aws_policy", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
     "spec": ("components", "errors", "hosts", "spelling", "model.secret", "model.storage"),
     "preflight": (

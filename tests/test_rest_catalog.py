@@ -20,10 +20,13 @@ from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.query.one_select import ask
 from framework.errors import CatalogAway, SetupError
+from framework.java import java
 from framework.model import Catalog
 from framework.plan.passes import make
 from framework.services import catalog as service
 from framework.services import s3
+from tests.between import between
+from tests.certified import certified
 from tests.rest import login
 
 if TYPE_CHECKING:
@@ -217,3 +220,43 @@ def test_a_run_outlives_its_tokens_and_shows_no_secret(
         assert any("events" in path.parts and b"spark.sql.catalog.lake.oauth2-server-uri" in path.read_bytes() for path in files)
         assert not [path for path in files if CANARY.encode() in path.read_bytes()]
         sluice("drop", "orders", "--data", "--yes")
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_certificate_of_the_companys_own_authority(
+    tmp_path: Path, rest_catalog: str, quick_store: str, kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python and Java are each told whom to trust, as docs/howto/rest-catalog.md has it. Without that, the catalog is named."""
+    monkeypatch.chdir(tmp_path)
+    login(monkeypatch)
+    monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
+    certificate, key = certified(tmp_path)
+    keytool = Path(java()).with_name("keytool")
+    subprocess.run(
+        [keytool, "-importcert", "-noprompt", "-alias", "company", "-file", certificate, "-keystore", "company.p12",
+         "-storepass", "company"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    Path("specs").mkdir()
+    with between(rest_catalog, (certificate, key)) as front:
+        spec = SPEC.format(uri=front.url, store=quick_store, keys=KEYS)
+        Path("specs/a.yaml").write_text(spec.replace("shop.orders", "company.orders").replace("topic: orders", "topic: company"))
+
+        def sluice(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+            return subprocess.run([SLUICE, *arguments], input=given, capture_output=True, text=True)
+
+        sluice("topics", "create", "company")
+        sluice("send", "company", "-", given='{"id": 1}\n')
+        untrusted = " ".join(sluice("status").stdout.split())
+        assert "its certificate is not trusted" in untrusted
+        assert "REQUESTS_CA_BUNDLE" in untrusted
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        java_alone = sluice("run")
+        assert "JAVA_TOOL_OPTIONS" in java_alone.stderr
+        assert java_alone.returncode == 1
+        trust = f"-Djavax.net.ssl.trustStore={tmp_path / 'company.p12'} -Djavax.net.ssl.trustStorePassword=company"
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", trust)
+        run = sluice("run")
+        assert "orders is caught up" in run.stdout, run.stdout + run.stderr
+        assert sluice("query", "select count(*) as n from company.orders").stdout.split()[-1] == "1"

@@ -113,7 +113,7 @@ class Files(ABC):
 
     @abstractmethod
     def probe(self, folder: str) -> None:
-        """Writes a small file there, reads, lists and deletes it. Raises OSError, which says what was not allowed."""
+        """Writes a small file there, reads, lists and deletes it. Raises `Refused` or OSError, which says what was not allowed."""
 
     @abstractmethod
     def around(self, location: str) -> str:
@@ -215,6 +215,9 @@ class Catalog(ABC):
         now. A catalog that writes metadata itself gets a file for a new name only."""
         raise Refused("it cannot list the tables of another catalog", "name another catalog under `publish`")
 
+    def probe(self, identifier: str) -> None:  # noqa: B027 - most cannot refuse this
+        """Tries without a change whether a table of this name may be created and changed. Raises `Refused` with what is missing."""
+
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Creates what Spark needs before it starts."""
 
@@ -227,6 +230,13 @@ def of(catalog: model.Catalog) -> Catalog:
     """What a plan's catalog can do."""
     component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
     return component(catalog.name, catalog.options, catalog.secrets)
+
+
+def in_bucket(folder: str, storage: model.Storage, secrets: model.SecretStore) -> Files:
+    """The files below a location that belong to no table."""
+    from framework.catalogs._s3_files import S3Files
+
+    return S3Files(folder, storage, secrets)
 
 
 def causes() -> dict[str, Cause]:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from framework.catalogs import Moved, Refused
-from framework.channel import Channel, Reply, Silent, Strange, Untrusted
+from framework.channel import TRUST, Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import visible
 from framework.patience import CATALOG, CATALOG_AGAIN
 
@@ -110,6 +110,17 @@ class RestClient:
         body = {"identifier": identifier, "requirements": requirements, "updates": updates}
         self._asked("POST", self._table(namespace, name), body=body)
 
+    def probe(self, namespace: str, name: str) -> None:
+        """Begins to create a table without creating it, or commits no change to it."""
+        table = self.table(namespace, name, vended=False)
+        if table is not None:
+            self.commit(namespace, name, [{"type": "assert-table-uuid", "uuid": table["metadata"]["table-uuid"]}], [])
+            return
+        schema = {"type": "struct", "schema-id": 0, "fields": []}
+        with suppress(Absent):  # of a namespace that the first run creates
+            path = f"/namespaces/{_part(namespace)}/tables"
+            self._asked("POST", path, body={"name": name, "schema": schema, "stage-create": True})
+
     def _table(self, namespace: str, name: str) -> str:
         return f"/namespaces/{_part(namespace)}/tables/{_part(name)}"
 
@@ -169,7 +180,9 @@ class RestClient:
         for pause in (*CATALOG_AGAIN, None):
             try:
                 reply = (channel or self._channel).ask(method, path, body, CATALOG, form=form, headers=headers)
-            except (Silent, Strange, Untrusted) as error:
+            except Untrusted as error:
+                raise Refused(f"its certificate is not trusted: {error}", TRUST) from None
+            except (Silent, Strange) as error:
                 if pause is None or method != "GET" or not isinstance(error, Silent):
                     raise ConnectionError(f"it {error}") from None
             else:

@@ -15,15 +15,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from framework import buckets
+from framework import aws_policy, buckets
 from framework.buckets import Login
-from framework.catalogs import ANY_TIME, PROBE, Access, Files
+from framework.catalogs import ANY_TIME, PROBE, Access, Files, Refused
 from framework.model import SecretStore, Storage
 from framework.model.storage import SCHEME
 
 _SCHEMES = re.compile(r"^s3[an]?://")
 _TABLE = re.compile(r"s3://[^/]+/.*[^/]")
 _AT_ONCE = 16  # requests
+_RIGHTS = ("s3:PutObject", "s3:GetObject", "s3:ListBucket", "s3:DeleteObject")
+_OF_KEYS = ("kms:GenerateDataKey", "kms:Decrypt")
 _MOST = 1000  # files that one request deletes
 
 
@@ -111,7 +113,22 @@ class S3Files(Files):
                 if action == "s3:PutObject":
                     break
         if failed:
-            raise PermissionError(f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}")
+            message = f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}"
+            refused = [action for action, error in failed.items() if buckets.trouble(error, self.storage).kind == "refused"]
+            raise Refused(message, self._grant(refused, folder) if refused else "")
+
+    def _grant(self, actions: list[str], folder: str) -> str:
+        """What an administrator has to allow. Who may not write was refused before the others were tried."""
+        below = self.path(self.root or folder)
+        actions = list(_RIGHTS) if "s3:PutObject" in actions else actions
+        of_bucket = [each for each in actions if each == "s3:ListBucket"]
+        of_objects = [each for each in actions if each != "s3:ListBucket"]
+        grants = [
+            *([aws_policy.allow(of_objects, aws_policy.of_objects(below))] if of_objects else []),
+            *([aws_policy.allow(of_bucket, aws_policy.of_bucket(below))] if of_bucket else []),
+            *([aws_policy.allow(_OF_KEYS, self.storage.kms_key)] if self.storage.kms_key else []),
+        ]
+        return aws_policy.hint(grants)
 
     def around(self, location: str) -> str:
         return self.path(self.root or location.rstrip("/").rpartition("/")[0])

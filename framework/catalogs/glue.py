@@ -6,14 +6,15 @@ has changed since.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from framework import buckets
-from framework.catalogs import Catalog, Cause, Current, Moved, Refused, _object_store
+from framework import aws_policy, buckets
+from framework.catalogs import PROBE, Catalog, Cause, Current, Moved, Refused, _object_store
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
 from framework.hosts import is_open
@@ -35,6 +36,13 @@ storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${
 """
 _MOVED = ("AlreadyExistsException", "ConcurrentModificationException", "VersionMismatchException")
 _COMMENT = 255  # characters
+_RIGHTS = tuple(
+    f"glue:{each}"
+    for each in (
+        *("GetDatabase", "GetDatabases", "CreateDatabase"),
+        *("GetTable", "GetTables", "CreateTable", "UpdateTable", "DeleteTable"),
+    )
+)
 _LOGIN = "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvider"
 
 
@@ -64,6 +72,10 @@ class Options(Bound):
         if is_open(self.endpoint):
             message = f"the login would be sent to {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
+
+
+class Denied(Refused):
+    """The login lacks a right."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,35 @@ class Glue(Catalog):
         whole, version = {**_short(table), **kept}, there.get("VersionId")
         self._asked("update_table", DatabaseName=namespace, TableInput=whole, SkipArchive=True, VersionId=version)
 
+    def probe(self, identifier: str) -> None:
+        """Asks for changes of a table that does not exist. Whether a table may be created can only be tried by creating one."""
+        namespace, _, name = identifier.rpartition(".")
+        nobody = f"{PROBE}{uuid.uuid4().hex[:8]}"
+        asked: dict[str, Mapping[str, Any]] = {
+            "get_database": {"Name": namespace},
+            "get_databases": {},
+            "get_table": {"DatabaseName": namespace, "Name": name},
+            "get_tables": {"DatabaseName": namespace},
+            "update_table": {"DatabaseName": namespace, "TableInput": {"Name": nobody}},
+            "delete_table": {"DatabaseName": namespace, "Name": nobody},
+        }
+        if self._allows("get_database", asked["get_database"]) and self._asked("get_database", Name=namespace):
+            asked["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
+        denied = [_action(what) for what, of in asked.items() if not self._allows(what, of)]
+        if denied:
+            arn = f"arn:aws:glue:{self.storage.region or '*'}:{self.options.account or '*'}"
+            on = (f"{arn}:catalog", f"{arn}:database/{namespace}", f"{arn}:table/{namespace}/*")
+            raise Refused(f"{', '.join(denied)}: Glue refused it", aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]))
+
+    def _allows(self, what: str, asked: Mapping[str, Any]) -> bool:
+        try:
+            self._asked(what, **asked)
+        except Denied:
+            return False
+        except (Moved, Refused):
+            return True
+        return True
+
     def _create_database(self, namespace: str) -> None:
         with suppress(Moved):
             if self._asked("get_database", Name=namespace) is None:
@@ -198,13 +239,18 @@ class Glue(Catalog):
                 return None
             if trouble.says in _MOVED:
                 raise Moved from None
-            hint = "give the login the rights of Glue that it needs" if trouble.kind == "refused" else ""
-            raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer", hint) from None
+            if trouble.kind == "refused":
+                raise Denied(trouble.says, "give the login the rights of Glue that it needs") from None
+            raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer") from None
         return answer
 
     @property
     def _root(self) -> str:
         return self.options.warehouse.rstrip("/")
+
+
+def _action(what: str) -> str:
+    return "glue:" + "".join(map(str.capitalize, what.split("_")))
 
 
 def _short(table: Any) -> dict[str, Any]:

@@ -178,6 +178,10 @@ class Rest(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._client.drop(namespace, name)
 
+    def probe(self, identifier: str) -> None:
+        namespace, _, name = identifier.rpartition(".")
+        self._client.probe(namespace, name)
+
     def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
         namespace, _, name = identifier.rpartition(".")
         if instead_of is None:

@@ -105,7 +105,8 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
-        asset=("kafka", cluster.name, name), identity=repr((cluster.name, onward.where, [column.name for column in keys], written.value)),
+        asset=("kafka", cluster.name, name), sends_to=(cluster, name),
+        identity=repr((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
 
 

@@ -35,7 +35,10 @@ class Engine(Kind):
         example="{spark.sql.shuffle.partitions: 4}",
         aka=["config", "settings"],
     )
-    remote: None = later("A Spark Connect server.")
+    remote: None = later(
+        "A Spark Connect server.",
+        instead="tables are committed in Spark's JVM, which Connect keeps out of reach; name the cluster by `master`",
+    )
 
     def problems(self) -> Iterable[Problem]:
         for key in self.conf:

@@ -62,9 +62,11 @@ def _parts(
 
 
 def resolve(draft: Draft, *only: str) -> Draft:
-    """The draft with its documents resolved: those of these kinds, or all."""
-    for name, kind in kinds.document_kinds().items():
-        documents = draft.written.of(kind.document) if not only or name in only else ()
+    """The draft with its documents resolved: those of these kinds and of what they need, or all."""
+    every = kinds.document_kinds()
+    wanted = {*only, *(need for name in only for need in every[name].needs)} or every.keys()
+    for name, kind in every.items():
+        documents = draft.written.of(kind.document) if name in wanted else ()
         draft.problems.extend(
             Problem(extra.place(), "one-only", f"there is a second `{name}`", f"the first is at {documents[0].place()}")
             for extra in (documents[1:] if kind.one_only else ())

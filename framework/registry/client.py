@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from framework.channel import Channel, Reply, Silent, Strange, Untrusted
+from framework.channel import TRUST, Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.model.schemas import Schema, Subject, Version
@@ -215,8 +215,7 @@ class Registry:
         try:
             reply = self._connected().ask(method, path, body, seconds)
         except Untrusted as error:
-            hint = "name the certificates that vouch for it in the environment variable REQUESTS_CA_BUNDLE"
-            raise UnreachableError("registry-refused", f"the certificate of {self.url} is not trusted: {error}", hint) from None
+            raise UnreachableError("registry-refused", f"the certificate of {self.url} is not trusted: {error}", TRUST) from None
         except Silent as error:
             return str(error), None
         return (f"answers {reply.status}" if reply.status in _BUSY else None), reply

@@ -30,12 +30,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
             return  # the keys below belong to the new document
         if name in later:
-            hint = (
-                f"{failure.shape.files.noun}s of this version: {in_quotes(slots)}"
-                if isinstance(failure.shape, FilesShape)
-                else "remove it for now"
-            )
-            yield not_in_this_version(key, f"`{name}`", hint)
+            yield not_in_this_version(key, f"`{name}`", _instead(failure.shape, name, slots))
         elif name not in slots and isinstance(failure.shape, FilesShape):
             if name in extensions.extensions_of(failure.shape.files.package).broken:
                 continue
@@ -109,6 +104,14 @@ def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
         return shape.slots(), shape.later()
     assert isinstance(shape, RecordShape)
     return shape.slots, shape.later
+
+
+def _instead(shape: Shape, name: str, slots: Mapping[str, Slot]) -> str:
+    """What to do without an option that this version lacks."""
+    if isinstance(shape, FilesShape):
+        return f"{shape.files.noun}s of this version: {in_quotes(slots)}"
+    assert isinstance(shape, RecordShape)
+    return shape.later[name].instead
 
 
 def is_not_indented(shape: Shape, node: Node) -> bool:

@@ -26,6 +26,7 @@ class Option:
     later: tuple[str, ...] = ()
     aka: tuple[str, ...] = ()
     in_this_version: bool = True
+    instead: str = ""  # of one that is not: why, and what to do today
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,6 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def later(doc: str) -> Any:
+def later(doc: str, instead: str = "remove it for now") -> Any:
     """A field with an option of the language that this version lacks."""
-    return dataclasses.field(default=None, metadata={"option": Option(doc=doc, in_this_version=False)})
+    return dataclasses.field(default=None, metadata={"option": Option(doc=doc, in_this_version=False, instead=instead)})

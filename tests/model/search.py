@@ -33,7 +33,9 @@ class Found:
     wrong: tuple[Schedule, str] | None = None
 
 
-def play(schedule: Schedule, broken: Broken | None = None, beyond_limit: bool = False, merges: bool = False) -> tuple[World, Schedule]:
+def play(
+    schedule: Schedule, broken: Broken | None = None, beyond_limit: bool = False, merges: bool = False
+) -> tuple[World, Schedule]:
     """Runs a schedule, then all that is calm; what took effect of it. Raises `Wrong`."""
     world = World(broken, beyond_limit, merges)
     world.actors["a"].go(MANY)

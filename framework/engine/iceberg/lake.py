@@ -20,7 +20,7 @@ from framework.engine.iceberg.existing_table import existing
 from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import commit_failed, is_spark_gone, spark_ended
+from framework.engine.spark.causes import TRUST, commit_failed, is_spark_gone, spark_ended
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
@@ -50,7 +50,10 @@ class Lake:
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog.name)
         except Py4JJavaError as error:
-            raise CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` cannot be opened: {text(error)}") from None
+            says = text(error)
+            raise CatalogAway(
+                "catalog-unreachable", f"the catalog `{catalog.name}` cannot be opened: {says}", TRUST if "PKIX" in says else ""
+            ) from None
 
     def load(self, identifier: str) -> Any | None:
         """The table as it is now, or None."""

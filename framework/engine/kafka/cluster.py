@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec
 
 from framework.engine.kafka import spark_reader
 from framework.engine.rules.protocol import Partition, Range, TopicState, parted, partition
@@ -101,6 +101,18 @@ class Kafka:
                 return False
             raise self._unreachable(error) from None
         return "compact" in policy
+
+    def rights(self, name: str) -> frozenset[str]:
+        """What the login may do with a topic, as `READ`; all of it where the cluster does not restrict it. Raises `NoTopic` without a
+        hint if there is none, or none that the login may see."""
+        answers = self._admin.describe_topics(
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=self._patience
+        )
+        try:
+            described = self._described(answers[name])
+        except _Missing:
+            raise NoTopic("no-topic", f"there is no topic `{name}` in the cluster `{self.cluster.name}`") from None
+        return frozenset(each.name for each in described.authorized_operations or AclOperation)
 
     def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
         """The mean size in bytes of up to `most` messages at these offsets; None if none arrives soon. Joins no group, commits

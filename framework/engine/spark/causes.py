@@ -9,6 +9,7 @@ from framework.errors import BatchError, SparkEnded
 # Error texts of Java for a full disk and a missing permission. Catalogs add theirs.
 _TEXTS = {"no space left on device": DISK_FULL, "permission denied": DENIED, "read-only file system": DENIED}
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
+TRUST = "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts"  # where an error says PKIX
 
 
 def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:

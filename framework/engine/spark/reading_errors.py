@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from framework.catalogs import Cause
-from framework.engine.spark.causes import cause_of, is_spark_gone, java_message, spark_ended
+from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, java_message, spark_ended
 from framework.errors import BatchError
 from framework.model import Pipeline
 
@@ -79,10 +79,8 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         raise BatchError("messages-gone", message, "run again: the error then names the missing offsets") from None
     if "SslAuthenticationException" in error_text or "SaslAuthenticationException" in error_text:
         why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "could not log in"
-        hint = (
-            "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts; see `security` of the cluster, too"
-        )
-        raise BatchError("kafka-refused", f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}", hint) from None
+        message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}"
+        raise BatchError("kafka-refused", message, f"{TRUST}; see `security` of the cluster, too") from None
     from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, java_classes, text
 
     if "Cannot use branch (does not exist)" in error_text:

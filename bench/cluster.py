@@ -1,0 +1,94 @@
+"""Measures what a second worker brings: the same million messages by one worker with one core, by two, and by local Spark with two.
+
+Master, workers, driver, Kafka, catalog and object store are all on this machine: what is measured is how the work is shared, no network.
+`python -m bench.cluster` runs it, some minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from bench import load
+from bench.catalogs import REST
+from bench.quick import MESSAGES, place, report, whole
+from framework.engine.context import Context
+from framework.plan.passes import make
+from framework.services import catalog, kafka, s3
+from tests.cluster import cluster
+from tests.rest import environment
+
+TURNS = 3  # behind one that warms up
+ENGINE = """---
+engine: spark
+master: {master}
+memory: 2g
+conf: {{spark.executor.memory: 800m, spark.executor.cores: "1"}}
+"""
+
+
+def main() -> None:
+    began = time.monotonic()
+    catalog.get(print)
+    os.environ.update(environment())
+    with (
+        place() as home, kafka.running(home) as bootstrap, s3.running(home) as store, catalog.running(home, store) as uri,
+    ):  # fmt: skip
+        load.send(bootstrap, "trades", MESSAGES)
+        seconds = {}
+        for name, master in _masters():
+            with master as url:
+                seconds[name] = _seconds(
+                    bootstrap, REST.format(catalog=uri, store=store).replace("catalog: rest", f"catalog: {name}"), url, name
+                )
+        results = {f"{name}_rows_per_s": MESSAGES / each for name, each in seconds.items()}
+        results |= {
+            "two_workers_vs_one": seconds["one"] / seconds["two"],
+            "two_workers_vs_local": seconds["local"] / seconds["two"],
+        }
+        report(results, {}, time.monotonic() - began)
+
+
+def _masters() -> Iterator[tuple[str, AbstractContextManager[str]]]:
+    yield "local", _local()
+    yield "one", _workers(1)
+    yield "two", _workers(2)
+
+
+@contextmanager
+def _local() -> Iterator[str]:
+    yield "local[2]"
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[str]:
+    with cluster(Path("cluster", str(count)), count) as running:
+        yield running.url
+
+
+def _seconds(bootstrap: str, lake: str, master: str, name: str) -> float:
+    """Of one batch, in a warm session."""
+    folder = load.specs(bootstrap, {"trades": "trades"})
+    file = folder / "bench.yaml"
+    file.write_text(
+        file.read_text().replace("into: {table: bench.trades}", f"into: {{table: bench.trades_{name}, catalog: {name}}}")
+    )
+    with file.open("a") as more:
+        more.write(lake + ENGINE.format(master=master))
+    context = Context(make(folder))
+    pipeline = context.plan.pipeline("trades")
+    assert pipeline is not None
+    turns = []
+    for _ in range(TURNS + 1):
+        turns.append(whole(context, pipeline))
+        print(f"{name}: {turns[-1]:.2f} s", flush=True)
+    context.stop()
+    return statistics.median(turns[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What an IAM policy says, as AWS takes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from framework.model.storage import SCHEME
+
+
+def allow(actions: Iterable[str], *resources: str, where: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A statement that allows these actions on these resources."""
+    condition = {"Condition": where} if where else {}
+    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources), **condition}
+
+
+def policy(*statements: Mapping[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+def hint(statements: Iterable[Mapping[str, Any]]) -> str:
+    """What a person reads to whom these rights are missing."""
+    return f"add to the policy of this login: {', '.join(map(json.dumps, statements))}"
+
+
+def of_bucket(location: str) -> str:
+    """The name of the bucket that a location is in."""
+    return f"arn:aws:s3:::{location.removeprefix(SCHEME).partition('/')[0]}"
+
+
+def of_objects(location: str) -> str:
+    """The name of all objects below a location."""
+    return f"arn:aws:s3:::{location.removeprefix(SCHEME).rstrip('/')}/*"

@@ -1,0 +1,72 @@
+"""A Kafka that lets one user do only what an administrator allows. Without a login, on another port, everybody is the administrator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from framework.services import kafka, process
+from framework.services.ports import free_port
+
+USER, PASSWORD = "ingest", "only-in-this-test"
+_SETTINGS = """
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},SASL_PLAINTEXT://127.0.0.1:{locked}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{locked}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
+required user_{user}="{password}";
+"""
+
+
+@dataclass(frozen=True)
+class LockedKafka:
+    open: str  # address without a login
+    locked: str
+
+    def allow(self, command: list[str]) -> None:
+        """What this command of `kafka-acls.sh` does, as an administrator: the script is not among the jars."""
+        options = [*pairwise(command[1:])]
+        (topic,), (principal,) = ([value for name, value in options if name == each] for each in ("--topic", "--allow-principal"))
+        acls = [
+            AclBinding(
+                *(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, principal, "*"),
+                *(AclOperation[value.upper()], AclPermissionType.ALLOW),
+            )
+            for name, value in options
+            if name == "--operation"
+        ]
+        assert acls
+        admin = AdminClient({"bootstrap.servers": self.open})
+        for done in admin.create_acls(acls).values():
+            done.result()
+
+
+@contextmanager
+def locked_kafka(home: Path) -> Iterator[LockedKafka]:
+    home.mkdir(parents=True, exist_ok=True)
+    locked = free_port()
+
+    def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
+        command = kafka.SERVICE.prepare(folder, ports)
+        more = _SETTINGS.format(broker=ports[0], controller=ports[1], locked=locked, user=USER, password=PASSWORD)
+        with (folder / "server.properties").open("a", encoding="utf-8") as file:
+            file.write(more)
+        return command
+
+    with process.own(replace(kafka.SERVICE, prepare=prepare), home, None) as started:
+        yield LockedKafka(started.address, f"127.0.0.1:{locked}")

@@ -1,0 +1,182 @@
+"""What `sluice doctor --env` says of rights that are missing: an administrator gives what it prints, and then all works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+import requests
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from framework.doctor import Finding
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.loop import catch_up
+from framework.engine.spark import session
+from framework.model import Plan
+from framework.plan.passes import make
+from framework.preflight import preflight
+from framework.services import aws as service
+from tests.locked_kafka import PASSWORD, USER, LockedKafka, locked_kafka
+from tests.rest import STORAGE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+TOPICS = """
+cluster: main
+bootstrap: {kafka}
+security: {{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {user}, password: "${{secret:kafka_password}}"}}
+---
+catalog: kafka_rights
+type: sql
+uri: sqlite:///rights.db
+warehouse: rights
+---
+topic: orders
+value: json
+columns: {{id: bigint}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: rights.orders}}
+also: [{{topic: onward}}]
+"""
+BUCKET = """
+cluster: main
+bootstrap: 127.0.0.1:1
+---
+catalog: aws_rights
+type: glue
+endpoint: {store}
+warehouse: s3://sluice/rights
+{storage}
+---
+topic: orders
+value: json
+columns: {{id: bigint, at: timestamp}}
+event_time: at
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: rights.orders}}
+---
+export: weekly
+from: {{table: rights.orders}}
+file:
+  format: csv
+  to: "s3://exported/weekly/{{window_start:%Y-%m-%d}}.csv"
+window: {{last: week, by: at}}
+{storage}
+"""
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> Iterator[LockedKafka]:
+    with locked_kafka(tmp_path_factory.mktemp("locked")) as running:
+        yield running
+
+
+def findings(plan: Plan, *subjects: str) -> list[Finding]:
+    """Those that are problems, of these systems."""
+    return [each for each in preflight(plan) if each.hint and each.subject.startswith(subjects)]
+
+
+@pytest.mark.spark
+def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
+    locked: LockedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_SECRET_KAFKA_PASSWORD", PASSWORD)
+    Path("specs").mkdir()
+    Path("specs/a.yaml").write_text(TOPICS.format(kafka=locked.locked, user=USER))
+    admin = AdminClient({"bootstrap.servers": locked.open})
+    for made in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("onward", 1, 1)]).values():
+        made.result()
+    producer = Producer({"bootstrap.servers": locked.open})
+    for number in range(10):
+        producer.produce("orders", b'{"id": %d}' % number)
+    producer.flush(10)
+    plan = make(Path("specs"))
+
+    (problem,) = findings(plan, "cluster")
+    assert problem.state == "the login lacks rights on 2 topics: `orders` (read, describe), `onward` (write, describe)"
+    commands = problem.hint.removeprefix("an administrator allows it: ").split("; ")
+    assert [command.partition(" ")[0] for command in commands] == ["kafka-acls.sh"] * 2
+    for command in commands:
+        locked.allow(shlex.split(command))
+    assert findings(plan, "cluster") == []
+
+    session.prepare(plan)
+    for key, value in session.settings(plan).items():
+        if key.startswith("spark.sql.catalog."):
+            spark.conf.set(key, value)
+    context = Context(plan, spark=lambda: spark)
+    assert catch_up(context, list(plan.pipelines), lambda _: None, lambda: False) == ()
+    (pipeline,) = plan.pipelines
+    table: Any = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
+    assert sorted(table.scan(selected_fields=("id",)).to_arrow().column("id").to_pylist()) == list(range(10))
+
+
+@pytest.fixture
+def strict(sluice_home: Path, tmp_path: Path) -> Iterator[str]:
+    """Services of AWS that ask what a login may do."""
+    with service.running(tmp_path / "aws") as url:
+        yield url
+
+
+def asks(url: str, strictly: bool) -> None:
+    requests.post(f"{url}/moto-api/reset-auth", data=b"0" if strictly else b"1000000", timeout=10)
+
+
+def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
+    strict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    admin = {"endpoint_url": strict, "region_name": "us-east-1", "aws_access_key_id": "any", "aws_secret_access_key": "any"}
+    iam = boto3.client("iam", **admin)
+    boto3.client("s3", **admin).create_bucket(Bucket="exported")
+    boto3.client("glue", **admin).create_database(DatabaseInput={"Name": "rights"})
+    iam.create_user(UserName="ingest")
+    key = iam.create_access_key(UserName="ingest")["AccessKey"]
+    monkeypatch.setenv("SLUICE_SECRET_S3_KEY", key["AccessKeyId"])
+    monkeypatch.setenv("SLUICE_SECRET_S3_SECRET", key["SecretAccessKey"])
+    Path("specs").mkdir()
+    storage = STORAGE.format(store=strict)
+    Path("specs/a.yaml").write_text(BUCKET.format(store=strict, storage=storage))
+    plan = make(Path("specs"))
+
+    asks(strict, strictly=True)
+    problems = {each.subject: each for each in findings(plan, "catalog", "files")}
+    assert set(problems) == {"catalog aws_rights", "files of aws_rights", "files of weekly"}
+    assert problems["catalog aws_rights"].state.startswith("glue:GetDatabase, glue:GetDatabases, glue:GetTable, glue:GetTables")
+    assert problems["files of weekly"].state.startswith("s3:PutObject: the object store refused s3://exported/weekly/")
+    statements: list[dict[str, Any]] = []
+    for problem in problems.values():
+        statements += json.loads(f"[{problem.hint.partition(': ')[2]}]")
+    for without in range(len(statements)):
+        asks(strict, strictly=False)
+        given = [each for number, each in enumerate(statements) if number != without]
+        policy = {"Version": "2012-10-17", "Statement": [for_moto(each) for each in given]}
+        iam.put_user_policy(UserName="ingest", PolicyName="doctor", PolicyDocument=json.dumps(policy))
+        asks(strict, strictly=True)
+        assert len(findings(plan, "catalog", "files")) == 1
+    asks(strict, strictly=False)
+    policy = {"Version": "2012-10-17", "Statement": list(map(for_moto, statements))}
+    iam.put_user_policy(UserName="ingest", PolicyName="doctor", PolicyDocument=json.dumps(policy))
+    asks(strict, strictly=True)
+    assert findings(plan, "catalog", "files") == []
+
+
+def for_moto(statement: dict[str, Any]) -> dict[str, Any]:
+    """Moto takes every action of Glue for one on all resources."""
+    of_glue = statement["Action"][0].startswith("glue:")
+    return {**statement, "Resource": ["*"]} if of_glue else statement
