@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from framework.cli import query
 from framework.errors import SetupError
 from framework.model import SecretStore
 from framework.model.secret import SecretRef
@@ -93,3 +94,11 @@ def test_what_is_no_file_of_secrets_is_an_error_with_a_name(path: str) -> None:
     Path("binary").write_bytes(b"\xff\xfe")
     Path("binary").chmod(0o600)
     assert refused("a", SecretStore("file", path)).code in ("no-secret", "open-secrets")
+
+
+def test_a_query_takes_them_from_the_store_that_the_specs_name() -> None:
+    Path("specs").mkdir()
+    store = "secrets: main\nstore: file\npath: .sluice/secrets\n---\n"
+    Path("specs/a.yaml").write_text(f"{store}catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: lake\n")
+    (catalog,) = query._catalogs(Path("specs"), "local")
+    assert catalog.secrets == FILE
