@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import duckdb
 
-from framework.engine.query.database import CLOSED, quoted
+from framework.engine.query.database import CLOSED
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.statement import single_select, table_names
 from framework.errors import Problem, SluiceError
 from framework.model import Plan
 from framework.model.export import Export
+from framework.sql.standard import quoted
 from framework.types import Array, Map, Struct, Type
 
 INPUT = "input"

@@ -25,10 +25,11 @@ from framework.engine.export.statement import checked
 from framework.engine.export.window import Span
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.query.database import interruptible, opened, quoted, quoted_text, scratch
+from framework.engine.query.database import interruptible, opened, scratch
 from framework.errors import SluiceError
 from framework.model import SecretStore
 from framework.model.export import Export
+from framework.sql.standard import quoted, quoted_text
 from framework.types import DATE, TIMESTAMP
 
 _MEMORY = "700MB"

@@ -16,6 +16,7 @@ from framework.catalogs import Access
 from framework.engine.query.errors import duckdb_errors
 from framework.errors import SetupError
 from framework.home import home
+from framework.sql.standard import quoted, quoted_text
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
 _OFFLINE: dict[str, Any] = {
@@ -94,11 +95,3 @@ def _extension(name: str) -> Path:
         f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
         "`make setup` in the clone of Sluice installs it",
     )
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quoted_text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

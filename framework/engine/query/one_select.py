@@ -19,13 +19,14 @@ import duckdb
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.query.database import interruptible, opened, quoted, quoted_text, scratch
+from framework.engine.query.database import interruptible, opened, scratch
 from framework.engine.query.errors import duckdb_errors
 from framework.engine.query.statement import single_select, table_names
 from framework.engine.query.values import Reader, reader
 from framework.errors import SluiceError
 from framework.model import Catalog
 from framework.spelling import did_you_mean
+from framework.sql.standard import quoted, quoted_text
 
 _CHUNK = 1000  # rows
 
