@@ -29,6 +29,16 @@ def of_bucket(location: str) -> str:
     return f"arn:aws:s3:::{location.removeprefix(SCHEME).partition('/')[0]}"
 
 
+def of_key(key: str) -> str:
+    """The name of a key of KMS, which a policy wants whole."""
+    return key if ":key/" in key else f"<ARN of the key {key}>"
+
+
+def of_start(start: str) -> str:
+    """The name of all objects whose location begins so."""
+    return f"arn:aws:s3:::{start.removeprefix(SCHEME)}*"
+
+
 def of_objects(location: str) -> str:
     """The name of all objects below a location."""
     return f"arn:aws:s3:::{location.removeprefix(SCHEME).rstrip('/')}/*"

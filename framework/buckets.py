@@ -16,15 +16,9 @@ from framework.secrets import reveal
 _CODES = {  # of answers, by the kind of trouble
     "absent": ("NoSuchKey", "404"),
     "no-bucket": ("NoSuchBucket",),
-    "refused": (
-        *(
-            "AccessDenied",
-            "AccessDeniedException",
-            "InvalidAccessKeyId",
-            "SignatureDoesNotMatch",
-            "UnrecognizedClientException",
-            "403",
-        ),
+    "refused": ("AccessDenied", "AccessDeniedException", "403"),
+    "wrong-login": (
+        *("InvalidAccessKeyId", "SignatureDoesNotMatch", "UnrecognizedClientException", "InvalidClientTokenId"),
         *("ExpiredToken", "ExpiredTokenException", "InvalidToken"),
     ),
 }
@@ -44,7 +38,7 @@ class Login:
 class Trouble:
     """Why a store did not do as it was asked."""
 
-    kind: str  # absent | no-bucket | refused | no-login | no-profile | no-region | unreachable | failed
+    kind: str  # absent | no-bucket | refused | wrong-login | no-login | no-profile | no-region | unreachable | failed
     says: str
 
 

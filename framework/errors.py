@@ -126,6 +126,10 @@ class CatalogAway(UnreachableError):
     """A catalog cannot be read."""
 
 
+class KafkaForbids(UnreachableError):
+    """The login is right, and may not do this."""
+
+
 class NoTopic(UnreachableError):
     """The cluster has no topic of this name."""
 

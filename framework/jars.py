@@ -80,7 +80,7 @@ def folder(name: str, lock: Path = LOCK) -> Path:
         raise SetupError(
             "jars-missing",
             f"the {name} jars are not on this machine yet, or jars.lock has changed",
-            f"`sluice setup{'' if name in sets(lock) else f' {name}'}` downloads them",
+            f"`sluice {_downloaded_by(name, lock)}` downloads them",
         )
     return place
 

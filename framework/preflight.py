@@ -6,18 +6,18 @@ mail is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from framework import catalogs, jars
 from framework.amounts import counted
 from framework.doctor import Finding
+from framework.engine.export import bucket
 from framework.engine.iceberg import metadata
 from framework.engine.kafka import acls
 from framework.engine.kafka.cluster import Kafka
-from framework.errors import NoTopic, SluiceError, UnreachableError
+from framework.errors import CatalogAway, KafkaForbids, NoTopic, SluiceError
 from framework.model import Catalog, Cluster, Plan, Storage, Topic
 from framework.model.notice import Mail
 from framework.notices import email
@@ -73,11 +73,11 @@ def _checks(plan: Plan) -> Iterator[_Check]:
 def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]) -> str:
     """Asks what the login may do, and reads what a batch reads first, and some messages."""
     kafka = Kafka(cluster, plan.secrets, KAFKA_WATCHED)
-    missing = dict(_missing(plan, kafka, {topic.kafka_name: acls.READING for topic in topics}))
-    missing |= dict(_missing(plan, kafka, dict.fromkeys(written, acls.WRITING)))
+    needed = [*((topic.kafka_name, acls.READING) for topic in topics), *((name, acls.WRITING) for name in written)]
+    missing = [each for name, operations in needed for each in _missing(kafka, name, operations)]
     if missing:
-        message = f"the login lacks rights on {counted(len(missing), 'topic')}: {', '.join(missing)}"
-        raise SluiceError("kafka-refused", message, "an administrator allows it: " + "; ".join(missing.values()))
+        message = f"the login lacks rights on {counted(len(missing), 'topic')}: {', '.join(lacking for lacking, _ in missing)}"
+        raise SluiceError("kafka-refused", message, "an administrator allows it: " + "; ".join(command for _, command in missing))
     for topic in topics:
         state = kafka.topic_state(topic)
         kafka.message_size([(each, start) for each, start in state.starts.items() if start < state.ends[each]], most=1)
@@ -85,21 +85,18 @@ def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]
     return f"{cluster.bootstrap}, {reads}" + (f", {len(written)} written" if written else "")
 
 
-def _missing(plan: Plan, kafka: Kafka, needed: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Of each topic whose rights do not suffice what is missing, and the command that allows it."""
-    for topic, operations in needed.items():
-        try:
-            rights = kafka.rights(topic)
-        except NoTopic:  # rows that are sent create it; one that is read is named next
-            continue
-        except UnreachableError as error:
-            if error.code != "kafka-refused":
-                raise
-            rights = frozenset()
-        lacking = [each for each in operations if each not in rights]
-        if lacking:
-            told = f"`{topic}` ({', '.join(each.lower() for each in lacking)})"
-            yield told, acls.allow(kafka.cluster, plan.secrets, topic, operations)
+def _missing(kafka: Kafka, topic: str, operations: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What the rights on a topic lack, and the command that allows it. A topic that is not there needs to be created."""
+    try:
+        rights = kafka.rights(topic) | {"CREATE"}
+    except NoTopic:  # rows that are sent create it, if that is allowed; one that is read is named next
+        return
+    except KafkaForbids:
+        rights = frozenset()
+    lacking = [each.lower() for each in operations if each not in rights]
+    if lacking:
+        command = acls.command(kafka.cluster, "--add", acls.principal(kafka.cluster), topic, operations)
+        yield f"`{topic}` ({', '.join(lacking)})", command
 
 
 def _registry(topics: list[Topic]) -> str:
@@ -115,7 +112,7 @@ def _catalog(plan: Plan, catalog: Catalog) -> str:
     listed = [each.options for pipeline in plan.pipelines for each in pipeline.published]
     own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
     for identifier in (*own, *(each.identifier for each in listed if each.catalog == catalog)):
-        asked.probe(identifier)
+        metadata.probe(catalog, identifier)
     return f"{asked.where() or 'is created by the first run'}, {counted(len(metadata.names(catalog)), 'table')}"
 
 
@@ -125,9 +122,12 @@ def _files(plan: Plan, catalog: Catalog) -> str:
     if not own:
         return "no pipeline has its table here"
     table = None
-    with suppress(SluiceError):  # which the catalog's own check names
+    try:
         tables = (metadata.read(catalog, identifier) for identifier in own)
         table = next((table for table in tables if table is not None), None)
+    except CatalogAway:  # which the catalog's own check names
+        if not asked.files_of(own[0]).root:
+            raise
     files = table.files if table else asked.files_of(own[0])
     folder = str(table.document["location"]) if table else files.root
     if not folder:
@@ -137,9 +137,7 @@ def _files(plan: Plan, catalog: Catalog) -> str:
 
 
 def _exported(plan: Plan, to: str, storage: Storage) -> str:
-    folder = to.partition("{")[0].rpartition("/")[0]
-    catalogs.in_bucket(folder, storage, plan.secrets).probe(folder)
-    return f"{folder}: a file can be written, read, listed and deleted"
+    return bucket.probe(to.partition("{")[0], storage, plan.secrets)
 
 
 def _jars(name: str) -> str:

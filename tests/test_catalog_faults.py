@@ -171,8 +171,8 @@ class Places:
             assert file.struck > 0
             return
         proxy, of = self.proxy(place), PLACES[place]
-        proxy.struck = 0
-        proxy.faults.append(at(of.when[when], of.faults[fault]))
+        proxy.struck, proxy.errors = 0, []
+        proxy.faults[:] = [at(of.when[when], of.faults[fault])]
         yield commit_transaction
         assert (proxy.struck, proxy.faults, proxy.errors) == (1, [], []), fault
 

@@ -62,7 +62,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.SETTLE_BLINDLY: (some, {"rollback"}, "lost: the row"),
     Broken.SETTLE_LATE: (some, set(), "times the row"),
     Broken.UNPINNED: (some, set(), "times the row"),
-    Broken.EXPIRE_UNPINNED: (many, {"rollback"}, "a batch gives up"),
+    Broken.EXPIRE_UNPINNED: (many, {"rollback"}, "main is gone"),
     Broken.UNCLAIMED: (mistaken, {"lose"}, "lost: the bad row"),
     Broken.AGAIN_COUNTED: (overtaken, set(), "a batch gives up"),
 }

@@ -115,7 +115,9 @@ class S3Files(Files):
         if failed:
             message = f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}"
             refused = [action for action, error in failed.items() if buckets.trouble(error, self.storage).kind == "refused"]
-            raise Refused(message, self._grant(refused, folder) if refused else "")
+            raise Refused(
+                message, self._grant(refused, folder) if refused else "correct `storage` and `warehouse` of the catalog"
+            )
 
     def _grant(self, actions: list[str], folder: str) -> str:
         """What an administrator has to allow. Who may not write was refused before the others were tried."""
@@ -126,7 +128,7 @@ class S3Files(Files):
         grants = [
             *([aws_policy.allow(of_objects, aws_policy.of_objects(below))] if of_objects else []),
             *([aws_policy.allow(of_bucket, aws_policy.of_bucket(below))] if of_bucket else []),
-            *([aws_policy.allow(_OF_KEYS, self.storage.kms_key)] if self.storage.kms_key else []),
+            *([aws_policy.allow(_OF_KEYS, aws_policy.of_key(self.storage.kms_key))] if self.storage.kms_key else []),
         ]
         return aws_policy.hint(grants)
 
@@ -190,6 +192,6 @@ class S3Files(Files):
         trouble = buckets.trouble(error, self.storage)
         if trouble.kind == "absent":
             return FileNotFoundError(f"there is no {self.path(location)}")
-        if trouble.kind in ("refused", "failed", "no-bucket"):
+        if trouble.kind in ("refused", "wrong-login", "failed", "no-bucket"):
             return PermissionError(f"the object store refused {self.path(location)}: {trouble.says}")
         return ConnectionError(f"{trouble.says}, for {self.path(location)}")

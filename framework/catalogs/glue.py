@@ -197,7 +197,7 @@ class Glue(Catalog):
             self._asked(what, **asked)
         except Denied:
             return False
-        except (Moved, Refused):
+        except Moved:  # it is there already
             return True
         return True
 
@@ -241,6 +241,10 @@ class Glue(Catalog):
                 raise Moved from None
             if trouble.kind == "refused":
                 raise Denied(trouble.says, "give the login the rights of Glue that it needs") from None
+            if trouble.kind == "wrong-login":
+                raise Refused(
+                    f"Glue does not take the login: {trouble.says}", "correct the login under `storage`, or its secrets"
+                ) from None
             raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer") from None
         return answer
 

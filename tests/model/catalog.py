@@ -157,7 +157,7 @@ class Table:
         left = kept(base)
         self.now = base._replace(snapshots={at: each for at, each in base.snapshots.items() if at in left})
 
-    def expire_only(self, base: Metadata, chosen: Collection[int], pins: bool = True) -> None:
+    def expire_only(self, base: Metadata, chosen: Collection[int], pins: bool) -> None:
         """expire_snapshots with these ids: Iceberg has loaded the table again, and what a branch or tag stands on by then stays."""
         left = kept(base)
         gone = [at for at in chosen if at not in left]

@@ -347,7 +347,7 @@ def _withdraw(world: World, me: str) -> Steps:
         yield ""
         if table.now is not None and name in table.now.branches:
             yield ""
-            yield from _swept(table, name)
+            _swept(table, name)
 
 
 def _sweep(world: World, me: str) -> Steps:
@@ -364,7 +364,7 @@ def _sweep(world: World, me: str) -> Steps:
         yield from _sweep_bad_rows(world, waiting, world.table.now, gone)
     for name in _dead(world, me, world.table):
         yield ""
-        if (yield from _swept(world.table, name)):
+        if _swept(world.table, name):
             gone.add(name)
     yield ""
     table = before if world.broken is Broken.SWEEP_LOOKED_BEFORE else world.table.now
@@ -383,7 +383,7 @@ def _sweep_bad_rows(world: World, waiting: list[str], table: Metadata, gone: set
         mine = mine and world.broken is not Broken.SWEEP_PUBLISHED
         may_publish = name in table.branches and world.broken not in (Broken.SWEEP_FIRST, Broken.SWEEP_UNASKED)
         yield ""
-        if not mine and not may_publish and (yield from _swept(world.bad, name)):
+        if not mine and not may_publish and _swept(world.bad, name):
             gone.add(name)
         else:
             gone.discard(name)
@@ -394,15 +394,8 @@ def _dead(world: World, me: str, table: Table) -> list[str]:
     return [name for name in names if name != BRANCH + me and world.is_dead(name[len(BRANCH) :])]
 
 
-def _swept(table: Table, name: str) -> Generator[str, None, bool]:
-    """The branch goes, and then its snapshot."""
+def _swept(table: Table, name: str) -> bool:
     with suppress(Refused, AnswerLost, Invalid):
-        tip = staged(table.current(), name)
         table.sweep(name)
-        base = table.current()
-        if table.catalog.merges and tip is not None and BRANCH + (tip.attempt or "") == name:
-            yield ""
-            with suppress(Refused, AnswerLost):
-                table.expire_only(base, [tip.id], pins=False)
         return True
     return False

@@ -130,6 +130,8 @@ class World:
 def check(world: World) -> None:
     """Each message exactly once in the table and the bad rows; nothing that was rolled back is there again."""
     table = world.table.current()
+    if table.main not in table.snapshots:
+        raise Wrong("main is gone")
     lineage = set(world.lineage())
     if lineage & world.rolled_away:
         raise Wrong("a rollback was undone")
@@ -173,6 +175,8 @@ def calm(world: World) -> None:
     world.catalog.answer = ""
     for _ in range(40):
         before = world.table.now
+        if before is not None and before.main not in before.snapshots:
+            raise Wrong("main is gone")
         runs = Actor(world, steps.batch)
         runs.go(MANY)
         if isinstance(runs.end, (RefusedError, Leftovers)):

@@ -7,13 +7,14 @@ signs it lasts as long.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from framework import buckets
+from framework import aws_policy, buckets
+from framework.catalogs import PROBE
 from framework.engine.export import place
 from framework.engine.export.window import Span
 from framework.errors import SluiceError
@@ -70,12 +71,16 @@ class InBucket:
     def _session(self) -> Any:
         return buckets.session(self.storage, buckets.login(self.storage, self.secrets))
 
-    def _failed(self, error: Exception) -> SluiceError:
+    def _failed(self, error: Exception, hint: str = _LOGIN) -> SluiceError:
         trouble = buckets.trouble(error, self.storage)
         if trouble.kind == "no-bucket":
             return SluiceError("no-bucket", f"there is no bucket `{self.bucket}`", "create it, or correct `to` of the export")
         if trouble.kind == "refused":
-            return SluiceError("storage-refused", f"the object store refused {self.file}: {trouble.says}", _LOGIN)
+            return SluiceError("storage-refused", f"the object store refused {self.file}: {trouble.says}", hint)
+        if trouble.kind == "wrong-login":
+            return SluiceError(
+                "storage-refused", f"the object store does not take the login to {self.file}: {trouble.says}", _LOGIN
+            )
         if trouble.kind == "no-login":
             return SluiceError(
                 "storage-refused", f"there is no login for {self.file}", "add `access_key` and `secret_key` to `storage`"
@@ -87,6 +92,25 @@ class InBucket:
         if trouble.kind == "unreachable":
             return SluiceError("storage-unreachable", trouble.says, "correct `endpoint` under `storage`")
         return SluiceError("storage-failed", f"the object store did not take {self.file}: {trouble.says}", "export it again")
+
+
+def probe(start: str, storage: Storage, secrets: SecretStore) -> str:
+    """Writes a small file whose name begins as those of an export, reads and deletes it. Only writing is needed, and reading for links."""
+    file = f"{start}{PROBE.rstrip('-')}"
+    bucket, _, key = file.removeprefix(SCHEME).partition("/")
+    here = InBucket(file=file, bucket=bucket, key=key, storage=storage, secrets=secrets)
+    try:
+        client = buckets.client(here._session(), storage)
+        client.put_object(Bucket=bucket, Key=key, Body=b"sluice doctor", **buckets.encryption(storage))
+    except buckets.errors() as error:
+        raise here._failed(error, aws_policy.hint([aws_policy.allow(["s3:PutObject"], aws_policy.of_start(start))])) from None
+    may = ["written"]
+    for did, does in (("read", client.get_object), ("deleted", client.delete_object)):
+        with suppress(*buckets.errors()):
+            does(Bucket=bucket, Key=key)
+            may.append(did)
+    stays = "" if "deleted" in may else f"; {file} stays"
+    return f"{start}…: a file can be {' and '.join(may)}{stays}"
 
 
 def in_bucket(export: Export, span: Span | None, secrets: SecretStore) -> InBucket:

@@ -28,6 +28,7 @@ from framework.model import Catalog, Column, PartitionField, Table
 from framework.plan.change import Change, Existing, renamed_columns
 
 CommitCall = Callable[[Any], None]
+_TRIES = 5
 
 
 def commit_transaction(transaction: Any) -> None:
@@ -63,6 +64,9 @@ class Lake:
             if is_spark_gone(error):
                 raise spark_ended() from None
             if is_a(error, "NoSuchTableException"):
+                return None
+            # Where there is no table `shop.history`, Iceberg asks a REST catalog for the history of a table `shop` without a namespace.
+            if is_a(error, "BadRequestException") and self.of.current(identifier) is None:
                 return None
             raise commit_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
@@ -144,6 +148,8 @@ class Lake:
         with commit_answers():
             if properties:
                 set_properties(transaction, properties)
+                if not self.of.checks_all:
+                    self._pin(transaction)
             transaction.commitTransaction()
 
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
@@ -213,6 +219,15 @@ class Lake:
         with commit_answers():
             table.manageSnapshots().createBranch(name, snapshot).commit()
 
+    def branch_in_use(self, table: Any, attempt: str, snapshot: int) -> None:
+        """A branch that shows others that the table is in use: a commit that began before it, and relies on nobody using it, is refused."""
+        with commit_answers():
+            transaction = table.newTransaction()
+            transaction.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
+            if not self.of.checks_all:
+                self._pin(transaction)
+            transaction.commitTransaction()
+
     def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
         """Resets the attempt's branch to its first snapshot."""
         with commit_answers():
@@ -243,7 +258,7 @@ class Lake:
             for branch in forget:
                 snapshots = snapshots.removeBranch(branch)
             snapshots.commit()
-            self._remove_own(transaction, protocol.BRANCH + attempt, before)
+            self.remove_own(transaction, protocol.BRANCH + attempt, before)
             self.commit(transaction)
 
     def move_position(
@@ -252,7 +267,6 @@ class Lake:
         """Moves the position without a batch, as `sluice accept` does, and main back to a snapshot, if one is given. State of batches
         that were rolled back is deleted: their messages are read again."""
         with commit_answers():
-            before = transaction.table().currentSnapshot().snapshotId()
             set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
             snapshots = transaction.manageSnapshots()
             if main is not None:
@@ -264,7 +278,7 @@ class Lake:
                 snapshots = state_branches.roll_back(table, snapshots, branch, published)
             snapshots.commit()
             if not self.of.checks_all:
-                self._pin(transaction, before)
+                self._pin(transaction)  # also where main went back: who began at that snapshot must not take it for unmoved
             self.commit(transaction)
 
     def join(self, table: Any, attempt: str) -> None:
@@ -281,7 +295,7 @@ class Lake:
                 snapshots = transaction.manageSnapshots()
                 behind = tip.parentId() == before
                 (snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())).commit()
-            self._remove_own(transaction, branch, before)
+            self.remove_own(transaction, branch, before)
             self.commit(transaction)
 
     def advance(
@@ -290,13 +304,14 @@ class Lake:
         """Moves main to the tip of the attempt's branch, if main is still where that began, and sets properties. The branch goes, and
         that of another."""
         now = transaction.table()
-        if now.currentSnapshot().snapshotId() != base:
+        tip = now.snapshot(protocol.BRANCH + attempt)
+        if now.currentSnapshot().snapshotId() != base or tip is None:
             raise CommitRefused("another commit came before it")
         with commit_answers():
-            if now.snapshot(protocol.BRANCH + attempt).snapshotId() != base:
+            if tip.snapshotId() != base:
                 transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt).commit()
             for name in filter(None, (attempt, and_branch)):
-                self._remove_own(transaction, protocol.BRANCH + name, base)
+                self.remove_own(transaction, protocol.BRANCH + name, base)
             set_properties(transaction, properties or {})
             if not self.of.checks_all:
                 self._pin(transaction, base)
@@ -352,11 +367,12 @@ class Lake:
             for branch in state_branches.staged(table, attempt):
                 snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
             snapshots.commit()
-        # Refused, it stays for the next expiry: the branch is gone.
+        # Refused, it stays for the next expiry: the branch is gone. So it does where the catalog does not compare whether it was published.
+        if tip is None or not self.of.checks_all or tip.summary().get(protocol.ATTEMPT) != attempt:
+            return
         with suppress(CommitRefused, CommitUnknown), commit_answers():
-            if tip is not None and tip.summary().get(protocol.ATTEMPT) == attempt and self._deletable(table, tip):
-                # Older than 1970: nothing else is expired on this occasion.
-                table.expireSnapshots().expireOlderThan(0).expireSnapshotId(tip.snapshotId()).commit()
+            if self._deletable(table, tip):
+                _expiring(table, [tip.snapshotId()]).commit()
 
     def _deletable(self, table: Any, tip: Any) -> bool:
         """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
@@ -374,28 +390,46 @@ class Lake:
             files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
         return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
-    def _remove_own(self, transaction: Any, branch: str, before: int) -> None:
+    def remove_own(self, transaction: Any, branch: str, another: int) -> None:
         """Removes the branch that a commit publishes; refused if another has removed it, who took the attempt for dead.
 
-        A catalog that compares only what a commit sets is asked to set it: back to where main was before.
+        A catalog that compares only what a commit sets is asked to set it first, to another snapshot.
         """
         tip = transaction.table().snapshot(branch)
-        if not self.of.checks_all and tip is not None and tip.snapshotId() != before:
-            transaction.manageSnapshots().replaceBranch(branch, before).commit()
+        if not self.of.checks_all and tip is not None and tip.snapshotId() != another:
+            transaction.manageSnapshots().replaceBranch(branch, another).commit()
         transaction.manageSnapshots().removeBranch(branch).commit()
 
     def expire(self, table: Any, snapshots: Collection[int], collected: Any) -> None:
-        """Removes these snapshots and no others. A catalog that compares only what a commit sets compares main, too: it may have gone
-        back to one of them, and would be gone with it."""
+        """Removes these snapshots and no others, and collects the files that only they had."""
+        if self.of.checks_all:
+            with commit_answers():
+                _expiring(table, snapshots).deleteWith(collected).commit()
+            return
+        # Which files these are takes long, so it is asked of a transaction that is never committed.
         with commit_answers():
-            transaction = None if self.of.checks_all else table.newTransaction()
-            action = (transaction or table).expireSnapshots().expireOlderThan(0)  # older than 1970
-            for snapshot in snapshots:
-                action = action.expireSnapshotId(snapshot)
-            action.deleteWith(collected).commit()
-            if transaction is not None:
-                self._pin(transaction)
-                transaction.commitTransaction()
+            asked = table.newTransaction()
+            before = {each.snapshotId() for each in asked.table().snapshots()}
+            _expiring(asked, snapshots).deleteWith(collected).commit()
+        for left in reversed(range(_TRIES)):
+            try:
+                self._expire_pinned(table, set(snapshots), before)
+                return
+            except CommitRefused:
+                if left == 0:
+                    raise
+
+    def _expire_pinned(self, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
+        """A server takes away main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
+        newer snapshot than those `before` may come from one that goes, since it would have its files."""
+        with commit_answers():
+            transaction = table.newTransaction()
+            new = [each for each in transaction.table().snapshots() if each.snapshotId() not in before]
+            if any(each.parentId() in snapshots for each in new):
+                raise CommitRefused("another commit came before it")
+            _expiring(transaction, snapshots).cleanExpiredFiles(False).commit()
+            self._pin(transaction)
+            transaction.commitTransaction()
 
     def _pin(self, transaction: Any, main: int | None = None) -> None:
         """Makes a transaction fail if anything was committed since it began: `main` is where main was then, if it has moved since.
@@ -431,6 +465,13 @@ class Lake:
             iceberg.TableUtil.formatVersion(table),
             table.properties(),
         )
+
+
+def _expiring(of: Any, snapshots: Iterable[int]) -> Any:
+    action = of.expireSnapshots().expireOlderThan(0)  # older than 1970: no others
+    for snapshot in snapshots:
+        action = action.expireSnapshotId(snapshot)
+    return action
 
 
 def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:

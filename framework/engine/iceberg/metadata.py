@@ -101,6 +101,14 @@ def names(catalog: Catalog) -> tuple[str, ...]:
         raise unreachable(catalog, error) from None
 
 
+def probe(catalog: Catalog, identifier: str) -> None:
+    """Tries without a change whether a table may be created and changed. Raises an error with what is missing."""
+    try:
+        catalogs.of(catalog).probe(identifier)
+    except Exception as error:
+        raise unreachable(catalog, error, "does not allow this") from None
+
+
 def unreachable(catalog: Catalog, error: Exception, does: str = "cannot be read") -> SluiceError:
     """The error of a catalog; that of a secret which is not there as it is."""
     if isinstance(error, SetupError):

@@ -89,6 +89,7 @@ def swap_in(
         position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text(), **also})
         set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
+        lake.remove_own(transaction, protocol.BRANCH + position.attempt, emptied)
         lake.commit(transaction)
         return position.snapshot
 

@@ -1,22 +1,22 @@
-"""What a login may do with topics, and the command with which an administrator allows what is missing."""
+"""What a login may do with topics, and the command with which an administrator allows what is missing. Sluice commits no offsets to Kafka,
+so no group needs a right."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
 
-from framework.model import Cluster, SecretStore
-from framework.secrets import reveal
+from framework.model import Cluster
 
-READING = ("READ", "DESCRIBE")
-WRITING = ("WRITE", "DESCRIBE")
-ANYBODY = "User:NAME"  # the login is a certificate, or nothing: the administrator knows its name
+READING: tuple[str, ...] = ("READ", "DESCRIBE")
+WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
+ANYBODY = "User:NAME"  # the administrator knows the name of a login by certificate, or of a key
 
 
-def allow(cluster: Cluster, secrets: SecretStore, topic: str, operations: Iterable[str]) -> str:
-    """For the login of the cluster. Sluice commits no offsets to Kafka, so no group needs a right."""
+def principal(cluster: Cluster) -> str:
+    """Who logs in, if the spec says the name itself: one that is a secret stays one."""
     name = cluster.security.username
-    return command(cluster, "--add", f"User:{reveal(name, secrets)}" if name is not None else ANYBODY, topic, operations)
+    return f"User:{name}" if isinstance(name, str) else ANYBODY
 
 
 def command(cluster: Cluster, does: str, principal: str, topic: str, operations: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, Off
 
 from framework.engine.kafka import spark_reader
 from framework.engine.rules.protocol import Partition, Range, TopicState, parted, partition
-from framework.errors import KafkaAway, NoTopic, UnreachableError
+from framework.errors import KafkaAway, KafkaForbids, NoTopic, UnreachableError
 from framework.home import home
 from framework.hosts import others
 from framework.model import Cluster, Pipeline, SecretStore, Topic
@@ -207,7 +207,7 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
         return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} rejected the login: {text}", hint)
     if error.name().endswith("AUTHORIZATION_FAILED"):
         hint = "ask the cluster's administrator for permission to describe and read it"
-        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
+        return KafkaForbids("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
     return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
 
 

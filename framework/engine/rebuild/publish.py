@@ -64,10 +64,12 @@ class Publishing:
         number = position.batch + 1
         try:
             # A run that deletes the second table first checks for live attempts in it, then marks it.
-            self.lake.branch(second, self.using, built.main)
+            self.lake.branch_in_use(second, self.using, built.main)
             if GOING in load_table(self.lake, self.second).properties():
                 self._withdraw()
                 return None
+            # While it is there, nobody takes the attempt for dead and sweeps its bad rows, unless the commit is refused then.
+            self.lake.branch(own, self.attempt, opened.main)
             bad = side_tables.copy_batches(
                 self.lake, self.pipeline, self.second, self.attempt, opened.uuid, number, reached.batch
             )
@@ -108,6 +110,8 @@ class Publishing:
                     return Published(to.batch, current.position.snapshot)
                 if (current.uuid, current.main, current.position) != (opened.uuid, opened.main, opened.position):
                     return None
+                if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
+                    return None  # another took this attempt for dead
                 changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
                 if not replaced_table.can_swap(
                     self.lake, load_table(self.lake, self.pipeline), changes, self.pipeline.table, second

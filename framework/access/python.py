@@ -1,0 +1,25 @@
+"""Values as Python writes them. A secret is looked up in the environment of who runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from framework.model import SecretRef
+
+Value = str | SecretRef | tuple[str | SecretRef, ...]
+
+
+def mapping(values: Mapping[str, Value]) -> str:
+    lines = (f"    {key!r}: {expression(value)},\n" for key, value in values.items())
+    return "{\n" + "".join(lines) + "}"
+
+
+def expression(value: Value) -> str:
+    if isinstance(value, tuple):
+        return ' + ":" + '.join(map(expression, value))
+    return f"os.environ[{variable(value)!r}]" if isinstance(value, SecretRef) else repr(value)
+
+
+def variable(value: SecretRef) -> str:
+    """The environment variable that Sluice itself reads."""
+    return "SLUICE_SECRET_" + "".join(each if each.isalnum() else "_" for each in value.name).upper()

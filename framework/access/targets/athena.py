@@ -1,0 +1,34 @@
+"""Read the table with Amazon Athena, which finds it in Glue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.access.about import About
+from framework.access.steps import SHELL, Step, System, Warned, check, query
+from framework.sql.standard import quoted
+
+OF = "table"
+ATHENA = System("In Athena", "sql", "--")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    place = about.place("Athena", "glue")
+    table = about.pipeline.table
+    if table.format_version == 3:
+        yield Warned(
+            f"Athena cannot read format 3: write `format_version: 2` under `into` of `{about.pipeline.name}`, and rebuild it"
+        )
+    region = (place.catalog.options.storage and place.catalog.options.storage.region) or "<region>"
+    yield Warned(
+        f"Athena has to run in {region}, and its user needs `sluice access aws-policy {about.pipeline.name}`, the part for readers"
+    )
+    yield Warned("Athena is paid by the bytes that a query reads: select the columns that you need, and name partitions")
+    yield check(
+        SHELL, "Whether Glue has the table.",
+        f"aws glue get-table --region {region} --database-name {place.namespace} --name {place.table}",
+    )  # fmt: skip
+    named = f"{quoted(place.namespace)}.{quoted(place.table)}"
+    yield query(ATHENA, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
+    yield query(ATHENA, "How many there are.", f"SELECT count(*) FROM {named};")
+    yield query(ATHENA, "Its snapshots.", f"SELECT * FROM {quoted(place.namespace)}.{quoted(f'{place.table}$snapshots')};")

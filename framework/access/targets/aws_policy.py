@@ -1,0 +1,38 @@
+"""Policies of AWS IAM for who writes, who maintains and who reads the table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from framework.access import aws
+from framework.access.about import About, name
+from framework.access.steps import SHELL, Step, System, Warned, check, create
+from framework.aws_policy import of_bucket, of_objects
+
+OF = "table"
+BUCKET = System("In the bucket's policy", "json")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    place = about.place("IAM", "glue", "sql")
+    where = aws.files(place)
+    yield Warned("each policy is for one role or user: attach the one that fits, not all three")
+    for use, why in aws.USES.items():
+        policy = name("sluice", place.catalog.name, use).replace("_", "-")
+        document = {"Version": "2012-10-17", "Statement": list(aws.statements(place, use))}
+        yield create(
+            SHELL, f"For {why}.",
+            f"aws iam create-policy --policy-name {policy} --policy-document {shlex.quote(json.dumps(document, indent=2))}",
+            f"aws iam delete-policy --policy-arn {aws.account_of(policy)}",
+        )  # fmt: skip
+    shared = {
+        "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
+        "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": [of_bucket(where.warehouse), of_objects(where.warehouse)],
+    }  # fmt: skip
+    yield create(
+        BUCKET, "Only if readers are in another account: add this statement; their own policy is needed as well.",
+        json.dumps(shared, indent=2), "Remove the statement SluiceReaders.",
+    )  # fmt: skip
+    yield check(SHELL, "Who a login is, and whether it may read.", f"aws sts get-caller-identity\naws s3 ls {where.warehouse}/")

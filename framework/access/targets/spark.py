@@ -1,0 +1,82 @@
+"""Read the table with Spark, by Iceberg's own catalog classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framework import jars
+from framework.access.about import About, Place, name
+from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
+from framework.access.python import Value, expression
+from framework.access.steps import PYTHON, Step, Warned, check, create, query
+from framework.sql.quote import identifier
+
+OF = "table"
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    place = about.place("Spark", "rest", "glue", "sql")
+    of = endpoint(place)
+    if place.catalog.type == "sql":
+        yield from serving(place, of)
+    lake = name(place.catalog.name)
+    settings: dict[str, Value] = {
+        "spark.jars.packages": ",".join(_packages(in_bucket(place, of))),
+        f"spark.sql.catalog.{lake}": "org.apache.iceberg.spark.SparkCatalog",
+        **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
+    }
+    lines = "".join(f"    .config({key!r}, {expression(value)})\n" for key, value in settings.items())
+    yield create(
+        PYTHON, "A session that knows the catalog.",
+        f"import os\n\nfrom pyspark.sql import SparkSession\n\nspark = (\n    SparkSession.builder\n{lines}    .getOrCreate()\n)",
+        "spark.stop()",
+    )  # fmt: skip
+    table = identifier(lake, *place.identifier.split("."))
+    yield check(PYTHON, "The columns.", f"spark.table({table!r}).printSchema()")
+    yield query(PYTHON, "Rows.", f"spark.table({table!r}).show(10)")
+    yield query(PYTHON, "The table as it was before its last commit.", f"spark.sql({f'SELECT * FROM {table}.history'!r}).show()")
+
+
+def _packages(bucket: bool) -> Iterator[str]:
+    """Iceberg's jars, of the versions that Sluice writes with."""
+    every = jars.sets(later=True)
+    for jar in (*every["spark"], *(every["aws"] if bucket else ())):
+        if jar.artifact.startswith(("iceberg-spark-runtime", "iceberg-aws-bundle")):
+            yield f"{jar.group}:{jar.artifact}:{jar.version}"
+
+
+def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
+    options: Any = place.catalog.options
+    files = {
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "s3.endpoint": of.storage.endpoint,
+        "client.region": of.storage.region,
+    }
+    files["s3.path-style-access"] = "true" if of.storage.path_style else None
+    properties: dict[str, Any] = {"type": "rest", "uri": of.uri, "warehouse": of.warehouse, "scope": of.scope}
+    if of.served and place.catalog.type == "sql":
+        properties |= {
+            "credential": f"{of.client_id}:{of.client_secret}",
+            "oauth2-server-uri": of.token_uri,
+            "rest.auth.type": "oauth2",
+        }
+    elif place.catalog.type == "glue":
+        properties = {
+            "type": "glue",
+            "warehouse": options.warehouse,
+            "glue.endpoint": options.endpoint,
+            "glue.id": options.account,
+        }
+    elif options.oauth:
+        properties |= {"credential": (options.oauth.client_id, options.oauth.client_secret), "oauth2-server-uri": of.token_uri}
+        properties["rest.auth.type"] = "oauth2"
+    else:
+        properties["token"] = options.token
+    if place.catalog.type == "rest":
+        properties |= {f"header.{each}": value for each, value in options.headers.items()}
+    if of.gives_keys:
+        properties["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+    elif in_bucket(place, of):
+        properties |= files
+    return {key: value for key, value in properties.items() if value is not None}

@@ -1,0 +1,88 @@
+"""Read the table with Trino, by a catalog of its Iceberg connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from framework.access.about import About, Place, name
+from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
+from framework.access.python import variable
+from framework.access.steps import SHELL, Step, System, Warned, check, create, query
+from framework.model import SecretRef
+from framework.sql.standard import quoted
+
+OF = "table"
+TRINO = System("In Trino", "sql", "--")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    place = about.place("Trino", "rest", "glue", "sql")
+    of = endpoint(place)
+    if place.catalog.type == "sql":
+        yield from serving(place, of)
+        if not in_bucket(place, of):
+            yield Warned("Trino has to run on this machine, where the tables' files are, with `fs.hadoop.enabled=true`")
+    if about.pipeline.table.format_version == 3:
+        yield Warned(
+            "Trino reads tables of format 3 in part: `format_version: 2` of the pipeline is for a version that refuses one"
+        )
+    lake = name(place.catalog.name)
+    file = f"etc/catalog/{lake}.properties"
+    lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
+    yield create(
+        SHELL, "The catalog. Trino reads secrets from its own environment; start it again behind this.",
+        f"cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
+    )  # fmt: skip
+    table = f"{lake}.{quoted(place.namespace)}.{quoted(place.table)}"
+    yield check(TRINO, "The table and its columns.", f"DESCRIBE {table};")
+    yield query(TRINO, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
+    yield query(TRINO, "Its snapshots.", f"SELECT * FROM {lake}.{quoted(place.namespace)}.{quoted(f'{place.table}$snapshots')};")
+
+
+def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
+    options: Any = place.catalog.options
+    yield "connector.name", "iceberg"
+    if place.catalog.type == "glue":
+        yield "iceberg.catalog.type", "glue"
+        yield from _given({"hive.metastore.glue.endpoint-url": options.endpoint, "hive.metastore.glue.region": of.storage.region})
+        yield from _given({"hive.metastore.glue.catalogid": options.account})
+    else:
+        yield "iceberg.catalog.type", "rest"
+        yield "iceberg.rest-catalog.uri", of.uri
+        yield from _given({"iceberg.rest-catalog.warehouse": of.warehouse})
+        yield from _login(place, of)
+        if of.gives_keys:
+            yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
+    if in_bucket(place, of):
+        yield "fs.native-s3.enabled", "true"
+        yield from _given({"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region})
+        if of.storage.path_style:
+            yield "s3.path-style-access", "true"
+
+
+def _login(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
+    options: Any = place.catalog.options
+    login = "iceberg.rest-catalog.oauth2"
+    if of.served:
+        credential = f"{of.client_id}:${{ENV:SLUICE_SERVE_SECRET}}"
+    elif options.oauth:
+        credential = f"{_looked_up(options.oauth.client_id)}:{_looked_up(options.oauth.client_secret)}"
+    elif options.token:
+        yield "iceberg.rest-catalog.security", "OAUTH2"
+        yield f"{login}.token", _looked_up(options.token)
+        return
+    else:
+        return
+    yield "iceberg.rest-catalog.security", "OAUTH2"
+    yield f"{login}.credential", credential
+    yield f"{login}.server-uri", of.token_uri
+    yield from _given({f"{login}.scope": of.scope})
+
+
+def _looked_up(value: str | SecretRef) -> str:
+    return f"${{ENV:{variable(value)}}}" if isinstance(value, SecretRef) else value
+
+
+def _given(values: dict[str, str | None]) -> Iterator[tuple[str, str]]:
+    return ((key, value) for key, value in values.items() if value)
