@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from bench import load
@@ -39,12 +39,11 @@ def main() -> None:
         place() as home, kafka.running(home) as bootstrap, s3.running(home) as store, catalog.running(home, store) as uri,
     ):  # fmt: skip
         load.send(bootstrap, "trades", MESSAGES)
-        seconds = {}
-        for name, master in _masters():
-            with master as url:
-                seconds[name] = _seconds(
-                    bootstrap, REST.format(catalog=uri, store=store).replace("catalog: rest", f"catalog: {name}"), url, name
-                )
+        lake = REST.format(catalog=uri, store=store)
+        seconds = {"local": _in_a_process(bootstrap, lake, "local[2]", "local")}
+        for count, name in ((1, "one"), (2, "two")):
+            with cluster(Path("cluster", name), count) as workers:
+                seconds[name] = _in_a_process(bootstrap, lake, workers.url, name)
         results = {f"{name}_rows_per_s": MESSAGES / each for name, each in seconds.items()}
         results |= {
             "two_workers_vs_one": seconds["one"] / seconds["two"],
@@ -53,32 +52,18 @@ def main() -> None:
         report(results, {}, time.monotonic() - began)
 
 
-def _masters() -> Iterator[tuple[str, AbstractContextManager[str]]]:
-    yield "local", _local()
-    yield "one", _workers(1)
-    yield "two", _workers(2)
-
-
-@contextmanager
-def _local() -> Iterator[str]:
-    yield "local[2]"
-
-
-@contextmanager
-def _workers(count: int) -> Iterator[str]:
-    with cluster(Path("cluster", str(count)), count) as running:
-        yield running.url
+def _in_a_process(*arguments: str) -> float:
+    """One session of Spark each: settings of one would stay for the next."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(_seconds, *arguments).result()
 
 
 def _seconds(bootstrap: str, lake: str, master: str, name: str) -> float:
     """Of one batch, in a warm session."""
     folder = load.specs(bootstrap, {"trades": "trades"})
     file = folder / "bench.yaml"
-    file.write_text(
-        file.read_text().replace("into: {table: bench.trades}", f"into: {{table: bench.trades_{name}, catalog: {name}}}")
-    )
-    with file.open("a") as more:
-        more.write(lake + ENGINE.format(master=master))
+    into = f"into: {{table: bench.trades_{name}, catalog: rest}}"
+    file.write_text(file.read_text().replace("into: {table: bench.trades}", into) + lake + ENGINE.format(master=master))
     context = Context(make(folder))
     pipeline = context.plan.pipeline("trades")
     assert pipeline is not None

@@ -6,6 +6,7 @@
     ├── UnreachableError    a system that Sluice talks to does not answer
     │   ├── KafkaAway       a cluster of Kafka does not answer
     │   ├── CatalogAway     a catalog cannot be read
+    │   ├── KafkaForbids    a login to Kafka may not do this
     │   └── NoTopic         the cluster has no topic of this name
     ├── NoRegistry          the cluster names no schema registry
     ├── NoSubject           the registry has no schema for a subject

@@ -8,18 +8,14 @@ from types import ModuleType
 
 from framework import components
 from framework.access.about import About, AboutTopic
-from framework.access.steps import Part, Step, Warned, with_cleanup
+from framework.access.steps import Part, Step, Warned, complete
 
-PACKAGE = "framework.access.targets"
+PACKAGE = "framework.targets"
 
 
 def targets() -> dict[str, ModuleType]:
     """By their names as users type them."""
     return {file.replace("_", "-"): components.load(PACKAGE, file) for file in components.names(PACKAGE)}
-
-
-def names() -> tuple[str, ...]:
-    return tuple(file.replace("_", "-") for file in components.names(PACKAGE))
 
 
 def says(target: ModuleType) -> str:
@@ -31,7 +27,7 @@ def script(target: ModuleType, about: About | AboutTopic) -> tuple[list[Warned],
     """What to know first, and all steps with those that take them back."""
     every = list(target.steps(about))
     warned = [each for each in every if isinstance(each, Warned)]
-    return warned, list(with_cleanup(each for each in every if isinstance(each, Step)))
+    return warned, list(complete(each for each in every if isinstance(each, Step)))
 
 
 def as_text(title: str, warned: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> Iterator[str]:

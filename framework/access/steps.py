@@ -17,11 +17,12 @@ class System:
     name: str
     language: str  # as it is called behind ``` in Markdown
     comment: str = "#"
+    begins: str = ""  # what is run first where something is created or taken back
 
 
 SHELL = System("In a shell", "sh")
 PYTHON = System("In Python", "python")
-SNOWFLAKE = System("In Snowflake", "sql", "--")
+SNOWFLAKE = System("In Snowflake", "sql", "--", "USE ROLE ACCOUNTADMIN;")
 DUCKDB = System("In DuckDB", "sql", "--")
 
 
@@ -56,12 +57,17 @@ def query(in_: System, why: str, run: str) -> Step:
     return Step(part="query", in_=in_, why=why, run=run)
 
 
-def with_cleanup(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, and behind them what takes back all that they made, the last first."""
-    made = []
-    for step in steps:
+def complete(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, and behind them what takes back all that they made, the last first; each system with what it begins with."""
+    every = list(steps)
+    taken_back = [
+        Step(part="cleanup", in_=step.undo_in or step.in_, why=f"Takes back: {step.why.partition('.')[0]}.", run=step.undo)
+        for step in reversed(every)
+        if step.undo
+    ]
+    begun: set[tuple[Part, System]] = set()
+    for step in (*every, *taken_back):
+        if step.in_.begins and step.part in ("create", "cleanup") and (step.part, step.in_) not in begun:
+            begun.add((step.part, step.in_))
+            yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)
         yield step
-        if step.undo:
-            made.append(step)
-    for step in reversed(made):
-        yield Step(part="cleanup", in_=step.undo_in or step.in_, why=f"Takes back: {step.why}", run=step.undo)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from framework.access.script import names
 from framework.access.steps import PARTS
 from framework.cli import _complete, _specs
+from framework.targets import names
 
 SECTION, ORDER = "see", 9
 ALSO_CALLED = ("connect", "read-from", "grant")

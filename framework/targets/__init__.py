@@ -3,3 +3,10 @@
 A file has `OF`, which says whether it is about a `table` or a `topic`, and `steps(about)`, whose first line of documentation is its line in
 the help. It yields what to run, in order, with what takes it back; warnings are the first of it.
 """
+
+from framework import components
+
+
+def names() -> tuple[str, ...]:
+    """As users type them."""
+    return tuple(file.replace("_", "-") for file in components.names(__name__))

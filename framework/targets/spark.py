@@ -35,7 +35,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     table = identifier(lake, *place.identifier.split("."))
     yield check(PYTHON, "The columns.", f"spark.table({table!r}).printSchema()")
     yield query(PYTHON, "Rows.", f"spark.table({table!r}).show(10)")
-    yield query(PYTHON, "The table as it was before its last commit.", f"spark.sql({f'SELECT * FROM {table}.history'!r}).show()")
+    yield query(PYTHON, "Its commits.", f"spark.sql({f'SELECT * FROM {table}.history'!r}).show()")
 
 
 def _packages(bucket: bool) -> Iterator[str]:

@@ -24,7 +24,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Snowflake", "rest", "glue")
     yield from _warnings(about, place)
     database, schema, table = name("sluice", place.catalog.name), name(place.namespace), name(place.table)
-    volume, integration = name(place.catalog.name, "files"), name(place.catalog.name, "catalog")
+    volume, integration = name("sluice", place.catalog.name, "files"), name("sluice", place.catalog.name, "catalog")
     yield from _reader(database, schema)
     gives_keys = place.catalog.type == "rest" and endpoint(place).gives_keys
     if not gives_keys:
@@ -84,7 +84,6 @@ def _reader(database: str, schema: str) -> Iterator[Step]:
         f"openssl rsa -in {_READER}.p8 -pubout -out {_READER}.pub",
         f"rm {_READER}.p8 {_READER}.pub",
     )  # fmt: skip
-    yield create(SNOWFLAKE, "As the administrator.", "USE ROLE ACCOUNTADMIN;")
     yield create(
         SNOWFLAKE, "What runs queries.",
         f"CREATE WAREHOUSE IF NOT EXISTS {_WAREHOUSE} WAREHOUSE_SIZE = XSMALL AUTO_SUSPEND = 60 INITIALLY_SUSPENDED = TRUE;",
