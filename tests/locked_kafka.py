@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -52,8 +54,26 @@ class LockedKafka:
         ]
         assert acls
         admin = AdminClient({"bootstrap.servers": self.open})
-        for done in admin.create_acls(acls).values():
+        does: Any = admin.create_acls if "--add" in command else admin.delete_acls
+        bindings = acls if "--add" in command else [_filter(each) for each in acls]
+        for done in does(bindings).values():
             done.result()
+
+    def rights(self) -> set[tuple[str, str]]:
+        """What the user is allowed by now, by topics."""
+        admin = AdminClient({"bootstrap.servers": self.open})
+        of: Any = AclBindingFilter  # its stubs know no None
+        every = of(
+            *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{USER}", None, AclOperation.ANY, AclPermissionType.ANY)
+        )
+        found: Any = admin.describe_acls(every).result()
+        return {(each.name, each.operation.name) for each in found}
+
+
+def _filter(acl: AclBinding) -> AclBindingFilter:
+    return AclBindingFilter(
+        *(acl.restype, acl.name, acl.resource_pattern_type, acl.principal, acl.host, acl.operation, acl.permission_type)
+    )
 
 
 @contextmanager

@@ -3,35 +3,44 @@ targets, `tests/toys/targets/smoke_signals.py`, of which nothing else knows. REW
 
 from __future__ import annotations
 
-import itertools
+import csv
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import duckdb
 import pytest
+import sqlglot
+from botocore.exceptions import ClientError
+from sqlglot.expressions import Command
 
-from framework import components, targets
+from framework import components
 from framework.access import described, script
-from framework.access.about import About
+from framework.access.about import About, AboutTopic
 from framework.access.steps import PARTS, Step
 from framework.engine.query import database as database_module
 from framework.errors import SluiceError
 from framework.model import Plan
 from framework.plan.passes import make
+from framework.reference import access
 from framework.serve import server
+from framework.services import aws as service
 from tests import toys
 from tests.commands import Commands
+from tests.test_rights import asks, for_moto
 from tests.test_serve import CLIENT, SECRET, fill, planned
 
 HERE = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
-PIPELINES = ("flagged", "totals", "sensors")
+PIPELINES, TOPICS = ("flagged", "totals", "sensors"), ("stock_trades", "sensor_data")
 with toys.installed():
-    TARGETS = targets.names()
+    TARGETS = {name: file.OF for name, file in script.targets().items()}
+CASES = [(target, name) for target, of in TARGETS.items() for name in (TOPICS if of == "topic" else PIPELINES)]
 # What creates something that stays there.
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
 
@@ -50,10 +59,16 @@ def plan() -> Plan:
         return make(HERE)
 
 
-def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[Step]]:
+def about(plan: Plan, target: str, name: str) -> About | AboutTopic:
+    if TARGETS[target] == "topic":
+        return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    return script.script(script.targets()[target], About(plan, pipeline))
+    return About(plan, pipeline)
+
+
+def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[Step]]:
+    return script.script(script.targets()[target], about(plan, target, name))
 
 
 def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[Step]]:
@@ -71,7 +86,7 @@ def text_of(plan: Plan, target: str, name: str) -> str:
     return "".join(f"{line}\n" for line in script.as_text(f"{name} in {target}", warned, steps, PARTS))
 
 
-each = pytest.mark.parametrize(("target", "name"), list(itertools.product(TARGETS, PIPELINES)))
+each = pytest.mark.parametrize(("target", "name"), CASES)
 
 
 @each
@@ -87,7 +102,7 @@ def test_each_script_has_its_golden_text(plan: Plan, target: str, name: str, mon
 
 
 def test_no_golden_text_is_left_over() -> None:
-    wanted = {f"{target}.{name}.txt" for target, name in itertools.product(TARGETS, PIPELINES) if target != "smoke-signals"}
+    wanted = {f"{target}.{name}.txt" for target, name in CASES if target != "smoke-signals"}
     assert {path.name for path in HERE.glob("*.txt")} == wanted
 
 
@@ -106,11 +121,14 @@ def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, n
 
 @each
 def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) -> None:
-    pipeline = plan.pipeline(name)
-    assert pipeline is not None
+    of = about(plan, target, name)
     refused, steps = refusal_or_steps(plan, target, name)
-    assert refused is None or pipeline.table.catalog.name in refused.message
-    known = {*pipeline.table.identifier.split("."), pipeline.table.catalog.name, *(topic.kafka_name for topic in pipeline.topics)}
+    if isinstance(of, AboutTopic):
+        known = {of.topic.kafka_name}
+    else:
+        table, topics = of.pipeline.table, of.pipeline.topics
+        assert refused is None or table.catalog.name in refused.message
+        known = {*table.identifier.split("."), table.catalog.name, *(topic.kafka_name for topic in topics)}
     assert not steps or any(word in step.run for word in known for step in steps)
 
 
@@ -197,3 +215,112 @@ def test_pyiceberg_runs_the_script_of_a_table_on_this_machine(
     _, steps = steps_of(plan, "pyiceberg", "orders")
     exec("\n".join(step.run for step in steps if step.in_.language == "python"), {})
     assert capsys.readouterr().out.splitlines()[-1] == "3"
+
+
+ACTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "write": ("s3", "put_object", {"Bucket": "example-lake", "Key": "tables/a", "Body": b"x"}),
+    "write elsewhere": ("s3", "put_object", {"Bucket": "example-lake", "Key": "other/a", "Body": b"x"}),
+    "read": ("s3", "get_object", {"Bucket": "example-lake", "Key": "tables/there"}),
+    "read elsewhere": ("s3", "get_object", {"Bucket": "example-lake", "Key": "other/there"}),
+    "list": ("s3", "list_objects_v2", {"Bucket": "example-lake"}),
+    "delete": ("s3", "delete_object", {"Bucket": "example-lake", "Key": "tables/gone"}),
+    "remove the bucket": ("s3", "delete_bucket", {"Bucket": "example-lake"}),
+    "find": ("glue", "get_table", {"DatabaseName": "markets", "Name": "totals"}),
+    "create": ("glue", "create_table", {"DatabaseName": "markets", "TableInput": {"Name": "totals"}}),
+    "commit": ("glue", "update_table", {"DatabaseName": "markets", "TableInput": {"Name": "totals"}}),
+    "drop": ("glue", "delete_table", {"DatabaseName": "markets", "Name": "nothing"}),
+    "log in as another": ("iam", "create_access_key", {"UserName": "admin"}),
+}
+ALLOWED = {
+    "read": {"read", "list", "find"},
+    "ingest": {"read", "list", "find", "write", "delete", "create", "commit"},
+    "maintain": {"read", "list", "find", "write", "delete", "create", "commit", "drop"},
+}
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("use", ALLOWED)
+def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp_path: Path) -> None:
+    """Moto asks for each action what the user may do; of Glue it knows no single tables."""
+    _, steps = steps_of(plan, "aws-policy", "totals")
+    (command,) = [shlex.split(step.run) for step in steps if step.part == "create" and f"sluice-aws-{use}" in step.run]
+    document = json.loads(command[command.index("--policy-document") + 1])
+    statements = list(map(for_moto, document["Statement"]))
+    with service.running(tmp_path / "aws") as url:
+        admin = {"endpoint_url": url, "region_name": "us-east-1", "aws_access_key_id": "any", "aws_secret_access_key": "any"}
+        store = boto3.client("s3", **admin)
+        store.create_bucket(Bucket="example-lake")
+        for key in ("tables/there", "other/there", "tables/gone"):
+            store.put_object(Bucket="example-lake", Key=key, Body=b"x")
+        glue = boto3.client("glue", **admin)
+        glue.create_database(DatabaseInput={"Name": "markets"})
+        glue.create_table(DatabaseName="markets", TableInput={"Name": "totals"})
+        iam = boto3.client("iam", **admin)
+        iam.create_user(UserName="someone")
+        key = iam.create_access_key(UserName="someone")["AccessKey"]
+        policy = {"Version": "2012-10-17", "Statement": statements}
+        iam.put_user_policy(UserName="someone", PolicyName="own", PolicyDocument=json.dumps(policy))
+        login = {**admin, "aws_access_key_id": key["AccessKeyId"], "aws_secret_access_key": key["SecretAccessKey"]}
+        asks(url, strictly=True)
+        assert {name for name, action in ACTIONS.items() if allowed(login, *action)} == ALLOWED[use]
+
+
+def allowed(login: dict[str, str], of: str, action: str, asked: dict[str, Any]) -> bool:
+    try:
+        getattr(boto3.client(of, **login), action)(**asked)
+    except ClientError as error:
+        return error.response["Error"]["Code"] not in ("AccessDenied", "AccessDeniedException", "403")
+    return True
+
+
+SNOWFLAKE_ALONE = (
+    "CREATE ROLE",
+    "CREATE USER",
+    "GRANT",
+    "CREATE EXTERNAL VOLUME",
+    "CREATE CATALOG INTEGRATION",
+    "DROP",
+    "CREATE INTERACTIVE",
+)
+
+
+@each
+def test_what_is_for_snowflake_is_its_sql(plan: Plan, target: str, name: str) -> None:
+    """What sqlglot's dialect has no syntax for, it takes as a command: these are known, by how they begin."""
+    _, steps = refusal_or_steps(plan, target, name)
+    for step in steps:
+        if step.in_.name == "In Snowflake":
+            for tree in sqlglot.parse(step.run, dialect="snowflake"):
+                assert not isinstance(tree, Command) or step.run.lstrip().startswith(
+                    (*SNOWFLAKE_ALONE, "ALTER WAREHOUSE", "SHOW")
+                ), step.run
+
+
+def test_the_connector_is_told_what_it_is_documented_to_take(plan: Plan) -> None:
+    """`connector_keys.csv` has each key with the page of Snowflake's or Kafka's documentation that describes it."""
+    with (HERE / "connector_keys.csv").open(encoding="utf-8") as file:
+        documented = {row["key"]: row["source"] for row in csv.DictReader(file)}
+    assert all(documented.values())
+    told: set[str] = set()
+    for topic in TOPICS:
+        _, steps = steps_of(plan, "snowflake-streaming", topic)
+        (written,) = [step.run for step in steps if step.part == "create" and "curl" in step.run]
+        configuration = json.loads(written.partition("<<'END'\n")[2].partition("\nEND")[0])
+        assert set(configuration) == {"name", "config"}
+        assert all(isinstance(value, str) for value in configuration["config"].values())
+        told |= set(configuration["config"])
+    assert told == set(documented)
+
+
+def test_each_target_has_its_page() -> None:
+    """Made from its file. With REWRITE=1 they are written anew."""
+    folder = Path(__file__).parent.parent / "docs" / "access"
+    own = {name: file for name, file in script.targets().items() if name != "smoke-signals"}
+    plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}
+    pages = {"index.md": access.index(own), **{f"{name}.md": access.page(name, file, plans) for name, file in own.items()}}
+    if os.environ.get("REWRITE") == "1":
+        folder.mkdir(exist_ok=True)
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*")} == pages

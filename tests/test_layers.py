@@ -95,7 +95,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding"),
     "engine.rows": ("model", "sql.masks", "sql.quote"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
-    "reference": ("errors", "types", "model", "sql", "spec", "plan.rows"),
+    "reference": ("access", "errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "spec.options", "spec.scalars"),
     "plan": (
         *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),

@@ -35,6 +35,10 @@ class About:
     described: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        return self.pipeline.table.identifier
+
+    @property
     def places(self) -> Iterator[Place]:
         """Its own catalog, and those in which it is listed by `publish`."""
         yield Place(self.pipeline.table.catalog, self.pipeline.table.identifier)
@@ -61,6 +65,10 @@ class AboutTopic:
 
     plan: Plan
     topic: Topic
+
+    @property
+    def title(self) -> str:
+        return self.topic.name
 
 
 def secret(value: str | SecretRef) -> str:

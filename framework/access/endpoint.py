@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.access.about import Place, secret
-from framework.access.steps import SHELL, Step, Warned, check
+from framework.access.steps import SHELL, Step, Warned, create
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
 
 SERVED = "http://127.0.0.1:18183"
+SERVE_SECRET = "<secret of sluice serve>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ def endpoint(place: Place) -> Endpoint:
     storage = (options.storage or Written()).planned()
     if place.catalog.type != "rest":
         return Endpoint(
-            uri=SERVED, warehouse=None, client_id="reader", client_secret="<secret of sluice serve>", token=None,
+            uri=SERVED, warehouse=None, client_id="reader", client_secret=SERVE_SECRET, token=None,
             token_uri=f"{SERVED}/v1/oauth/tokens", scope=None, headers={}, storage=storage, gives_keys=bool(storage.role), served=True,
         )  # fmt: skip
     uri, oauth = options.uri.rstrip("/"), options.oauth
@@ -56,7 +57,8 @@ def serving(place: Place, of: Endpoint) -> Iterator[Step | Warned]:
         f"the catalog `{place.catalog.name}` (`type: {place.catalog.type}`) is shown to readers by `sluice serve`, while that runs; it "
         "listens on this machine alone, so readers elsewhere need a proxy with TLS in front of it"
     )
-    yield check(SHELL, "Let readers find the tables; leave it running.", f"sluice serve {place.catalog.name}")
+    why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
+    yield create(SHELL, why, f"SLUICE_SERVE_SECRET='{SERVE_SECRET}' sluice serve {place.catalog.name}")
 
 
 def in_bucket(place: Place, of: Endpoint) -> bool:

@@ -61,7 +61,9 @@ def complete(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps, and behind them what takes back all that they made, the last first; each system with what it begins with."""
     every = list(steps)
     taken_back = [
-        Step(part="cleanup", in_=step.undo_in or step.in_, why=f"Takes back: {step.why.partition('.')[0]}.", run=step.undo)
+        Step(
+            part="cleanup", in_=step.undo_in or step.in_, why=f"Takes back: {step.why.split('. ')[0].rstrip('.')}.", run=step.undo
+        )
         for step in reversed(every)
         if step.undo
     ]

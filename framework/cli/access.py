@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from framework.access.steps import PARTS
-from framework.cli import _complete, _specs
+from framework.cli import _complete, _specs, _topics
 from framework.targets import names
 
 SECTION, ORDER = "see", 9
@@ -31,8 +31,8 @@ def command(
     """Print what to run in another system to use a table.
 
     A script for TARGET that finds and reads the table of pipeline NAME, or that grants what Sluice needs for it: complete, in
-    order, with a line that explains each step. Names are those of the specs. In place of a secret there is its name. Nothing is
-    run, and nothing is asked of the other system.
+    order, with a line that explains each step. For snowflake-streaming NAME is a topic. Names are those of the specs. In place of
+    a secret there is its name. Nothing is run, and nothing is asked of the other system.
 
     --part cleanup takes back what the script creates, the last first. --describe fills in names that only the other system knows:
     of Snowflake the output of DESC EXTERNAL VOLUME and DESC CATALOG INTEGRATION.
@@ -40,18 +40,21 @@ def command(
     Example: sluice access duckdb flagged_stock_trades
     """
     from framework.access import described, script
-    from framework.access.about import About
+    from framework.access.about import About, AboutTopic
 
     plan = _specs.plan(specs, environment)
-    (pipeline,) = _specs.chosen(plan, [name])
     file = script.targets()[target]
-    told = described.read(describe) if describe else {}
-    warned, steps = script.script(file, About(plan, pipeline, told))
+    if file.OF == "topic":
+        about: About | AboutTopic = AboutTopic(plan, _topics.topic(plan, name))
+    else:
+        (pipeline,) = _specs.chosen(plan, [name])
+        about = About(plan, pipeline, described.read(describe) if describe else {})
+    warned, steps = script.script(file, about)
     parts = [each for each in PARTS if each == part or (not part and each != "cleanup")]
     if as_json:
         click.echo(script.as_json(target, name, warned, steps, parts))
         return
-    title = f"{pipeline.table.identifier}: {script.says(file)}"
+    title = f"{about.title}: {script.says(file)}"
     for line in script.as_text(title, warned, steps, parts):
         click.echo(line)
     if part is None and any(each.part == "cleanup" for each in steps):

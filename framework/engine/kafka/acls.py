@@ -22,12 +22,12 @@ def principal(cluster: Cluster) -> str:
 def command(cluster: Cluster, does: str, principal: str, topic: str, operations: Iterable[str]) -> str:
     """Of Kafka's own tools."""
     asked = (part for each in operations for part in ("--operation", each.capitalize()))
-    return shlex.join([*_tool(cluster), does, "--allow-principal", principal, *asked, "--topic", topic])
+    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, "--topic", topic])
 
 
 def listing(cluster: Cluster, topic: str) -> str:
-    return shlex.join([*_tool(cluster), "--list", "--topic", topic])
+    return shlex.join([*tool(cluster), "--list", "--topic", topic])
 
 
-def _tool(cluster: Cluster) -> tuple[str, ...]:
-    return "kafka-acls.sh", "--bootstrap-server", cluster.bootstrap
+def tool(cluster: Cluster, name: str = "kafka-acls.sh") -> tuple[str, ...]:
+    return name, "--bootstrap-server", cluster.bootstrap

@@ -1,0 +1,81 @@
+"""A page of the docs for each target of `sluice access`: what it prints for a table of the shipped specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import ModuleType
+
+from framework.access import script
+from framework.access.about import About, AboutTopic
+from framework.access.steps import PARTS, Step
+from framework.errors import SluiceError
+from framework.model import Plan
+
+TABLE, TOPIC = "flagged_stock_trades", "sensor_data"
+
+
+def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
+    """For the first of these environments in which the target finds the table."""
+    name = TOPIC if file.OF == "topic" else TABLE
+    refused: list[str] = []
+    for environment, plan in plans.items():
+        try:
+            warned, steps = script.script(file, _about(file, plan, name))
+        except SluiceError as error:
+            refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
+            continue
+        notes = [f"- {each.says}" for each in warned]
+        command = f"sluice access {target} {name}" + ("" if environment == "local" else f" --env {environment}")
+        return "\n".join(_lines(target, script.says(file), command, notes, refused, steps)) + "\n"
+    raise ValueError(f"{target} finds {name} nowhere")
+
+
+def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
+    if file.OF == "topic":
+        return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
+    pipeline = plan.pipeline(name)
+    assert pipeline is not None
+    return About(plan, pipeline)
+
+
+def _lines(
+    target: str, says: str, command: str, notes: Sequence[str], refused: Sequence[str], steps: Sequence[Step]
+) -> Iterator[str]:
+    yield from (f"# {target}", "", says, "", "```console", f"$ {command}", "```")
+    yield "prints what follows, for the shipped specs. Text in `<…>` is yours to fill in; Sluice runs none of it."
+    if notes:
+        yield from ("", "## First", *notes)
+    for part in PARTS:
+        chosen = [each for each in steps if each.part == part]
+        if not chosen:
+            continue
+        yield from ("", f"## {part.capitalize()}")
+        if part == "cleanup":
+            yield f"`{command} --part cleanup` prints it."
+        for system, each_of in groupby(chosen, lambda step: step.in_):
+            yield from ("", f"{system.name}:", f"```{system.language}")
+            for number, step in enumerate(each_of):
+                yield from ([""] if number else [])
+                yield from (f"{system.comment} {step.why}", step.run)
+            yield "```"
+    if refused:
+        yield from ("", "## Where it is refused", *refused)
+
+
+def index(files: Mapping[str, ModuleType]) -> str:
+    rows = [f"| [{target}]({target}.md) | {script.says(file).rstrip('.')} |" for target, file in files.items()]
+    head = (
+        "# Use a table elsewhere",
+        "",
+        "`sluice access TARGET NAME` prints what to run in another system: complete, in order, with a reason for each step, and with",
+        "`--part cleanup` what takes it back. Nothing is run, and nothing is asked of the other system.",
+        "",
+        "DuckDB, PyIceberg, Spark, the policies of AWS and the rights in Kafka are run by Sluice's tests. Snowflake, Athena, Trino,",
+        "Databricks and a registry with rights could not be tried: what is printed for them follows their documentation, and of",
+        "Snowflake's SQL the syntax is checked.",
+        "",
+        "| target | what for |",
+        "| --- | --- |",
+    )
+    return "\n".join([*head, *rows]) + "\n"

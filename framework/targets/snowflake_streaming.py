@@ -1,0 +1,152 @@
+"""Send a topic to Snowflake directly, by Snowflake's connector in Kafka Connect, without Sluice in between."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from framework.access.about import AboutTopic, name, secret
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
+from framework.engine.kafka import acls
+from framework.model import Topic
+
+OF = "topic"
+_WRITER = "sluice_writer"
+_DATABASE, _SCHEMA = "sluice_streaming", "kafka"
+_CONNECT = "http://<Connect>:8083/connectors"
+_JSON = "org.apache.kafka.connect.json.JsonConverter"
+_CONVERTERS = {
+    "json": {"value.converter": _JSON, "value.converter.schemas.enable": "false"},
+    "avro": {"value.converter": "io.confluent.connect.avro.AvroConverter"},
+    "protobuf": {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
+}
+
+
+def steps(about: AboutTopic) -> Iterator[Step | Warned]:
+    topic = about.topic
+    table = f"{_DATABASE}.{_SCHEMA}.{name(topic.name)}"
+    connector = f"sluice-{name(topic.name).replace('_', '-')}"
+    yield Warned(
+        "rows come as they are in Kafka: no step, no flag, no mask and no dedup of the specs is applied, and repeats stay repeats"
+    )
+    yield Warned(
+        "Kafka Connect needs the connector's jar, version 3 or later, with the jars bc-fips and bcpkix-fips that its release notes name"
+    )
+    yield Warned("Snowpipe Streaming costs by the hour of each client and by the bytes; one task is one client")
+    if topic.value not in _CONVERTERS:
+        yield Warned(
+            f"`value: {topic.value}` has no converter in Kafka Connect that is known here: its `value.converter` is left to you"
+        )
+    yield from _snowflake(table)
+    dead = f"{topic.kafka_name}_not_loaded"
+    yield create(
+        SHELL, "A topic for messages that the connector cannot load. Without it one such message stops the connector, or is lost silently.",
+        shlex.join([*_kafka(topic, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
+        shlex.join([*_kafka(topic, "kafka-topics.sh"), "--delete", "--topic", dead]),
+    )  # fmt: skip
+    configuration = {"name": connector, "config": _configuration(topic, dead)}
+    yield create(
+        SHELL, f"The connector, as {connector}.json. Its secrets are read by Connect's own provider of them.",
+        f"cat > {connector}.json <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
+        f"curl --fail -X POST -H 'Content-Type: application/json' --data @{connector}.json '{_CONNECT}'",
+        f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {connector}.json",
+    )  # fmt: skip
+    yield from _checks(topic, connector, table, dead)
+    yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
+    yield query(SNOWFLAKE, "How many came.", f"SELECT count(*), max(RECORD_METADATA:CreateTime) FROM {table};")
+
+
+def _snowflake(table: str) -> Iterator[Step]:
+    yield create(
+        SHELL, "A key for the connector: the private half stays here, the public half goes to Snowflake.",
+        f"openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_WRITER}.p8\n"
+        f"openssl rsa -in {_WRITER}.p8 -pubout -out {_WRITER}.pub",
+        f"rm {_WRITER}.p8 {_WRITER}.pub",
+    )  # fmt: skip
+    yield create(
+        SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {_DATABASE};", f"DROP DATABASE IF EXISTS {_DATABASE};"
+    )
+    where = f"{_DATABASE}.{_SCHEMA}"
+    yield create(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
+    yield create(SNOWFLAKE, "The role.", f"CREATE ROLE IF NOT EXISTS {_WRITER};", f"DROP ROLE IF EXISTS {_WRITER};")
+    yield create(
+        SNOWFLAKE, f"The user, with the public key: what {_WRITER}.pub has between its first and its last line.",
+        f"CREATE USER IF NOT EXISTS {_WRITER} TYPE = SERVICE DEFAULT_ROLE = {_WRITER} RSA_PUBLIC_KEY = '<content of {_WRITER}.pub>';",
+        f"DROP USER IF EXISTS {_WRITER};",
+    )  # fmt: skip
+    yield create(
+        SNOWFLAKE, "The table; the connector adds columns as messages have them.",
+        f"CREATE TABLE IF NOT EXISTS {table} (RECORD_METADATA VARIANT) ENABLE_SCHEMA_EVOLUTION = TRUE;", f"DROP TABLE IF EXISTS {table};",
+    )  # fmt: skip
+    yield create(
+        SNOWFLAKE, "What the role may do.",
+        f"GRANT ROLE {_WRITER} TO USER {_WRITER};\nGRANT USAGE ON DATABASE {_DATABASE} TO ROLE {_WRITER};\n"
+        f"GRANT USAGE, CREATE PIPE ON SCHEMA {where} TO ROLE {_WRITER};\n"
+        f"GRANT OWNERSHIP ON TABLE {table} TO ROLE {_WRITER} COPY CURRENT GRANTS;",
+    )  # fmt: skip
+
+
+def _configuration(topic: Topic, dead: str) -> dict[str, str]:
+    security, kafka = topic.cluster.security, {}
+    if security.username is not None:
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        login = f'{module} required username="{secret(security.username)}" password="<secret of {topic.cluster.name}>";'
+        kafka = {
+            f"{who}.override.{key}": value
+            for who in ("consumer", "producer")
+            for key, value in (
+                ("security.protocol", str(security.protocol)), ("sasl.mechanism", str(security.mechanism)), ("sasl.jaas.config", login),
+            )
+        }  # fmt: skip
+    return {
+        "connector.class": "com.snowflake.kafka.connector.SnowflakeSinkConnector",
+        "tasks.max": "1",
+        "topics": topic.kafka_name,
+        "snowflake.topic2table.map": f"{topic.kafka_name}:{name(topic.name)}",
+        "snowflake.url.name": "<account>.snowflakecomputing.com:443",
+        "snowflake.user.name": _WRITER,
+        "snowflake.private.key": f"<content of {_WRITER}.p8, without its first and last line>",
+        "snowflake.role.name": _WRITER,
+        "snowflake.database.name": _DATABASE,
+        "snowflake.schema.name": _SCHEMA,
+        "snowflake.ingestion.method": "SNOWPIPE_STREAMING",
+        "snowflake.enable.schematization": "true",
+        "buffer.flush.time": "10",
+        "buffer.count.records": "10000",
+        "buffer.size.bytes": "20000000",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        **_CONVERTERS.get(topic.value, {}),
+        **_registry(topic),
+        "errors.tolerance": "all",
+        "errors.log.enable": "true",
+        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.context.headers.enable": "true",
+        **kafka,
+    }  # fmt: skip
+
+
+def _registry(topic: Topic) -> dict[str, str]:
+    if topic.value not in ("avro", "protobuf") or not topic.cluster.registry:
+        return {}
+    return {"value.converter.schema.registry.url": topic.cluster.registry}
+
+
+def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:
+    yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
+    yield check(SHELL, "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges.", "docker logs <container of Connect> 2>&1 | grep -i snowflake")  # noqa: E501  # fmt: skip
+    lag = [*_kafka(topic, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
+    yield check(SHELL, "How many messages it is behind.", shlex.join(lag))
+    seen = [*_kafka(topic, "kafka-console-consumer.sh"), "--topic", dead, "--from-beginning", "--property", "print.headers=true"]
+    yield check(SHELL, "What could not be loaded, and why.", shlex.join([*seen, "--timeout-ms", "5000"]))
+    yield check(SNOWFLAKE, "The offset that each partition has reached.", f"SHOW CHANNELS IN TABLE {table};")
+    yield check(SNOWFLAKE, "Its pipes.", f"SHOW PIPES IN SCHEMA {_DATABASE}.{_SCHEMA};")
+    yield check(
+        SNOWFLAKE, "What it costs.",
+        "SELECT start_time, credits_used, num_bytes_migrated FROM SNOWFLAKE.ACCOUNT_USAGE.SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY\n"
+        f"  WHERE table_name = '{name(topic.name).upper()}' ORDER BY start_time DESC LIMIT 24;",
+    )  # fmt: skip
+
+
+def _kafka(topic: Topic, tool: str) -> tuple[str, ...]:
+    return acls.tool(topic.cluster, tool)

@@ -1,0 +1,125 @@
+"""Scripts of `sluice access`, run as printed: for a table in a REST catalog with files in an object store, and rights on topics."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.access.steps import Step
+from framework.engine.context import Context
+from framework.engine.publish.batch import next_batch
+from framework.engine.spark import session
+from framework.engine.trials.given_messages import GivenMessages
+from framework.model import Message, Plan
+from framework.plan.passes import make
+from framework.services import catalog, s3
+from tests.locked_kafka import USER, locked_kafka
+from tests.rest import DOCUMENT, login
+from tests.test_access import run_in_duckdb, steps_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+SPEC = """
+cluster: main
+bootstrap: {kafka}
+security: {{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {user}, password: "${{secret:kafka_password}}"}}
+---
+{catalog}---
+topic: orders
+value: json
+columns: {{id: {{type: bigint, required: true}}, country: string}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shown.orders}}
+also: [{{topic: onward}}]
+tests:
+  - name: three orders
+    given: [{{id: 1, country: DE}}, {{id: 2, country: FR}}, {{id: 3, country: DE}}]
+    expect: [{{id: 1}}, {{id: 2}}, {{id: 3}}]
+"""
+
+
+def planned(kafka: str, lake: str, patch: pytest.MonkeyPatch) -> Plan:
+    login(patch, KAFKA_PASSWORD="unused")
+    Path("specs").mkdir()
+    Path("specs/a.yaml").write_text(SPEC.format(kafka=kafka, user=USER, catalog=lake))
+    return make(Path("specs"))
+
+
+@pytest.fixture
+def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """With three rows in its table."""
+    monkeypatch.chdir(tmp_path)
+    lake = DOCUMENT.format(name="shown_by_access", uri=rest_catalog, store=quick_store)
+    plan = planned("127.0.0.1:1", lake, monkeypatch)
+    for key, value in session.settings(plan).items():
+        if key.startswith("spark.sql.catalog."):
+            spark.conf.set(key, value)
+    (pipeline,) = plan.pipelines
+    messages = tuple(each for each in pipeline.examples[0].given if isinstance(each, Message))
+    next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), pipeline)
+    return plan
+
+
+def python_of(steps: list[Step]) -> str:
+    return "\n".join(step.run for step in steps if step.in_.language == "python" and step.part != "cleanup")
+
+
+@pytest.mark.spark
+def test_duckdb(plan: Plan) -> None:
+    values = {
+        "<secret oc_id>": catalog.CLIENT,
+        "<secret oc_secret>": catalog.SECRET,
+        "<key of the reader>": s3.KEY,
+        "<its secret>": s3.SECRET,
+    }
+    answers = run_in_duckdb(steps_of(plan, "duckdb", "orders")[1], values)
+    assert [rows for part, rows in answers if part == "query"][-1] == [(3,)]
+
+
+@pytest.mark.spark
+def test_pyiceberg(plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
+    exec(python_of(steps_of(plan, "pyiceberg", "orders")[1]), {})
+    assert capsys.readouterr().out.splitlines()[-1] == "3"
+
+
+@pytest.mark.spark
+def test_spark(plan: Plan, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the session that is there, under another name: it has the jars, and a catalog that it knows stays as it was."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
+    text = python_of(steps_of(plan, "spark", "orders")[1]).replace("shown_by_access", "read_by_access")
+    jvm = spark._jvm
+    assert jvm is not None
+    for name, value in (("aws.accessKeyId", s3.KEY), ("aws.secretAccessKey", s3.SECRET)):
+        jvm.java.lang.System.setProperty(name, value)
+    exec(text, {})
+    printed = capsys.readouterr().out
+    assert printed.count("DE") == 2
+
+
+def test_rights_on_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sluice_home: Path) -> None:
+    """Given and taken back: Kafka then says that nothing is allowed."""
+    monkeypatch.chdir(tmp_path)
+    with locked_kafka(tmp_path / "locked") as kafka:
+        plan = planned(kafka.locked, "catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: lake\n", monkeypatch)
+        _, steps = steps_of(plan, "kafka-acls", "orders")
+        for step in steps:
+            if step.part == "create":
+                kafka.allow(shlex.split(step.run))
+        assert kafka.rights() == {
+            *(("orders", right) for right in ("READ", "DESCRIBE")),
+            *(("onward", right) for right in ("WRITE", "DESCRIBE", "CREATE")),
+        }
+        for step in steps:
+            if step.part == "cleanup":
+                kafka.allow(shlex.split(step.run))
+        assert kafka.rights() == set()
