@@ -43,6 +43,10 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"DROP ICEBERG TABLE IF EXISTS {named};",
     )  # fmt: skip
     yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {_READER};")
+    yield create(
+        SNOWFLAKE, "Only if Snowflake's own table is wanted: a copy of the rows that are there now, which costs its storage.",
+        f"CREATE TABLE IF NOT EXISTS {named}_copy AS SELECT * FROM {named};", f"DROP TABLE IF EXISTS {named}_copy;",
+    )  # fmt: skip
     if not gives_keys:
         yield check(SNOWFLAKE, "Whom AWS has to trust: save this as a file, and give it to `sluice access aws-trust … --describe FILE`.",
                     f"DESC EXTERNAL VOLUME {volume};")  # fmt: skip
