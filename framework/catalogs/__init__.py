@@ -153,6 +153,7 @@ class Catalog(ABC):
     checks_all: ClassVar[bool] = True
     """Whether a commit is refused after any other one. Otherwise only after one that moved main, if it moves main itself."""
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
+    python_extras: ClassVar[tuple[str, ...]] = ()  # of the package PyIceberg, for who reads it in Python
     causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text in what its errors say
 
     @abstractmethod

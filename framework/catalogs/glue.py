@@ -83,6 +83,7 @@ class Glue(Catalog):
     options: Options
 
     does = "is AWS Glue's data catalog"
+    python_extras = ("glue",)
     causes: ClassVar[Mapping[str, Cause]] = {
         "accessdeniedexception": Cause("glue-denied", "Glue refused it", "give the login the missing right, which Glue names"),
     }

@@ -83,6 +83,7 @@ class Sql(Catalog):
     options: Options
 
     does = "is a SQLite file"
+    python_extras = ("sql-sqlite",)
     causes: ClassVar[Mapping[str, Cause]] = {
         "database or disk is full": DISK_FULL,
         "readonly database": DENIED,

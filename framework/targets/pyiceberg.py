@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from framework import catalogs
 from framework.access.about import About, Place
 from framework.access.endpoint import Endpoint, endpoint, in_bucket
 from framework.access.python import mapping
@@ -18,7 +19,8 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("PyIceberg", "rest", "glue", "sql")
     of = endpoint(place)
     lake = place.catalog.name
-    yield create(SHELL, "The library.", 'pip install "pyiceberg[pyarrow,sql-sqlite,s3fs,glue]"')
+    extras = ",".join(("pyarrow", *catalogs.of(place.catalog).python_extras))
+    yield create(SHELL, "The library.", f'pip install "pyiceberg[{extras}]"')
     yield create(
         PYTHON, "The catalog.",
         "import os\n\nfrom pyiceberg.catalog import load_catalog\n\n"
