@@ -85,7 +85,6 @@ FILE = "sql"
 VARIES = {"at", "batch", "attempt", "pipeline", "_sluice_batch"}
 Content = tuple[list[str], list[str]]
 Strike = AbstractContextManager[CommitCall]
-QUICK = ["its answer is lost"]
 _numbers = itertools.count()
 
 
@@ -96,7 +95,6 @@ def faults_of(place: str) -> list[str]:
 def cases() -> Iterator[Any]:
     """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on. Dedup, history and
     replace stage their rows as append does."""
-    yield pytest.param("rest", "append", "publishes", QUICK, id="rest, append, publishes, answer lost")
     for place, mode in itertools.product((*PLACES, FILE), MODES):
         whens = list(PLACES[place].when) if place in PLACES else ["publishes"]
         for when in whens if mode in ("append", "upsert") else whens[:1]:

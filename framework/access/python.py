@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from framework.model import SecretRef
@@ -10,14 +11,19 @@ Value = str | SecretRef | tuple[str | SecretRef, ...]
 
 
 def mapping(values: Mapping[str, Value]) -> str:
-    lines = (f"    {key!r}: {expression(value)},\n" for key, value in values.items())
+    lines = (f"    {text(key)}: {expression(value)},\n" for key, value in values.items())
     return "{\n" + "".join(lines) + "}"
 
 
 def expression(value: Value) -> str:
     if isinstance(value, tuple):
         return ' + ":" + '.join(map(expression, value))
-    return f"os.environ[{variable(value)!r}]" if isinstance(value, SecretRef) else repr(value)
+    return f"os.environ[{text(variable(value))}]" if isinstance(value, SecretRef) else text(value)
+
+
+def text(value: str) -> str:
+    """In double quotes, as Python's formatters write it."""
+    return json.dumps(value)
 
 
 def variable(value: SecretRef) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from framework import catalogs
 from framework.access.about import About, Place
 from framework.access.endpoint import Endpoint, endpoint, in_bucket
-from framework.access.python import mapping
+from framework.access.python import mapping, text
 from framework.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
 from framework.model import SecretRef
 
@@ -24,7 +24,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield create(
         PYTHON, "The catalog.",
         "import os\n\nfrom pyiceberg.catalog import load_catalog\n\n"
-        f"catalog = load_catalog({lake!r}, **{mapping(_properties(place, of))})\ntable = catalog.load_table({place.identifier!r})",
+        f"catalog = load_catalog({text(lake)}, **{mapping(_properties(place, of))})\ntable = catalog.load_table({text(place.identifier)})",
     )  # fmt: skip
     yield check(PYTHON, "The columns, and the snapshot that is read.", "print(table.schema())\nprint(table.current_snapshot())")
     yield query(PYTHON, "Rows.", "print(table.scan(limit=10).to_arrow())")

@@ -8,7 +8,7 @@ from typing import Any
 from framework import jars
 from framework.access.about import About, Place, name
 from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
-from framework.access.python import Value, expression
+from framework.access.python import Value, expression, text
 from framework.access.steps import PYTHON, Step, Warned, check, create, query
 from framework.sql.quote import identifier
 
@@ -26,16 +26,16 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"spark.sql.catalog.{lake}": "org.apache.iceberg.spark.SparkCatalog",
         **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
     }
-    lines = "".join(f"    .config({key!r}, {expression(value)})\n" for key, value in settings.items())
+    lines = "".join(f"    .config({text(key)}, {expression(value)})\n" for key, value in settings.items())
     yield create(
         PYTHON, "A session that knows the catalog.",
         f"import os\n\nfrom pyspark.sql import SparkSession\n\nspark = (\n    SparkSession.builder\n{lines}    .getOrCreate()\n)",
         "spark.stop()",
     )  # fmt: skip
     table = identifier(lake, *place.identifier.split("."))
-    yield check(PYTHON, "The columns.", f"spark.table({table!r}).printSchema()")
-    yield query(PYTHON, "Rows.", f"spark.table({table!r}).show(10)")
-    yield query(PYTHON, "Its commits.", f"spark.sql({f'SELECT * FROM {table}.history'!r}).show()")
+    yield check(PYTHON, "The columns.", f"spark.table({text(table)}).printSchema()")
+    yield query(PYTHON, "Rows.", f"spark.table({text(table)}).show(10)")
+    yield query(PYTHON, "Its commits.", f"spark.sql({text(f'SELECT * FROM {table}.history')}).show()")
 
 
 def _packages(bucket: bool) -> Iterator[str]:
