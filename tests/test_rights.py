@@ -162,7 +162,7 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     asks(strict, strictly=True)
     problems = {each.subject: each for each in findings(plan, "catalog", "files")}
     assert set(problems) == {"catalog aws_rights", "files of aws_rights", "files of weekly"}
-    assert problems["catalog aws_rights"].state.startswith("glue:GetDatabase, glue:GetDatabases, glue:GetTable, glue:GetTables")
+    assert "glue:GetDatabase, glue:GetDatabases, glue:GetTable, glue:GetTables" in problems["catalog aws_rights"].state
     assert problems["files of weekly"].state.startswith("the object store refused s3://exported/weekly/")
     assert '"arn:aws:glue:us-east-1:*:table/rights/*"' in problems["catalog aws_rights"].hint
     statements: list[dict[str, Any]] = []
@@ -181,9 +181,10 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     asks(strict, strictly=True)
     assert findings(plan, "catalog", "files") == []
     monkeypatch.setenv("SLUICE_SECRET_S3_SECRET", "another")
-    wrong = findings(plan, "catalog", "files")
-    assert len(wrong) == 3
-    assert all("the login" in each.state and "policy" not in each.hint for each in wrong), wrong
+    of_glue, *of_s3 = findings(plan, "catalog", "files")
+    assert of_glue.state.endswith("Glue refused it (403)")  # of which moto does not say more
+    assert len(of_s3) == 2
+    assert all("SignatureDoesNotMatch" in each.state and "the policy" not in each.hint for each in of_s3), of_s3
 
 
 def for_moto(statement: dict[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from framework.errors import SluiceError
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
 
-Use = Literal["ingest", "maintain", "read"]
+Use = Literal["ingest", "maintain", "read", "athena"]
 USES: Mapping[Use, str] = {
     "ingest": "sluice run: writes tables. It deletes files, too: those that an attempt left which died",
     "maintain": "sluice maintain, forget, drop, clean and rebuild: deletes old files and tables",
     "read": "readers: never changes anything",
+    "athena": "who asks Athena, besides the policy for readers: queries, and their results",
 }
 _READ_GLUE = ("GetDatabase", "GetDatabases", "GetTable", "GetTables", "GetPartitions")
 _WRITE_GLUE = ("CreateDatabase", "CreateTable", "UpdateTable")
@@ -54,6 +55,9 @@ def files(place: Place) -> Files:
 def statements(place: Place, use: Use) -> Iterator[dict[str, Any]]:
     """A policy's statements, each for one kind of thing."""
     where = files(place)
+    if use == "athena":
+        yield from _athena(place, where.storage.region or "*")
+        return
     reads = use == "read"
     yield {"Sid": "Files", **allow((*_READ_FILES, *(() if reads else _WRITE_FILES)), of_objects(where.warehouse))}
     yield {"Sid": "Names", **allow(("s3:ListBucket", "s3:GetBucketLocation"), of_bucket(where.warehouse))}
@@ -65,3 +69,23 @@ def statements(place: Place, use: Use) -> Iterator[dict[str, Any]]:
         arn = f"arn:aws:glue:{where.storage.region or '*'}:{place.catalog.options.account or '*'}"
         on = (f"{arn}:catalog", f"{arn}:database/{place.namespace}", f"{arn}:table/{place.namespace}/*")
         yield {"Sid": "Tables", **allow((f"glue:{each}" for each in actions), *on)}
+
+
+def uses(place: Place) -> Iterator[Use]:
+    return (use for use in USES if use != "athena" or place.catalog.type == "glue")
+
+
+def _athena(place: Place, region: str) -> Iterator[dict[str, Any]]:
+    actions = (
+        "StartQueryExecution",
+        "StopQueryExecution",
+        "GetQueryExecution",
+        "GetQueryResults",
+        "GetWorkGroup",
+        "GetDataCatalog",
+    )
+    arn = f"arn:aws:athena:{region}:{place.catalog.options.account or '*'}"
+    yield {"Sid": "Queries", **allow((f"athena:{each}" for each in actions), f"{arn}:workgroup/*", f"{arn}:datacatalog/*")}
+    results = "s3://<bucket of the results>"
+    yield {"Sid": "Results", **allow(("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"), of_objects(results))}
+    yield {"Sid": "ResultsBucket", **allow(("s3:ListBucket", "s3:GetBucketLocation"), of_bucket(results))}

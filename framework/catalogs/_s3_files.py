@@ -116,7 +116,7 @@ class S3Files(Files):
             message = f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}"
             refused = [action for action, error in failed.items() if buckets.trouble(error, self.storage).kind == "refused"]
             raise Refused(
-                message, self._grant(refused, folder) if refused else "correct `storage` and `warehouse` of the catalog"
+                message, self._grant(refused, folder) if refused else "correct the login under `storage`, or `warehouse`"
             )
 
     def _grant(self, actions: list[str], folder: str) -> str:

@@ -185,22 +185,27 @@ class Glue(Catalog):
             "update_table": {"DatabaseName": namespace, "TableInput": {"Name": nobody}},
             "delete_table": {"DatabaseName": namespace, "Name": nobody},
         }
-        if self._allows("get_database", asked["get_database"]) and self._asked("get_database", Name=namespace):
+        if not self._denied("get_database", asked["get_database"]) and self._asked("get_database", Name=namespace):
             asked["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
-        denied = [_action(what) for what, of in asked.items() if not self._allows(what, of)]
+        said = {_action(what): self._denied(what, of) for what, of in asked.items()}
+        denied = {action: says for action, says in said.items() if says}
         if denied:
             arn = f"arn:aws:glue:{self.storage.region or '*'}:{self.options.account or '*'}"
             on = (f"{arn}:catalog", f"{arn}:database/{namespace}", f"{arn}:table/{namespace}/*")
-            raise Refused(f"{', '.join(denied)}: Glue refused it", aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]))
+            raise Refused(
+                f"{', '.join(denied)}: Glue refused it ({', '.join(set(denied.values()))})",
+                aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]),
+            )
 
-    def _allows(self, what: str, asked: Mapping[str, Any]) -> bool:
+    def _denied(self, what: str, asked: Mapping[str, Any]) -> str:
+        """What Glue says where the login lacks the right."""
         try:
             self._asked(what, **asked)
-        except Denied:
-            return False
+        except Denied as denied:
+            return str(denied)
         except Moved:  # it is there already
-            return True
-        return True
+            return ""
+        return ""
 
     def _create_database(self, namespace: str) -> None:
         with suppress(Moved):

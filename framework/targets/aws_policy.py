@@ -19,11 +19,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("IAM", "glue", "sql")
     where = aws.files(place)
     yield Warned("each policy is for one role or user: attach the one that fits, not all three")
-    for use, why in aws.USES.items():
+    for use in aws.uses(place):
         policy = name("sluice", place.catalog.name, use).replace("_", "-")
         document = {"Version": "2012-10-17", "Statement": list(aws.statements(place, use))}
         yield create(
-            SHELL, f"For {why}.",
+            SHELL, f"For {aws.USES[use]}.",
             f"aws iam create-policy --policy-name {policy} --policy-document {shlex.quote(json.dumps(document, indent=2))}",
             f"aws iam delete-policy --policy-arn {aws.account_of(policy)}",
         )  # fmt: skip
@@ -34,5 +34,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield create(
         BUCKET, "Only if readers are in another account: add this statement; their own policy is needed as well.",
         json.dumps(shared, indent=2), "Remove the statement SluiceReaders.",
+    )  # fmt: skip
+    region = where.storage.region or "<region>"
+    yield create(
+        SHELL, "Only if the machine is in a network of AWS without a way out: a door to S3 that costs nothing.",
+        f"aws ec2 create-vpc-endpoint --vpc-id '<network>' --service-name com.amazonaws.{region}.s3 --route-table-ids '<route table>'",
+        "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids '<endpoint>'",
     )  # fmt: skip
     yield check(SHELL, "Who a login is, and whether it may read.", f"aws sts get-caller-identity\naws s3 ls {where.warehouse}/")
