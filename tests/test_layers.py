@@ -108,8 +108,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "aws_policy": ("model",),
     "access": ("aws_policy", "components", "errors", "model", "spec.storage"),
     "targets": (
-        *("access", "aws_policy", "catalogs", "components", "errors", "hosts", "jars", "model", "types", "engine.kafka.acls", "sql.quote"),
-        "sql.standard",
+        *("access", "aws_policy", "catalogs", "components", "errors", "formats", "hosts", "jars", "model", "types"),
+        *("engine.kafka.acls", "sql.quote", "sql.standard"),
     ),
     "buckets": ("aws_policy", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),

@@ -14,6 +14,7 @@ def decoding(of: Of, name: str) -> Decoding:
     return one_column(of, name, raw(of))
 
 
+CONNECT = {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
 VALUE = KEY = Single(
     noun="any bytes",
     type=BINARY,

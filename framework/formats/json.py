@@ -56,6 +56,7 @@ def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
     return None if row is None else (row,)
 
 
+CONNECT = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
 VALUE = Given(
     noun="one JSON object",
     decoding=decoding,

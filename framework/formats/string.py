@@ -15,6 +15,7 @@ def decoding(of: Of, name: str) -> Decoding:
     return one_column(of, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
 
 
+CONNECT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
 VALUE = KEY = Single(
     noun="UTF-8 text",
     type=STRING,

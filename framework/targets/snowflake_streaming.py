@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 
+from framework import components, formats
 from framework.access.about import AboutTopic, name, secret
 from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
 from framework.engine.kafka import acls
@@ -15,12 +16,6 @@ OF = "topic"
 _WRITER = "sluice_writer"
 _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
-_JSON = "org.apache.kafka.connect.json.JsonConverter"
-_CONVERTERS = {
-    "json": {"value.converter": _JSON, "value.converter.schemas.enable": "false"},
-    "avro": {"value.converter": "io.confluent.connect.avro.AvroConverter"},
-    "protobuf": {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
-}
 
 
 def steps(about: AboutTopic) -> Iterator[Step | Warned]:
@@ -34,7 +29,7 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
         "Kafka Connect needs the connector's jar, version 3 or later, with the jars bc-fips and bcpkix-fips that its release notes name"
     )
     yield Warned("Snowpipe Streaming costs by the hour of each client and by the bytes; one task is one client")
-    if topic.value not in _CONVERTERS:
+    if not _converter(topic):
         yield Warned(
             f"`value: {topic.value}` has no converter in Kafka Connect that is known here: its `value.converter` is left to you"
         )
@@ -116,8 +111,7 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "buffer.count.records": "10000",
         "buffer.size.bytes": "20000000",
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-        **_CONVERTERS.get(topic.value, {}),
-        **_registry(topic),
+        **_converter(topic),
         "errors.tolerance": "all",
         "errors.log.enable": "true",
         "errors.deadletterqueue.topic.name": dead,
@@ -126,10 +120,11 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _registry(topic: Topic) -> dict[str, str]:
-    if topic.value not in ("avro", "protobuf") or not topic.cluster.registry:
-        return {}
-    return {"value.converter.schema.registry.url": topic.cluster.registry}
+def _converter(topic: Topic) -> dict[str, str]:
+    """How Kafka Connect reads the values; nothing where it does not."""
+    converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
+    by_registry = topic.cluster.registry and any(each.of == "value" for each in topic.registered)
+    return {**converter, **({"value.converter.schema.registry.url": topic.cluster.registry or ""} if by_registry else {})}
 
 
 def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:

@@ -67,6 +67,7 @@ def row(struct: str, schema: str) -> str:
 
 
 ROW = row
+CONNECT = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
 VALUE = KEY = BySchema(
     kind="AVRO",
     shapes=shapes,

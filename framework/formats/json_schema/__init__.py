@@ -200,6 +200,7 @@ def _way(schema: Schema) -> Way:
     return Way(single=said.single, types={name: each.type for name, each in said.fields})
 
 
+CONNECT = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}
 VALUE = KEY = BySchema(
     kind="JSON",
     shapes=shapes,

@@ -33,6 +33,7 @@ def read(_of: Of, merged: Merged) -> Read:
     return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
 
 
+CONNECT = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
 VALUE = KEY = BySchema(
     kind="PROTOBUF",
     shapes=shapes,
