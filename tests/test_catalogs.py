@@ -73,17 +73,25 @@ def with_toys() -> Iterator[None]:
         yield
 
 
-def every_catalog() -> list[str]:
+def names() -> list[str]:
     with toys.installed():
         return list(components.names(catalogs.PACKAGE))
 
 
+def every_catalog() -> list[Any]:
+    """Those that need a server are slow."""
+    return [pytest.param(name, marks=pytest.mark.slow) if needs_server(name) else name for name in names()]
+
+
+def needs_server(name: str) -> bool:
+    return any(address in example(name) for address in SERVICES)
+
+
 def with_tables(always: bool = False) -> list[Any]:
     """Every catalog, and one whose warehouse is in a bucket. Those that need a server are long, unless `always`."""
-    names = [*every_catalog(), BUCKET]
-    servers = {name for name in names if any(address in example(name) for address in SERVICES)}
     kept = {"rest"} if always else set()
-    return [pytest.param(name, marks=pytest.mark.long) if name in servers - kept else name for name in names]
+    every = [*names(), BUCKET]
+    return [pytest.param(name, marks=pytest.mark.long) if needs_server(name) and name not in kept else name for name in every]
 
 
 def example(name: str) -> str:

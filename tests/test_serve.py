@@ -34,6 +34,8 @@ from tests.test_storage_login import Requests
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 LOCAL = "catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: warehouse\n"
 IN_BUCKET = """
 catalog: lake
