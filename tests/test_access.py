@@ -112,7 +112,9 @@ def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, n
     assert refused is None or refused.hint
     created = [step for step in steps if step.part == "create"]
     cleanup = [step for step in steps if step.part == "cleanup"]
-    assert [step.run for step in cleanup if step.run != step.in_.begins] == [step.undo for step in reversed(created) if step.undo]
+    undone = [step.run.replace(f"{step.in_.comment} ", "") for step in cleanup if step.run != step.in_.begins]
+    assert undone == [step.undo for step in reversed(created) if step.undo]
+    assert all(step.run.startswith(step.in_.comment) for step in cleanup if "if nothing else needs it" in step.why)
     for step in created:
         assert not MAKES.search(step.run) or step.undo, step.run
         if step.undo and (made := re.search(r"(?:CREATE|create)[\w -]*?(?:IF NOT EXISTS |-name )([\w.-]+)", step.run)):
@@ -135,7 +137,7 @@ def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) ->
 def test_a_toy_is_a_target_with_one_file(plan: Plan) -> None:
     assert "smoke-signals" in TARGETS
     text = text_of(plan, "smoke-signals", "sensors")
-    assert text.index("drop blanket wool") < text.index("drop fire sensors")
+    assert text.index("# drop blanket wool") < text.index("\ndrop fire sensors")
     assert "# Note: smoke is read by everybody" in text
 
 

@@ -52,6 +52,10 @@ def endpoint(place: Place) -> Endpoint:
 def serving(place: Place, of: Endpoint) -> Iterator[Step | Warned]:
     """What has to run for it, if it is not the catalog itself."""
     if not of.served:
+        yield Warned(
+            f"the login to the catalog `{place.catalog.name}` is that of Sluice, which may write: give readers one of their own in its "
+            "place; `sluice access open-catalog` makes one in Polaris"
+        )
         return
     yield Warned(
         f"the catalog `{place.catalog.name}` (`type: {place.catalog.type}`) is shown to readers by `sluice serve`, while that runs; it "

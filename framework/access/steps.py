@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Part = Literal["create", "check", "query", "cleanup"]
 PARTS: tuple[Part, ...] = ("create", "check", "query", "cleanup")
+Kept = Literal["", "shared", "optional"]
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,26 @@ DUCKDB = System("In DuckDB", "sql", "--")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to run. What it makes is taken back by `undo`, in the system `undo_in`."""
+    """One thing to run. What it makes is taken back by `undo`. What other tables or topics may use, too, is `shared`: taking it back is
+    printed as a comment. What only some want is `optional`: all of it is."""
 
     part: Part
     in_: System
     why: str
     run: str
     undo: str = ""
-    undo_in: System | None = None
+    kept: Kept = ""
+
+    @property
+    def commented(self) -> Step:
+        return replace(self, run="\n".join(f"{self.in_.comment} {line}" for line in self.run.splitlines()))
+
+    @property
+    def taken_back(self) -> Step:
+        why = f"Takes back: {self.why.split('. ')[0].rstrip('.')}."
+        only = "Only if nothing else needs it. " if self.kept == "shared" else ""
+        back = Step(part="cleanup", in_=self.in_, why=f"{only}{why}", run=self.undo)
+        return back.commented if self.kept else back
 
 
 @dataclass(frozen=True)
@@ -45,8 +58,16 @@ class Warned:
     says: str
 
 
-def create(in_: System, why: str, run: str, undo: str = "", undo_in: System | None = None) -> Step:
-    return Step(part="create", in_=in_, why=why, run=run, undo=undo, undo_in=undo_in)
+def create(in_: System, why: str, run: str, undo: str = "") -> Step:
+    return Step(part="create", in_=in_, why=why, run=run, undo=undo)
+
+
+def shared(in_: System, why: str, run: str, undo: str) -> Step:
+    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="shared")
+
+
+def optional(in_: System, why: str, run: str, undo: str = "") -> Step:
+    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="optional")
 
 
 def check(in_: System, why: str, run: str) -> Step:
@@ -60,15 +81,9 @@ def query(in_: System, why: str, run: str) -> Step:
 def complete(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps, and behind them what takes back all that they made, the last first; each system with what it begins with."""
     every = list(steps)
-    taken_back = [
-        Step(
-            part="cleanup", in_=step.undo_in or step.in_, why=f"Takes back: {step.why.split('. ')[0].rstrip('.')}.", run=step.undo
-        )
-        for step in reversed(every)
-        if step.undo
-    ]
+    shown = (step.commented if step.kept == "optional" else step for step in every)
     begun: set[tuple[Part, System]] = set()
-    for step in (*every, *taken_back):
+    for step in (*shown, *(each.taken_back for each in reversed(every) if each.undo)):
         if step.in_.begins and step.part in ("create", "cleanup") and (step.part, step.in_) not in begun:
             begun.add((step.part, step.in_))
             yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)

@@ -34,7 +34,8 @@ def command(
     order, with a line that explains each step. For snowflake-streaming NAME is a topic. Names are those of the specs. In place of
     a secret there is its name. Nothing is run, and nothing is asked of the other system.
 
-    --part cleanup takes back what the script creates, the last first. --describe fills in names that only the other system knows:
+    --part cleanup takes back what the script creates, the last first; what other tables may use stands there as a comment, as
+    does in the script what only some want. --describe fills in names that only the other system knows:
     of Snowflake the output of DESC EXTERNAL VOLUME and DESC CATALOG INTEGRATION.
 
     Example: sluice access duckdb flagged_stock_trades

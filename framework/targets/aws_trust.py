@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from framework.access import aws
 from framework.access.about import About, name
-from framework.access.steps import SHELL, Step, Warned, check, create
+from framework.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
 USER, EXTERNAL_ID = "STORAGE_AWS_IAM_USER_ARN", "STORAGE_AWS_EXTERNAL_ID"
@@ -29,13 +29,13 @@ def steps(about: About) -> Iterator[Step | Warned]:
     if GLUE_USER in told:
         statements.append(_trust(told[GLUE_USER], told.get(GLUE_EXTERNAL_ID, f"<{GLUE_EXTERNAL_ID}>")))
     document = {"Version": "2012-10-17", "Statement": statements}
-    yield create(
+    yield shared(
         SHELL, "The role, which only those may assume who say the external id. Snowflake tags its sessions.",
         f"aws iam create-role --role-name {role} --assume-role-policy-document {shlex.quote(json.dumps(document, indent=2))}",
         f"aws iam delete-role --role-name {role}",
     )  # fmt: skip
     attached = f"--role-name {role} --policy-arn {aws.account_of(policy)}"
-    yield create(
+    yield shared(
         SHELL, f"What it may do: the policy for readers of `sluice access aws-policy {about.pipeline.name}`.",
         f"aws iam attach-role-policy {attached}", f"aws iam detach-role-policy {attached}",
     )  # fmt: skip

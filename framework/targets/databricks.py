@@ -9,7 +9,7 @@ from typing import Any
 
 from framework.access import aws
 from framework.access.about import About, name
-from framework.access.steps import SHELL, Step, System, Warned, check, create, query
+from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
 from framework.sql.quote import identifier
 from framework.sql.standard import quoted_text
 
@@ -35,25 +35,25 @@ def steps(about: About) -> Iterator[Step | Warned]:
     role = f"arn:aws:iam::{account}:role/{name('sluice', place.catalog.name, 'readers').replace('_', '-')}"
     for purpose, what in (("SERVICE", "Glue"), ("STORAGE", "the files")):
         credential = f"{made}_{purpose.lower()}"
-        asked = {"purpose": purpose, "aws_iam_role": {"role_arn": role}}
-        yield create(
+        asked = {"name": credential, "purpose": purpose, "aws_iam_role": {"role_arn": role}}
+        yield shared(
             SHELL, f"The login to {what}: the role of `sluice access aws-trust {about.pipeline.name}`.",
-            f"databricks credentials create-credential {credential} --json {shlex.quote(json.dumps(asked))}",
+            f"databricks credentials create-credential --json {shlex.quote(json.dumps(asked))}",
             f"databricks credentials delete-credential {credential}",
         )  # fmt: skip
-    yield create(
+    yield shared(
         DATABRICKS, "Where the files are.",
         f"CREATE EXTERNAL LOCATION IF NOT EXISTS {made} URL {quoted_text(where.warehouse)} WITH (STORAGE CREDENTIAL {made}_storage);",
         f"DROP EXTERNAL LOCATION IF EXISTS {made};",
     )  # fmt: skip
-    yield create(
+    yield shared(
         DATABRICKS, "Glue.",
         f"CREATE CONNECTION IF NOT EXISTS {made} TYPE glue\n"
         f"  OPTIONS (aws_region {quoted_text(region)}, aws_account_id {quoted_text(account)}, "
         f"credential {quoted_text(f'{made}_service')});",
         f"DROP CONNECTION IF EXISTS {made};",
     )  # fmt: skip
-    yield create(
+    yield shared(
         DATABRICKS, "Its tables, as a catalog.",
         f"CREATE FOREIGN CATALOG IF NOT EXISTS {made} USING CONNECTION {made}\n"
         f"  OPTIONS (authorized_paths {quoted_text(where.warehouse)});",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.access.about import About
-from framework.access.steps import SHELL, Step, Warned, check, create
+from framework.access.steps import SHELL, Step, Warned, check, shared
 from framework.engine.kafka import acls
 
 OF = "table"
@@ -13,14 +13,14 @@ OF = "table"
 
 def steps(about: About) -> Iterator[Step | Warned]:
     pipeline = about.pipeline
-    yield Warned("the first line of each command needs an administrator's login: add `--command-config FILE`")
+    yield Warned("each command needs an administrator's login: add `--command-config FILE`")
     needed = [(topic.cluster, topic.kafka_name, acls.READING, "read") for topic in pipeline.topics]
     needed += [(*each.sends_to, acls.WRITING, "write") for each in pipeline.also if each.sends_to]
     if not needed:
         yield Warned(f"the pipeline `{pipeline.name}` reads a table and sends no rows to Kafka: it needs no rights there")
     for cluster, topic, operations, verb in needed:
         principal = acls.principal(cluster)
-        yield create(
+        yield shared(
             SHELL, f"Let {principal} {verb} the topic {topic}. No group needs a right: Sluice keeps its offsets in the table.",
             acls.command(cluster, "--add", principal, topic, operations),
             acls.command(cluster, "--remove", principal, topic, operations) + " --force",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from framework.access.about import About, name
-from framework.access.steps import SHELL, Step, Warned, check, create
+from framework.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
 _WRITES = "CATALOG_MANAGE_CONTENT"
@@ -22,7 +22,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     catalog = options.warehouse or "<catalog>"
     management = f"{options.uri.rstrip('/').removesuffix('/catalog')}/management/v1"
     scope = options.oauth.scope if options.oauth else ""
-    writer = scope.partition("PRINCIPAL_ROLE:")[2] or name("sluice", place.catalog.name)
+    named = scope.partition("PRINCIPAL_ROLE:")[2]
+    writer = named if named.isidentifier() and named != "ALL" else name("sluice", place.catalog.name)
+    yield Warned(
+        "this is the management of Polaris and Open Catalog: other REST catalogs have their own. What is there already answers 409"
+    )
     yield Warned("an External catalog of Open Catalog takes no commits of others: Sluice needs an internal one")
     yield Warned("a new service connection prints its id and secret once: they are the secrets that `oauth` of the catalog names")
     for role, what, privileges in ((writer, "writes", (_WRITES,)), (f"{writer}_reader", "reads", _READS)):
@@ -34,11 +38,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 def _role(management: str, catalog: str, role: str, what: str, privileges: tuple[str, ...]) -> Iterator[Step]:
     connection, of_catalog = f"{role}_connection", f"catalogs/{catalog}/catalog-roles"
-    yield create(
+    yield shared(
         SHELL, f"A service connection that {what}.", _ask(management, "POST", "principals", {"principal": {"name": connection}}),
         _ask(management, "DELETE", f"principals/{connection}"),
     )  # fmt: skip
-    yield create(
+    yield shared(
         SHELL, f"Its principal role, which the scope of a login names: PRINCIPAL_ROLE:{role}.",
         "\n".join((
             _ask(management, "POST", "principal-roles", {"principalRole": {"name": role}}),
@@ -50,7 +54,7 @@ def _role(management: str, catalog: str, role: str, what: str, privileges: tuple
         _ask(management, "PUT", f"{of_catalog}/{role}/grants", {"grant": {"type": "catalog", "privilege": each}})
         for each in privileges
     )
-    yield create(
+    yield shared(
         SHELL, f"What it may do in the catalog {catalog}: {', '.join(privileges)}.",
         "\n".join((
             _ask(management, "POST", of_catalog, {"catalogRole": {"name": role}}),

@@ -7,7 +7,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.access.about import About, Place
-from framework.access.endpoint import Endpoint, endpoint, in_bucket
+from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
 from framework.access.python import mapping, text
 from framework.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
 from framework.model import SecretRef
@@ -18,6 +18,8 @@ OF = "table"
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("PyIceberg", "rest", "glue", "sql")
     of = endpoint(place)
+    if place.catalog.type == "rest":
+        yield from serving(place, of)
     lake = place.catalog.name
     extras = ",".join(("pyarrow", *catalogs.of(place.catalog).python_extras))
     yield create(SHELL, "The library.", f'pip install "pyiceberg[{extras}]"')

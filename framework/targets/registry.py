@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from framework.access.about import About, secret
-from framework.access.steps import SHELL, Step, Warned, check, create
+from framework.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
 _WHERE = ("--environment", "<environment>", "--schema-registry-cluster", "<registry>")
@@ -23,7 +23,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         user = f"User:{secret(login.username)}" if login else "User:<user>"
         for each in topic.registered:
             binding = ["--principal", user, "--role", "DeveloperRead", "--resource", f"Subject:{each.subject}", *_WHERE]
-            yield create(
+            yield shared(
                 SHELL, f"Let {user} read the schemas of the subject {each.subject}.",
                 _command("create", binding), _command("delete", [*binding, "--force"]),
             )  # fmt: skip

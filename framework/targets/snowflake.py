@@ -7,8 +7,8 @@ from typing import Any
 
 from framework.access import aws
 from framework.access.about import About, Place, name, secret
-from framework.access.endpoint import endpoint
-from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
+from framework.access.endpoint import endpoint, serving
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, optional, query, shared
 from framework.hosts import url_is_loopback
 from framework.sql.standard import quoted_text
 from framework.types import STRING
@@ -28,9 +28,9 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield from _reader(database, schema)
     gives_keys = place.catalog.type == "rest" and endpoint(place).gives_keys
     if not gives_keys:
-        yield create(SNOWFLAKE, "Where the files are, and how Snowflake may read them.", _volume(place, volume),
+        yield shared(SNOWFLAKE, "Where the files are, and how Snowflake may read them.", _volume(place, volume),
                      f"DROP EXTERNAL VOLUME IF EXISTS {volume};")  # fmt: skip
-    yield create(
+    yield shared(
         SNOWFLAKE, f"The catalog. Snowflake asks it every {_REFRESH} seconds for new commits.", _integration(place, integration),
         f"DROP CATALOG INTEGRATION IF EXISTS {integration};",
     )  # fmt: skip
@@ -43,8 +43,8 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"DROP ICEBERG TABLE IF EXISTS {named};",
     )  # fmt: skip
     yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {_READER};")
-    yield create(
-        SNOWFLAKE, "Only if Snowflake's own table is wanted: a copy of the rows that are there now, which costs its storage.",
+    yield optional(
+        SNOWFLAKE, "Snowflake's own table, if that is wanted: a copy of the rows that are there now, which costs its storage.",
         f"CREATE TABLE IF NOT EXISTS {named}_copy AS SELECT * FROM {named};", f"DROP TABLE IF EXISTS {named}_copy;",
     )  # fmt: skip
     if not gives_keys:
@@ -62,7 +62,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield from _queries(about, named)
 
 
-def _warnings(about: About, place: Place) -> Iterator[Warned]:
+def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
     if about.pipeline.table.format_version == 3:
         yield Warned(
             "the table has Iceberg's format 3, which Snowflake does not read in every account: ask for it, or write `format_version: 2` "
@@ -73,6 +73,8 @@ def _warnings(about: About, place: Place) -> Iterator[Warned]:
         yield Warned(
             f"Snowflake cannot reach {options.uri}, which is this machine: use the environment whose catalog has a public address"
         )
+    if place.catalog.type == "rest":
+        yield from serving(place, endpoint(place))
     if place.catalog.type == "rest" and options.oauth is None:
         yield Warned("Snowflake logs in to a catalog by OAuth2 or with a token that does not end: this one has a token")
     yield Warned(
@@ -82,24 +84,24 @@ def _warnings(about: About, place: Place) -> Iterator[Warned]:
 
 
 def _reader(database: str, schema: str) -> Iterator[Step]:
-    yield create(
+    yield shared(
         SHELL, "A key for a user that is a program: the private half stays here, the public half goes to Snowflake.",
-        f"openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_READER}.p8\n"
+        f"test -e {_READER}.p8 || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_READER}.p8\n"
         f"openssl rsa -in {_READER}.p8 -pubout -out {_READER}.pub",
         f"rm {_READER}.p8 {_READER}.pub",
     )  # fmt: skip
-    yield create(
+    yield shared(
         SNOWFLAKE, "What runs queries.",
         f"CREATE WAREHOUSE IF NOT EXISTS {_WAREHOUSE} WAREHOUSE_SIZE = XSMALL AUTO_SUSPEND = 60 INITIALLY_SUSPENDED = TRUE;",
         f"DROP WAREHOUSE IF EXISTS {_WAREHOUSE};",
     )  # fmt: skip
-    yield create(SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {database};", f"DROP DATABASE IF EXISTS {database};")
+    yield shared(SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {database};", f"DROP DATABASE IF EXISTS {database};")
     where = f"{database}.{schema}"
-    yield create(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
-    yield create(
+    yield shared(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
+    yield shared(
         SNOWFLAKE, "A role that may only read.", f"CREATE ROLE IF NOT EXISTS {_READER};", f"DROP ROLE IF EXISTS {_READER};"
     )
-    yield create(
+    yield shared(
         SNOWFLAKE, f"A user with the public key: what {_READER}.pub has between its first and its last line.",
         f"CREATE USER IF NOT EXISTS {_READER} TYPE = SERVICE DEFAULT_ROLE = {_READER} DEFAULT_WAREHOUSE = {_WAREHOUSE} "
         f"RSA_PUBLIC_KEY = '<content of {_READER}.pub>';",

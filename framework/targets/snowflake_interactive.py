@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.access.about import About, name
-from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, query
+from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.types import DATE, TIMESTAMP
 
 OF = "table"
@@ -20,9 +20,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     live = f"{source}_live"
     columns = _clustered(about)
     yield Warned(f"it copies the Iceberg table that `sluice access snowflake {about.pipeline.name}` creates: run that first")
-    yield Warned(
-        f"{_INTERACTIVE} costs day and night: an interactive warehouse does not stop by itself. `--part cleanup` ends it"
-    )
+    yield Warned(f"{_INTERACTIVE} costs while it runs, which is at least a day at a time: `--part cleanup` says what ends it")
     yield Warned("interactive tables are not in every region of Snowflake")
     yield create(
         SNOWFLAKE, f"The copy, at most {_LAG} behind, in the order of what queries ask for: {', '.join(columns)}.",
@@ -30,12 +28,16 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"  WAREHOUSE = {_WAREHOUSE}\n  AS SELECT * FROM {source};",
         f"DROP TABLE IF EXISTS {live};",
     )  # fmt: skip
-    yield create(
+    yield shared(
         SNOWFLAKE, "The warehouse that answers, and what it has in its memory.",
-        f"CREATE INTERACTIVE WAREHOUSE IF NOT EXISTS {_INTERACTIVE}\n  TABLES ({live})\n  WAREHOUSE_SIZE = 'XSMALL';",
+        f"CREATE INTERACTIVE WAREHOUSE IF NOT EXISTS {_INTERACTIVE} WAREHOUSE_SIZE = 'XSMALL';",
         f"DROP WAREHOUSE IF EXISTS {_INTERACTIVE};",
     )  # fmt: skip
-    yield create(SNOWFLAKE, "Start it: from here on it costs.", f"ALTER WAREHOUSE {_INTERACTIVE} RESUME;")
+    yield create(
+        SNOWFLAKE,
+        "Give it the copy, and start it: from here on it costs.",
+        f"ALTER WAREHOUSE {_INTERACTIVE} ADD TABLES ({live});\nALTER WAREHOUSE {_INTERACTIVE} RESUME IF SUSPENDED;",
+    )
     yield create(
         SNOWFLAKE, "Who may ask.",
         f"GRANT USAGE ON WAREHOUSE {_INTERACTIVE} TO ROLE {_READER};\nGRANT SELECT ON TABLE {live} TO ROLE {_READER};",

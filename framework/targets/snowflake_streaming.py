@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from framework import components, formats
 from framework.access.about import AboutTopic, name, secret
-from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.engine.kafka import acls
 from framework.model import Topic
 
@@ -26,7 +26,7 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
         "rows come as they are in Kafka: no step, no flag, no mask and no dedup of the specs is applied, and repeats stay repeats"
     )
     yield Warned(
-        "Kafka Connect needs the connector's jar, version 3 or later, with the jars bc-fips and bcpkix-fips that its release notes name"
+        "Kafka Connect needs the connector's jar of version 3, not 4, with the jars bc-fips and bcpkix-fips that its release notes name"
     )
     yield Warned("Snowpipe Streaming costs by the hour of each client and by the bytes; one task is one client")
     if not _converter(topic):
@@ -42,7 +42,7 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
     )  # fmt: skip
     configuration = {"name": connector, "config": _configuration(topic, dead)}
     yield create(
-        SHELL, f"The connector, as {connector}.json. Its secrets are read by Connect's own provider of them.",
+        SHELL, f"The connector, as {connector}.json. Better than in it, secrets stand in a file that Connect reads: `${{file:…}}`.",
         f"cat > {connector}.json <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
         f"curl --fail -X POST -H 'Content-Type: application/json' --data @{connector}.json '{_CONNECT}'",
         f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {connector}.json",
@@ -53,19 +53,19 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
 
 
 def _snowflake(table: str) -> Iterator[Step]:
-    yield create(
+    yield shared(
         SHELL, "A key for the connector: the private half stays here, the public half goes to Snowflake.",
-        f"openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_WRITER}.p8\n"
+        f"test -e {_WRITER}.p8 || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_WRITER}.p8\n"
         f"openssl rsa -in {_WRITER}.p8 -pubout -out {_WRITER}.pub",
         f"rm {_WRITER}.p8 {_WRITER}.pub",
     )  # fmt: skip
-    yield create(
+    yield shared(
         SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {_DATABASE};", f"DROP DATABASE IF EXISTS {_DATABASE};"
     )
     where = f"{_DATABASE}.{_SCHEMA}"
-    yield create(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
-    yield create(SNOWFLAKE, "The role.", f"CREATE ROLE IF NOT EXISTS {_WRITER};", f"DROP ROLE IF EXISTS {_WRITER};")
-    yield create(
+    yield shared(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
+    yield shared(SNOWFLAKE, "The role.", f"CREATE ROLE IF NOT EXISTS {_WRITER};", f"DROP ROLE IF EXISTS {_WRITER};")
+    yield shared(
         SNOWFLAKE, f"The user, with the public key: what {_WRITER}.pub has between its first and its last line.",
         f"CREATE USER IF NOT EXISTS {_WRITER} TYPE = SERVICE DEFAULT_ROLE = {_WRITER} RSA_PUBLIC_KEY = '<content of {_WRITER}.pub>';",
         f"DROP USER IF EXISTS {_WRITER};",
@@ -85,8 +85,9 @@ def _snowflake(table: str) -> Iterator[Step]:
 def _configuration(topic: Topic, dead: str) -> dict[str, str]:
     security, kafka = topic.cluster.security, {}
     if security.username is not None:
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        login = f'{module} required username="{secret(security.username)}" password="<secret of {topic.cluster.name}>";'
+        scram = str(security.mechanism).startswith("SCRAM")
+        module = f"org.apache.kafka.common.security.{'scram.ScramLoginModule' if scram else 'plain.PlainLoginModule'}"
+        login = f'{module} required username="{secret(security.username)}" password="{_password(topic)}";'
         kafka = {
             f"{who}.override.{key}": value
             for who in ("consumer", "producer")
@@ -118,6 +119,11 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "errors.deadletterqueue.context.headers.enable": "true",
         **kafka,
     }  # fmt: skip
+
+
+def _password(topic: Topic) -> str:
+    password = topic.cluster.security.password
+    return secret(password) if password is not None else "<password>"
 
 
 def _converter(topic: Topic) -> dict[str, str]:

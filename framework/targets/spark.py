@@ -18,7 +18,7 @@ OF = "table"
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Spark", "rest", "glue", "sql")
     of = endpoint(place)
-    if place.catalog.type == "sql":
+    if place.catalog.type != "glue":
         yield from serving(place, of)
     lake = name(place.catalog.name)
     settings: dict[str, Value] = {

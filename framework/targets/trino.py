@@ -8,7 +8,7 @@ from typing import Any
 from framework.access.about import About, Place, name
 from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
 from framework.access.python import variable
-from framework.access.steps import SHELL, Step, System, Warned, check, create, query
+from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
 from framework.model import SecretRef
 from framework.sql.standard import quoted
 
@@ -19,9 +19,9 @@ TRINO = System("In Trino", "sql", "--")
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Trino", "rest", "glue", "sql")
     of = endpoint(place)
-    if place.catalog.type == "sql":
+    if place.catalog.type != "glue":
         yield from serving(place, of)
-        if not in_bucket(place, of):
+        if place.catalog.type == "sql" and not in_bucket(place, of):
             yield Warned("Trino has to run on this machine, where the tables' files are, with `fs.hadoop.enabled=true`")
     if about.pipeline.table.format_version == 3:
         yield Warned(
@@ -30,7 +30,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     lake = name(place.catalog.name)
     file = f"etc/catalog/{lake}.properties"
     lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
-    yield create(
+    yield shared(
         SHELL, "The catalog. Trino reads secrets from its own environment; start it again behind this.",
         f"cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
     )  # fmt: skip

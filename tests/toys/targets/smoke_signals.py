@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.access.about import About
-from framework.access.steps import SHELL, Step, Warned, check, create, query
+from framework.access.steps import SHELL, Step, Warned, check, create, query, shared
 
 OF = "table"
 
@@ -14,6 +14,6 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Smoke", "sql", "rest", "glue")
     yield Warned("smoke is read by everybody")
     yield create(SHELL, "The fire.", f"CREATE FIRE {place.table}", f"drop fire {place.table}")
-    yield create(SHELL, "The blanket.", "CREATE BLANKET wool", "drop blanket wool")
+    yield shared(SHELL, "The blanket.", "CREATE BLANKET wool", "drop blanket wool")
     yield check(SHELL, "The wind.", "wind")
     yield query(SHELL, "A puff for each row.", f"puff {place.identifier}")
